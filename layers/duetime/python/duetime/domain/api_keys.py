@@ -1,4 +1,4 @@
-"""API keys: secrets of programs; only their digests are stored."""
+"""API keys: secrets for programs; only their digests are stored."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 PREFIX = "dtk"
-"""Begins every key, so that scanners for secrets can find one."""
+"""Prefix of every key, so that secret scanners can find keys."""
 SECRET_BITS = 256
 ID_RANDOM_BITS = 32
 _ID = re.compile(r"[0-9a-f]{20}")
@@ -29,7 +29,7 @@ class ApiKeyState(StrEnum):
     """Whether a key can be used.
 
     Attributes:
-        ACTIVE: requests with it are accepted.
+        ACTIVE: requests with the key are accepted.
         EXPIRED: its expiry time has passed.
         REVOKED: it was revoked.
     """
@@ -44,7 +44,7 @@ class NewApiKey:
     """The properties of a new key.
 
     Attributes:
-        owner: the owner that requests with it act for; `None` for that of its creator.
+        owner: the owner that requests with the key act for; `None` for its creator's owner.
         expires_at: when it expires; `None` for never.
     """
 
@@ -60,14 +60,14 @@ class ApiKey:
 
     Attributes:
         id: public part of the key; ids sort by creation.
-        name: what it is for, for people.
-        owner: the owner that requests with it act for.
-        roles: what they may do.
+        name: its purpose, for people.
+        owner: the owner that requests with the key act for.
+        roles: the roles of requests with the key.
         digest: SHA-256 of the whole key, in hexadecimal. The secret has 256 random bits, so no slow hash is needed.
         created_by: who created it.
         expires_at: when it expires; `None` for never.
         revoked_at: when it was revoked.
-        used_at: a time of use, at most `API_KEY_USE_PRECISION` before the last one; `None` for never.
+        used_at: a time of use, at most `API_KEY_USE_PRECISION` before the last use; `None` for never.
     """
 
     id: str
@@ -97,7 +97,7 @@ class ApiKey:
 
     @property
     def removable_at(self) -> Millis | None:
-        """When it may be removed: some time after its end, so that people can still see it; `None` for never."""
+        """When the key may be removed: some time after its end, to let people still see it; `None` for never."""
         ends = [at for at in (self.revoked_at, self.expires_at) if at is not None]
         return min(ends) + API_KEY_KEPT if ends else None
 
@@ -108,7 +108,7 @@ def is_id(text: str) -> bool:
 
 
 def new_id(now: Millis, random_bits: int) -> str:
-    """The id of a key that is created now."""
+    """The id of a new key."""
     return f"{now:012x}{random_bits:0{ID_RANDOM_BITS // 4}x}"
 
 

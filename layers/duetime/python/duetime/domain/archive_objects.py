@@ -1,8 +1,8 @@
-"""Groups the records of ended tasks into objects of the archive.
+"""Groups the records of ended tasks into archive objects.
 
 An object holds tasks that ended on the same day and are kept for the same time. Its name depends only on its tasks, so
 a redelivered batch is written to the same object. If the stream redelivers records in different batches, they are
-written to other objects: readers of the archive deduplicate tasks by id and version.
+written to other objects, and readers of the archive deduplicate tasks by id and version.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TASKS_PREFIX = "archive/"
 UNREADABLE_PREFIX = "unreadable/"
 """Key prefix of objects that hold unreadable records."""
 KEPT_DAYS_TAG = "kept-days"
-"""Tag of an object that a lifecycle rule removes before the others; its value is the number of days."""
+"""Tag of an object that a lifecycle rule removes earlier than other objects; its value is the number of days."""
 _DIGEST_BYTES = 12
 _KEPT = re.compile(r"-([0-9]+)d\.jsonl\.gz$")
 
@@ -46,13 +46,13 @@ class RemovedTask:
 
     @property
     def day(self) -> str:
-        """The day on which the task ended, in UTC; the day of its removal if its follow-ups never completed."""
+        """The UTC day on which the task ended, or was removed if its follow-ups never completed."""
         return to_iso(self.task.finished_at or self.removed_at)[:10]
 
 
 @frozen
 class UnreadableRecord:
-    """A removed record that this code cannot read, as JSON text, as the stream delivered it."""
+    """A removed record that this code cannot read, in the JSON text that the stream delivered."""
 
     text: str
 
@@ -72,12 +72,12 @@ class RemovedBatch:
 
 @frozen
 class ArchiveObject:
-    """One object of the archive.
+    """One archive object.
 
     Attributes:
-        day: when its tasks ended, in UTC.
-        tasks: at least one, in order of removal.
-        kept_days: how long it is kept; `None` for as long as the archive keeps any.
+        day: the UTC day on which its tasks ended.
+        tasks: at least one task, in order of removal.
+        kept_days: how long the object is kept; `None` for as long as the archive keeps any object.
     """
 
     day: str
@@ -93,7 +93,7 @@ class ArchiveObject:
 
 
 def kept_days_of(key: str) -> int | None:
-    """How long the object of a key is kept; `None` for as long as the archive keeps any."""
+    """How long the object with a key is kept; `None` for as long as the archive keeps any object."""
     found = _KEPT.search(key)
     return None if found is None else int(found[1])
 
@@ -101,7 +101,7 @@ def kept_days_of(key: str) -> int | None:
 def objects_of(removed: Iterable[RemovedTask], policy: RetentionPolicy) -> list[ArchiveObject]:
     """Groups removed records into archive objects.
 
-    Tasks that their user deleted, and those of types that are not archived, are left out.
+    Tasks that their user deleted, and tasks whose types are not archived, are left out.
 
     Args:
         removed: the records.

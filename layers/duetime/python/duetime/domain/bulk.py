@@ -1,6 +1,6 @@
 """Bulk operations and their requests: one request for many tasks, processed page by page by the holder of a lease.
 
-A purge removes all stored data of some tasks or of an owner, as far as possible; its result is a receipt.
+A purge removes as much stored data of some tasks or of an owner as possible; its result is a receipt.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ OPERATION = "operation"
 BACKUP_RETENTION = 35 * DAY
 """How long a table can be restored to a point in time (Source: DynamoDB Developer Guide, "Point-in-time recovery")."""
 STREAM_RETENTION = DAY
-"""How long a removed record may wait for its archiving (Source: DynamoDB Developer Guide, "DynamoDB Streams")."""
+"""How long a removed record may wait to be archived (Source: DynamoDB Developer Guide, "DynamoDB Streams")."""
 
 
 class BulkKind(StrEnum):
@@ -64,7 +64,7 @@ class BulkKind(StrEnum):
 
     @property
     def is_of_schedules(self) -> bool:
-        """Whether an operation of this kind with a filter acts on schedules; filters of tasks do not support it."""
+        """Whether an operation of this kind with a filter acts on schedules; task filters do not support such kinds."""
         return self in {BulkKind.PAUSE, BulkKind.RESUME}
 
 
@@ -89,8 +89,8 @@ class BulkProgress:
         rejected: matched tasks that could not be changed, by name of the error.
         next_at: the earliest time of the next step.
         is_complete: whether all tasks are processed.
-        stage: stage of a purge; empty before the first one.
-        removed: for a purge, how much it has removed, by kind.
+        stage: stage of a purge; empty before the first stage.
+        removed: how much data a purge has removed, by kind.
     """
 
     after: TaskId | None = None
@@ -120,19 +120,19 @@ class BulkOperation:
     """A bulk operation as stored.
 
     Attributes:
-        id: has the form of a task id; its shard is that of the operation's timers.
+        id: has the form of a task id; its shard also holds the operation's timers.
         topology: the topology whose nodes are processed; `None` for an operation with a filter.
         request: the original request; `None` for a topology.
-        holder: the process that runs it; empty before the first one.
+        holder: the process that runs the operation; empty before the first holder.
         epoch: number of holders so far.
-        leased_until: when the holder's lease ends unless it saves progress before.
+        leased_until: when the holder's lease ends unless the holder saves progress before.
         not_complete_before: an operation that this one replaces may still change tasks until this time.
         reason: why it was cancelled, if not by its user.
-        actor: name of the requester, if that is not the owner.
-        subject: owner whose data a purge removes, if that is not the requester.
-        until: excludes tasks that were created or ended after this time; `None` for no such limit. If a request is
-            repeated with its idempotency key before the first one was stored, the time of the first request applies.
-        version: number of writes; 0 before the first one.
+        actor: name of the requester, if not the owner.
+        subject: owner whose data a purge removes, if not the requester.
+        until: excludes tasks that were created or ended after this time; `None` for no limit. If a request is repeated
+            with its idempotency key before the first request was stored, the time of the first request applies.
+        version: number of writes; 0 before the first write.
     """
 
     id: TaskId
@@ -166,7 +166,7 @@ class BulkOperation:
         return None if self.finished_at is None else self.finished_at + kept
 
     def is_free(self, now: Millis) -> bool:
-        """Whether another process may take it over: its lease has ended by every clock."""
+        """Whether another process may take the operation over, because the lease has ended by every clock."""
         return self.is_running and self.leased_until + MAX_CLOCK_DIFFERENCE <= now
 
     def taken(self, holder: str, now: Millis) -> BulkOperation:
@@ -182,7 +182,7 @@ class BulkOperation:
         return replace(self, leased_until=min(self.leased_until, now - MAX_CLOCK_DIFFERENCE))
 
     def ended(self, state: BulkState, now: Millis, reason: str = "") -> BulkOperation:
-        """A copy in its final state; that of a purge no longer has its selection."""
+        """A copy in its final state; a purge also loses its selection."""
         request = None if self.kind is BulkKind.PURGE else self.request
         return replace(self, state=state, finished_at=now, reason=reason, request=request)
 
@@ -192,8 +192,8 @@ class Latest:
     """The latest operation that was started on a topology.
 
     Attributes:
-        operation_id: `None` if there was none.
-        version: number of writes of this record; 0 before the first one.
+        operation_id: the operation's id; `None` if there was no operation.
+        version: number of writes of this record; 0 before the first write.
     """
 
     topology: TaskId
@@ -208,10 +208,10 @@ class FilterAction:
     Attributes:
         after: id of the last examined task; the bulk operation continues after it.
         after_name: name of the last examined schedule, if the operation is on schedules.
-        limit: maximum number of tasks that are cancelled or changed, or that reject it.
-        per_second: maximum number of those per second; `None` for no limit.
+        limit: maximum number of tasks that are cancelled or changed, or that cannot be.
+        per_second: maximum number of these tasks per second; `None` for no limit.
         is_dry: only count, change nothing.
-        until: exclude tasks that were created or ended after this time; `None` for no such limit.
+        until: exclude tasks that were created or ended after this time; `None` for no limit.
         budget: maximum duration of one piece.
     """
 
@@ -231,7 +231,7 @@ class FilterAction:
         return is_asked_for and self.wanted.matches(task) and self._was_there(task)
 
     def _was_there(self, task: Task) -> bool:
-        """Whether a dry run at `until` could have counted the task: it existed then, and has not ended since."""
+        """Whether a dry run at `until` could have counted the task, which existed then and has not ended since."""
         if self.until is None:
             return True
         return task.created_at <= self.until and (task.finished_at is None or task.finished_at <= self.until)
@@ -245,7 +245,7 @@ class BulkRequest:
         text: the original body in UTF-8; later pieces are decoded from it.
         force: for a cancel, whether to stop running tasks.
         update: for an update, the new values.
-        signal: the signal, if it is one; its filter is not used.
+        signal: the signal to send, if any; the filter is not used then.
         by: who requested it, and why.
     """
 
@@ -260,11 +260,11 @@ class BulkRequest:
 
 @frozen
 class EventRequest:
-    """An event's request to cancel tasks, or to wake those that wait for it.
+    """An event's request to cancel tasks, or to wake tasks that wait for the event.
 
     Attributes:
-        request: which tasks.
-        key: by which a repeated delivery is recognized.
+        request: selects the tasks.
+        key: identifies repeated deliveries.
     """
 
     request: BulkRequest
@@ -280,8 +280,8 @@ class FilterResult:
         matched: examined tasks that match the filter and are open, or failed if the filter asks for failed tasks.
         affected: matched tasks that were cancelled, asked to stop, updated, or retried.
         rejected: matched tasks that could not be changed, by error.
-        after: the id after which to continue; `None` if there are no more.
-        after_name: the name of the schedule after which to continue; empty if there are no more, or for tasks.
+        after: the id after which to continue; `None` at the end.
+        after_name: the name of the schedule after which to continue; empty at the end, or for tasks.
     """
 
     examined: int
@@ -296,11 +296,10 @@ class PurgeStage(StrEnum):
     """A stage of a purge, in order.
 
     Attributes:
-        RESOURCES: schedules, calendars, topology definitions, defaults of types, the switch and the set rates of an
-            owner.
+        RESOURCES: an owner's schedules, calendars, topology definitions, type defaults, switch and set rates.
         TASKS: the first pass over the tasks.
-        REMAINDER: a further pass over tasks that could not be erased in the one before.
-        ARCHIVE: rows of the archive.
+        REMAINDER: another pass, over tasks that the previous pass could not erase.
+        ARCHIVE: rows in the archive.
     """
 
     RESOURCES = "resources"
@@ -330,9 +329,9 @@ class PurgeRequest:
     Attributes:
         owner: owner of the tasks.
         task_ids: the tasks; empty for all that match the filter.
-        wanted: the filter; one without conditions matches every task.
-        is_whole: whether the owner's schedules and other resources are removed, too.
-        cancels: whether open tasks are cancelled first; otherwise they are refused.
+        wanted: the filter, which matches every task if it has no conditions.
+        is_whole: whether the owner's schedules and other resources are also removed.
+        cancels: whether open tasks are cancelled first; otherwise they are not purged.
         per_second: maximum number of tasks per second; `None` for no limit.
         by: who requested it, and why.
     """
@@ -347,7 +346,7 @@ class PurgeRequest:
 
     @property
     def first_stage(self) -> PurgeStage:
-        """The stage that it begins with."""
+        """The first stage of the purge."""
         return PurgeStage.RESOURCES if self.is_whole else PurgeStage.TASKS
 
 
@@ -355,13 +354,13 @@ class LeftData(StrEnum):
     """A kind of data that a purge cannot remove at once.
 
     Attributes:
-        RECORDS: records of purged tasks without their users' data: id, owner, type, state and times. They keep a late
-            request, event or attempt from creating the task again.
+        RECORDS: records of purged tasks without user data: id, owner, type, state and times. They keep a late request,
+            event or attempt from creating the task again.
         KEYS: idempotency keys with a hash of the request's body; unique and ordered keys, which TTL removes within
             days.
         SIGNALS: signals with their payloads, and the keys of events that tasks have waited for.
         NAMES: deletion markers with the names of schedules, calendars and topology definitions.
-        STREAM: records that had expired, and were not archived yet; another purge after that time removes their rows.
+        STREAM: records that had expired but were not archived yet; another purge after that time removes their rows.
         BACKUPS: the table's backups for point-in-time recovery.
     """
 
@@ -375,7 +374,7 @@ class LeftData(StrEnum):
 
 @frozen
 class Leftover:
-    """Data that is left after a purge, and the latest time until which it is."""
+    """Data that is left after a purge, and how long it is left at most."""
 
     kind: LeftData
     until: Millis

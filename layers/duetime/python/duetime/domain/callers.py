@@ -1,4 +1,4 @@
-"""Who calls the API: the owner that a caller acts for, the roles that decide what it may do, and patterns of owners."""
+"""Callers of the API: the owner that a caller acts for, the roles that determine permissions, and owner patterns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 EVERYBODY = "*"
-"""In a list of identities, stands for every caller: for a deployment that nobody else uses."""
+"""Stands for every caller in a list of identities, for a deployment that nobody else uses."""
 
 
 class Role(StrEnum):
@@ -55,10 +55,10 @@ class Caller:
     """The sender of a request.
 
     Attributes:
-        owner: the owner that it acts for; empty if nobody is authenticated, for public operations.
-        roles: the roles that it was given.
-        actor: its name in histories; the owner, unless several callers act for that.
-        is_own: whether it is the owner or one of its team, not an administrator who reads another owner's data.
+        owner: the owner that the caller acts for; empty for unauthenticated callers of public operations.
+        roles: the roles that the caller was given.
+        actor: the caller's name in histories; the owner, unless several callers act for the owner.
+        is_own: whether the caller is the owner or on its team, not an administrator who reads another owner's data.
     """
 
     owner: str
@@ -67,20 +67,20 @@ class Caller:
     is_own: bool = True
 
     def has(self, role: Role) -> bool:
-        """Whether it may do what the role allows."""
+        """Whether the caller may do what the role allows."""
         return any(role in each.included for each in self.roles)
 
     @property
     def is_operator(self) -> bool:
-        """Whether it may act for all owners."""
+        """Whether the caller may act for all owners."""
         return self.has(Role.OPERATOR)
 
     def require(self, role: Role) -> None:
         """Reject a caller who may not do what the role allows.
 
         Raises:
-            OperatorRequired: it concerns all owners.
-            RoleRequired: the caller has no such role.
+            OperatorRequired: the caller lacks the operator role.
+            RoleRequired: the caller lacks another role.
         """
         if not self.has(role):
             raise OperatorRequired if role is Role.OPERATOR else RoleRequired(role)
@@ -97,7 +97,7 @@ class Admins:
     names: frozenset[str] = frozenset()
 
     def include(self, caller: str) -> bool:
-        """Whether an identity is one of them."""
+        """Whether an identity is an administrator's."""
         return caller in self.names or EVERYBODY in self.names
 
 
@@ -106,7 +106,7 @@ class OwnerPatterns:
     """Patterns that owners match.
 
     Attributes:
-        patterns: owners in which `*` stands for any characters and `?` for one; `*` alone is everybody.
+        patterns: owners in which `*` stands for any characters and `?` for one character; only `*` means everybody.
     """
 
     patterns: tuple[str, ...] = ()
@@ -118,7 +118,7 @@ class OwnerPatterns:
 
 @frozen
 class Reservations:
-    """Types and resources reserved for some owners; everything else is free to all.
+    """Types and resources that are reserved for some owners; everyone may use all others.
 
     Attributes:
         by_pattern: patterns of types or ARNs, with the owners; the first pattern that matches decides.

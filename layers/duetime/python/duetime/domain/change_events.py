@@ -145,7 +145,7 @@ class Event:
 
 
 def events_of(changes: ChangeBatch) -> list[Event]:
-    """The events of a batch of changes; most changes have none."""
+    """The events for a batch of changes; most changes have no events."""
     of_tasks = [event for change in changes.tasks for event in _of_task(change)]
     return [*of_tasks, *(event for change in changes.schedules for event in _of_schedule(change))]
 
@@ -155,7 +155,7 @@ def _of_task(change: TaskChange) -> Iterator[Event]:
     if task is None:
         return
     if task.started_late and not (before is not None and before.started_late):
-        # The event id depends only on the task, whichever write reports it.
+        # The event id depends only on the task, whichever write reports the late start.
         yield Event(EventKind.TASK_LATE, change.at, TaskLate(**_task(task.id.text, "late", task)))
     if task.state not in TERMINAL or (before is not None and before.state == task.state):
         return
@@ -246,10 +246,10 @@ class Change(Generic[S]):
     """One write of one record. It may be delivered more than once; writes of different records come in any order.
 
     Attributes:
-        id: of the write; the same for each delivery.
+        id: of the write, the same for each delivery.
         at: when it was written, in whole seconds.
-        before: the record before it; `None` if there was none.
-        after: the record after it; `None` if it was removed.
+        before: the record before the write; `None` if there was no record.
+        after: the record after the write; `None` if the record was removed.
     """
 
     id: str
@@ -280,13 +280,13 @@ class TaskSnapshot:
     """A task in one version of its record.
 
     Attributes:
-        schedule_ref: the occurrence of a schedule that it runs; `None` if it has none.
+        schedule_ref: the schedule occurrence that it runs; `None` if it has none.
         node_ref: the node of a topology that it runs; `None` if it is not a node.
-        parent_task_id: the task that started it; `None` if none did.
-        group: id of the group that it is a member of; `None` if there is none.
+        parent_task_id: the task that started it; `None` if no task did.
+        group: id of the group that it is a member of; `None` if it is in no group.
         is_topology: whether it runs a topology.
-        definition: name of the definition that its topology is a run of; `None` if there is none.
-        actions: the latest actions on it by users.
+        definition: name of the definition that it runs; `None` if it does not run a definition.
+        actions: its users' latest actions.
         erased: whether its user deleted it.
         started_late: whether its target was first called so late that an event reports it.
     """
@@ -318,7 +318,7 @@ class TaskSnapshot:
 
     @property
     def lateness(self) -> Millis | None:
-        """How long after its due time the first attempt started, as returned by `lateness_of`; `None` before that."""
+        """How long after the due time the first attempt started (see `lateness_of`); `None` before the start."""
         return lateness_of(self.started_at, self.due_at, self.created_at, self.schedule_ref, self.actions)
 
 
@@ -331,8 +331,8 @@ class ScheduleSnapshot:
         version: of its definition, the ETag.
         edition: incremented by every write; continues when the name is reused.
         log: the latest remarks about skipped occurrences.
-        expectation: progress of checking its expectations; `None` if there are none, or before the first check.
-        calendar_end: the latest `known_until` of its calendars that was reported; `None` if none was.
+        expectation: progress of checking its expectations; `None` without expectations, or before the first check.
+        calendar_end: its calendars' last reported `known_until`; `None` if none was reported.
     """
 
     owner: str
@@ -378,7 +378,7 @@ def task_snapshot(task: Task) -> TaskSnapshot:
 
 
 def schedule_snapshot(stored: StoredSchedule) -> ScheduleSnapshot:
-    """The snapshot of a schedule, without the payload of its tasks."""
+    """The snapshot of a schedule, without its tasks' payload."""
     return ScheduleSnapshot(
         owner=stored.owner,
         name=stored.name,

@@ -19,7 +19,7 @@ _SERVER_ERROR = re.compile(r"Http5\d\d")
 _ANSWERED = re.compile(r"Http\d\d\d|AnswerTooLarge")
 _TIMEOUT = "Timeout"
 _OURS = frozenset({"EgressFailed"})
-"""Types of the adapter's errors for calls without a response that are not the host's fault."""
+"""The adapter's error types for calls without a response that are not the host's fault."""
 
 
 class CircuitState(StrEnum):
@@ -34,7 +34,7 @@ class CircuitState(StrEnum):
 
 
 class Sign(StrEnum):
-    """The conclusion about the host from a call's result."""
+    """What a call's result shows about the host."""
 
     WELL = "well"
     ILL = "ill"
@@ -43,14 +43,14 @@ class Sign(StrEnum):
 
 @frozen
 class Circuit:
-    """The circuit for one owner's calls to one host. It does not affect other owners.
+    """The circuit for one owner's calls to one host, which does not affect other owners.
 
     Attributes:
         owner: of the calls.
-        host: hostname as in URLs, with a port that is not the default.
-        openings: number of consecutive openings; 0 while it is closed.
+        host: hostname as in URLs, with the port unless it is the default.
+        openings: number of consecutive openings; 0 while the circuit is closed.
         open_until: no calls are allowed before this time.
-        probe_until: deadline of the running probe; in the past if there is none.
+        probe_until: deadline of the running probe; in the past if no probe is running.
         reason: the latest failure.
         opened_at: time of the first of the consecutive openings.
         version: incremented by every change; 0 if nothing is stored.
@@ -76,7 +76,7 @@ class Circuit:
         return now < self.probe_until
 
     def opened(self, reason: str, now: Millis) -> Circuit:
-        """A copy that is open; the time doubles with each consecutive opening."""
+        """An open copy; the time until the next probe doubles with each consecutive opening."""
         length = min(CIRCUIT_OPEN << min(self.openings, 32), CIRCUIT_LONGEST_OPEN)
         return replace(
             self,
@@ -92,15 +92,15 @@ class Circuit:
         return replace(self, probe_until=until)
 
     def closed(self) -> Circuit:
-        """A copy that is closed, without failures."""
+        """A closed copy without failures."""
         return Circuit(self.owner, self.host, version=self.version)
 
 
 def sign_of(ending: TargetEnding, *, given: Millis, usual: Millis) -> Sign:
     """Classifies the result of a call: any response except a 5xx shows that the host works.
 
-    Failures that no retry would repair, such as a rejected destination, do not count against the host. Neither does a
-    timeout that was too short for the host.
+    Failures that no retry would fix, such as a rejected destination, and timeouts that were too short for the host do
+    not count against the host.
 
     Args:
         ending: the result of the call.

@@ -1,4 +1,4 @@
-"""Conditional writes as values: the changes to a record and the conditions for them.
+"""Conditional writes as values: changes to a record and their conditions.
 
 A store turns a `Write` into one request.
 """
@@ -29,16 +29,14 @@ class Guard:
         generation: the record is at this generation.
         fence: the record is at this fence: nobody has claimed it since it was read.
         version: the record is at this version: nobody has written it since it was read.
-        due_by: the record's next check is no later than this.
-        leased_until_before: for a record that is or was leased, in place of `generation`: its lease ends no later than
-            this, so the lease may be taken over, or is not shortened.
-        alone: no other task depends on its end: the task is neither a node of a topology nor a topology, and
-            `unawaited`.
+        due_by: the record's next check is no later than this time.
+        leased_until_before: for a record that is or was leased, instead of `generation`: its lease ends no later than
+            this time, so the lease may be taken over, or is not shortened.
+        alone: no other task depends on its end: the task is neither a topology nor a node of one, and is `unawaited`.
         unawaited: no other task has the task in its `after`.
         open: the record has an outcome with unfinished follow-ups (`finished_at` is not set).
-        not_cancelled: no cancel of the running attempt was requested.
-        acknowledged: the client has acknowledged the lease, if the record has one, so taking it over counts as an
-            attempt.
+        not_cancelled: no cancellation of the running attempt was requested.
+        acknowledged: the client has acknowledged the record's lease, if any, so a takeover counts as an attempt.
     """
 
     owner: str | None = None
@@ -61,7 +59,7 @@ class Write:
     Attributes:
         task_id: the record.
         move: the transition; determines the states before and the state after the write.
-        nonce: unique to this write; if it is found after a rejection, the write had been applied.
+        nonce: unique to this write; if the record has this nonce after a rejection, the write was applied.
         guard: additional conditions.
         sets: new values by field of `Task`; `None` removes the value.
         sets_once: values for fields that have no value yet.
@@ -86,7 +84,7 @@ class Applied:
 
 @frozen
 class ConditionFailed:
-    """The write was not applied; `task` is the current record, `None` if it does not exist."""
+    """The write was not applied; `task` is the current record, or `None` if the task does not exist."""
 
     task: Task | None
 
@@ -96,11 +94,11 @@ WriteResult = Applied | ConditionFailed
 
 @frozen
 class Incarnation:
-    """The resource under a name, as it was read. Writes name it, and are rejected if it has changed.
+    """The version of the resource under a name, as read. Writes name the version, and are rejected if it has changed.
 
     Attributes:
         number: incremented by every write, including deletions; 0 if nothing is stored under the name.
-        created: the number of the write that created the resource; 0 if there is none.
+        created: the number of the write that created the resource; 0 if there is no resource.
     """
 
     number: int = 0

@@ -1,7 +1,7 @@
 """Derives workloads from requests, to estimate the cost of their tasks.
 
-Each task is counted as in a deployment without other load, and its attempt as taking no time, unless a node has an
-expected duration, and without a result. `docs/reference/costs.md` lists the units counted here, with their tests.
+Assumes a deployment without other load, and attempts that take no time (unless a node has an expected duration) and
+have no result. `docs/reference/costs.md` lists the units counted here, with their tests.
 """
 
 from __future__ import annotations
@@ -54,20 +54,20 @@ _UNIQUE, _LOCK, _RATE, _LATE_NOTICE, _PREPARE, _JOB, _APPROVAL, _PULL_EXPIRY, _P
 _EVENT = 6
 """Additional write units of a task that waits for an event."""
 _MEMBER = 2
-"""Additional write units of a member of a group: its item, and the note of its end."""
+"""Additional write units of a group member: its item, and the record of its end."""
 _WAITING, _DEPENDENCY = 2, 3
-"""Additional write units of a task with an `after`, and for each task in it that has not ended."""
+"""Additional write units of a task with an `after`, and for each task in `after` that has not ended."""
 _ORDER = 5
-"""The same for an ordered key: number, place, turn, removal of the place, end of the follow-ups."""
+"""Additional write units for an ordered key: number, place, turn, removal of the place, end of the follow-ups."""
 _CALLBACK = 1
-"""Additional write units of a callback, which is a task of its own."""
+"""Additional write units of a callback, which is a separate task."""
 _LIKE_RANDOM = 0x9E37, 0x79B97F4A7C15F39C
 _TOPOLOGY = 12 - TASK_WRITES
 """Additional write units of a topology's own task, which is executed and watched."""
 _NODE, _WAITING_NODE, _LAST_NODE, _INNER_TOPOLOGY = 2, 1, 1, 1
-"""Additional write units of any node, of one with parents, of one without children, and of a sub-topology."""
+"""Additional write units of any node, a node with parents, a node without children, and a sub-topology."""
 _TRANSITIONS = 6
-"""State transitions of a topology; one more for each last node."""
+"""State transitions of a topology; plus one for each last node."""
 _EXPANSION = 2
 _EXPANSIONS_A_MONTH = MONTH_SECONDS * SECOND // HOUR
 """A schedule with occurrences is expanded once an hour."""
@@ -84,7 +84,7 @@ class Circumstances:
     Attributes:
         owner: of the tasks.
         now: the time.
-        soon: tasks that are due within this many milliseconds are sent by the API, later ones by the trigger.
+        soon: the API sends tasks that are due within this many milliseconds, the trigger sends later tasks.
         pulled_types: types that pull workers run.
         stored_size: returns the compressed size of a payload, in bytes.
         outcome_event: returns the event of an ended task's callback.
@@ -126,7 +126,7 @@ class TaskWorkloads:
     def of_tasks(self, specs: Sequence[TaskSpec], *, has_key: bool) -> RequestWorkload:
         """Workload of the tasks in one request, grouped by due time."""
         base = replace(self.circumstances.workload, keys=has_key, per_request=len(specs) or 1)
-        # Only tasks with the same due time share a worker.
+        # Only tasks with the same due time can share a worker.
         alike = Counter((self._of_task(spec, base), self._due_at(spec)) for spec in specs)
         parts = [_many(each, count, together=count) for (each, _), count in alike.items()]
         inner = [NODES for spec in specs if isinstance(spec.target, TopologyTarget)]
@@ -141,7 +141,7 @@ class TaskWorkloads:
         return self._found(parts, _left_out(graph))
 
     def of_schedule(self, schedule: Schedule) -> RequestWorkload:
-        """Workload of a schedule's occurrences in the next month, as if no calendar excluded any."""
+        """Workload of a schedule's occurrences in the next month, ignoring calendars."""
         spec, count = schedule.spec, _planned(schedule, self.circumstances.now)
         if not count:
             return self._found([], days=MONTH_DAYS)
@@ -189,7 +189,7 @@ class TaskWorkloads:
         return found + self._payload_writes(spec.payload, INLINE_CONTENT_BYTES)
 
     def _payload_writes(self, payload: bytes, inline: int) -> int:
-        """Write units of a payload: 0 inside the record; else three per KB, and one when the task ends."""
+        """Write units of a payload: 0 inside the record; otherwise three per KB, and one when the task ends."""
         size = self.circumstances.stored_size(payload) if len(payload) > inline else 0
         return 3 * -(-size // _KILOBYTE) + 1 if size > inline else 0
 
@@ -262,7 +262,7 @@ def _edge_writes(node: Node) -> int:
 
 
 def _inner_graph(node: Node) -> Graph | None:
-    """The graph of a node that is a topology; for a map, with one item; `None` if the request does not contain it."""
+    """The graph of a node that is a topology, with one item for a map; `None` if the request does not contain it."""
     return node.subgraph if node.map is None else Graph((replace(node, depends_on=(), map=None),))
 
 

@@ -1,4 +1,4 @@
-"""Errors of requests, named for what happened. The API turns each into a problem with the same code."""
+"""Request errors, named after what happened. The API turns each into a problem with the same code."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class FieldInvalid(RequestError):
         self.code = code
 
     def inside(self, place: str) -> FieldInvalid:
-        """The same error for a field nested in another one."""
+        """The same error for a field that is nested in another field."""
         return FieldInvalid(f"{place}.{self.field}", self.reason, self.code)
 
 
@@ -85,7 +85,7 @@ class TaskArchived(TaskNotFound):
 
 
 class TypeNotFound(RequestError):
-    """The type has no handler, no pull workers and no defaults of the caller."""
+    """The type has no handler, no pull workers and no defaults set by the caller."""
 
     def __init__(self, task_type: str) -> None:
         super().__init__(f"the type {task_type!r} has no handler, no pull workers and no defaults of yours")
@@ -93,7 +93,7 @@ class TypeNotFound(RequestError):
 
 
 class TypesFull(RequestError):
-    """The maximum number of types with defaults of one owner is reached."""
+    """The owner has reached the maximum number of types with defaults."""
 
     def __init__(self, most: int) -> None:
         super().__init__(f"{most} types have defaults already; delete those of one first")
@@ -107,7 +107,7 @@ class SubscriptionsFull(RequestError):
 
 
 class TaskDeleted(RequestError):
-    """The task that the first request with this key created was deleted; a repetition does not create it again."""
+    """The task that the first request with this key created was deleted; repeating the request does not recreate it."""
 
     def __init__(self, task_id: TaskId) -> None:
         super().__init__(
@@ -117,7 +117,7 @@ class TaskDeleted(RequestError):
 
 
 class StateConflict(RequestError):
-    """The task's state does not allow what was requested."""
+    """The task's state does not allow the requested action."""
 
     def __init__(self, task: Task, wanted: str) -> None:
         super().__init__(f"the task is {task.state} and cannot be {wanted}")
@@ -133,7 +133,7 @@ class VersionMismatch(RequestError):
 
 
 class FenceMismatch(RequestError):
-    """The fence of a request is not that of a running attempt, or the attempt has exceeded its time limit."""
+    """The request's fence does not belong to a running attempt, or the attempt has exceeded its time limit."""
 
     def __init__(self, task: Task, why: str = "the attempt has ended or belongs to another worker") -> None:
         super().__init__(f"the task is {task.state} at fence {task.fence}; {why}")
@@ -149,7 +149,7 @@ class LockLost(RequestError):
 
 
 class RateNotFound(RequestError):
-    """The rate does not exist: no task has used it recently, and nothing is set for it."""
+    """The rate does not exist: no task has used it recently, and its owner has set nothing."""
 
     def __init__(self, key: str) -> None:
         super().__init__(f"there is no rate {key!r}")
@@ -181,7 +181,7 @@ class LockNotFound(RequestError):
 
 
 class AttemptOverdue(RequestError):
-    """A running attempt has exceeded its time limit: its lease is no longer renewed."""
+    """A running attempt has exceeded its time limit, so its lease is no longer renewed."""
 
     def __init__(self, task: Task) -> None:
         super().__init__(f"the attempt has exceeded its {task.timeout_seconds} s; its lease is not renewed")
@@ -196,7 +196,7 @@ class LeaseNotFound(RequestError):
 
 
 class TypeNotPulled(RequestError):
-    """The settings do not allow the caller to pull a type; whether other callers may is not revealed."""
+    """The settings do not allow the caller to pull a type; the error does not reveal whether other callers may."""
 
     def __init__(self, task_type: str) -> None:
         super().__init__(f"the settings do not allow this caller to pull the type {task_type!r}")
@@ -204,7 +204,7 @@ class TypeNotPulled(RequestError):
 
 
 class LeaseOnlyCreates(RequestError):
-    """A handler in a separate package, or with another owner's leased task, can only create tasks."""
+    """A handler in a separate package, or of another owner's leased task, can only create tasks."""
 
     def __init__(self) -> None:
         super().__init__("a handler in a package of its own, or of another owner's task, can only create tasks")
@@ -219,7 +219,7 @@ class NotifiedOtherwise(RequestError):
 
 
 class OperatorRequired(RequestError):
-    """The request concerns all owners, so only operators may send it."""
+    """The request affects all owners, so only operators may send it."""
 
     def __init__(self) -> None:
         super().__init__("only an operator of this deployment may do this: it affects other owners too")
@@ -242,7 +242,7 @@ class OwnerForbidden(RequestError):
 
 
 class ApiKeyNotFound(RequestError):
-    """There is no API key with this id."""
+    """An API key with this id does not exist."""
 
     def __init__(self, id_: str) -> None:
         super().__init__(f"there is no API key {id_}")
@@ -257,7 +257,7 @@ class ApiKeysOff(RequestError):
 
 
 class LinkNotFound(RequestError):
-    """There is no link with this token or id: it is wrong, was deleted, or ended some time ago."""
+    """A link with this token or id does not exist, was deleted, or ended some time ago."""
 
     def __init__(self) -> None:
         super().__init__("there is no such link")
@@ -305,14 +305,14 @@ class IntakeOff(RequestError):
 
 
 class IntakeRuleNotFound(RequestError):
-    """There is no intake rule with the name."""
+    """An intake rule with this name does not exist."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"there is no intake rule {name!r}")
 
 
 class IntakeRulesFull(RequestError):
-    """There are too many intake rules, or they are too large together."""
+    """There are too many intake rules, or the rules are too large in total."""
 
     def __init__(self, limit: str) -> None:
         super().__init__(f"a deployment has at most {limit}; delete an intake rule first")
@@ -326,14 +326,14 @@ class QuotasOff(RequestError):
 
 
 class QuotasNotFound(RequestError):
-    """The owner has no quotas of its own."""
+    """The owner does not have its own quotas."""
 
     def __init__(self, owner: str) -> None:
         super().__init__(f"{owner} has no quotas of its own")
 
 
 class QuotasFull(RequestError):
-    """The maximum number of owners with quotas of their own is reached."""
+    """The maximum number of owners with their own quotas is reached."""
 
     def __init__(self, most: int) -> None:
         super().__init__(f"{most} owners have quotas of their own already; delete those of one first")
@@ -365,7 +365,7 @@ class TargetSilent(RequestError):
 
 
 class KeyReused(RequestError):
-    """The idempotency key was used before, with another body."""
+    """The idempotency key was already used with another body."""
 
     def __init__(self) -> None:
         super().__init__("this idempotency key was used before, with another body")
@@ -375,8 +375,8 @@ class UniqueKeyHeld(RequestError):
     """Another task holds the unique key of a task to be created, or to be reopened after its end.
 
     Attributes:
-        holder: the task that holds it.
-        field: of the request that has the key; empty if it has none.
+        holder: the task that holds the key.
+        field: the request field with the key; empty if the request has no such field.
     """
 
     def __init__(self, holder: Task, key: str, why: str = "", *, field: str = "") -> None:
@@ -407,7 +407,7 @@ class RegionNotActive(RequestError):
 
 
 class MinutesUnread(Exception):
-    """A tick could not read or process everything that it should have; the next one continues there."""
+    """A tick could not read or process everything that was due; the next tick continues there."""
 
     def __init__(self, group: int, failures: int, first: str) -> None:
         super().__init__(f"group {group}: {failures} readings of minutes failed; the first one: {first}")
@@ -421,7 +421,7 @@ class ClockWrong(Exception):
 
 
 class RecordUnreadable(Exception):
-    """A stored item cannot be read by this code: it was damaged, or written by another version."""
+    """This code cannot read a stored item, which was damaged or written by another version."""
 
     def __init__(self, key: str, reason: str) -> None:
         super().__init__(f"the item {key} cannot be read: {reason}")
@@ -460,7 +460,7 @@ class ScheduleExists(RequestError):
 
 
 class ScheduleStateConflict(RequestError):
-    """The schedule's state does not allow what was requested."""
+    """The schedule's state does not allow the requested action."""
 
     def __init__(self, name: str, state: str, wanted: str) -> None:
         super().__init__(f"the schedule {name!r} is {state} and cannot be {wanted}")
@@ -478,7 +478,7 @@ class ScheduleVersionMismatch(RequestError):
 
 
 class BackfillNotFound(RequestError):
-    """The backfill of the schedule does not exist, or is no longer stored."""
+    """The schedule does not have this backfill, or no longer stores it."""
 
     def __init__(self, name: str, backfill_id: str) -> None:
         super().__init__(f"the schedule {name!r} has no backfill {backfill_id!r}")
@@ -495,7 +495,7 @@ class CalendarNotFound(RequestError):
 
 
 class CalendarExists(RequestError):
-    """A calendar with this name already exists, and the request must not replace one."""
+    """A calendar with this name already exists, and the request must not replace it."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"the calendar {name!r} already exists")
@@ -528,7 +528,7 @@ class DefinitionNotFound(RequestError):
 
 
 class DefinitionExists(RequestError):
-    """A definition with this name already exists, and the request must not replace one."""
+    """A definition with this name already exists, and the request must not replace it."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"the topology definition {name!r} already exists")
@@ -557,7 +557,7 @@ class BulkNotFound(RequestError):
 
 
 class BulkEnded(RequestError):
-    """The bulk operation has already ended, without being cancelled."""
+    """The bulk operation has already ended without cancellation."""
 
     def __init__(self, operation_id: TaskId) -> None:
         super().__init__(f"the bulk operation {operation_id} has succeeded and cannot be cancelled")
@@ -582,7 +582,7 @@ class GroupNotFound(RequestError):
 
 
 class GroupClosed(RequestError):
-    """The group is closed: no task can join, and it cannot be closed in another way."""
+    """The group is closed: no task can join, and the group cannot be closed in another way."""
 
     def __init__(self, group_id: str, reason: str = "no task can join it") -> None:
         super().__init__(f"the group {group_id!r} is closed: {reason}")

@@ -1,4 +1,4 @@
-"""Event patterns of EventBridge: which events a pattern matches, and which patterns are valid.
+"""EventBridge event patterns: which events a pattern matches, and which patterns are valid.
 
 Source: EventBridge User Guide, "Comparison operators for use in event patterns".
 """
@@ -14,7 +14,7 @@ from duetime.domain.errors import RequestError
 from duetime.domain.limits import MAX_EVENT_PATTERN_LENGTH
 
 Pattern: TypeAlias = "Mapping[str, Any]"
-"""Names of fields, each with a list of accepted values and comparisons, or with a pattern of the fields in it."""
+"""Field names, each with a list of accepted values and comparisons, or with a pattern for nested fields."""
 
 
 Test: TypeAlias = Callable[[Any], bool]
@@ -46,7 +46,7 @@ class PatternInvalid(ValueError):
     """A pattern is invalid.
 
     Attributes:
-        place: names of the fields that lead to the fault.
+        place: path of the fault, as field names.
     """
 
     def __init__(self, place: Sequence[str], reason: str) -> None:
@@ -55,7 +55,7 @@ class PatternInvalid(ValueError):
 
 
 class EventTooLarge(RequestError):
-    """An event has too many values for its comparison with a pattern."""
+    """An event has too many values to compare with a pattern."""
 
     def __init__(self) -> None:
         super().__init__(f"its comparison with a pattern takes more than {STEPS:_} steps")
@@ -74,7 +74,7 @@ class _Budget:
 
 
 def matches(pattern: Pattern, event: Mapping[str, Any]) -> bool:
-    """Whether a valid pattern matches an event: each of its fields has one of the accepted values.
+    """Whether a valid pattern matches an event: each field of the pattern has an accepted value in the event.
 
     A list in the event matches if one of its elements does.
 
@@ -102,7 +102,7 @@ def _matches_object(pattern: Pattern, value: object, budget: _Budget) -> bool:
 
 
 def _matches_value(wanted: Sequence[Any], value: object, budget: _Budget) -> bool:
-    # A comparison with objects concerns their fields only; an empty list has no value.
+    # Objects are compared by their fields only; an empty list has no value.
     values = [value] if not isinstance(value, list) else value
     present = [each for each in values if each is not _MISSING and not isinstance(each, dict)]
     budget.spend(len(wanted) * max(1, len(present)))
@@ -133,7 +133,7 @@ def _text(test: Callable[[str], bool]) -> Test:
 
 
 def _one_of(given: object, make: Callable[[Any], Test]) -> Test:
-    """A test that one of the given texts passes."""
+    """A test that passes if the test of any given text passes."""
     tests = [make(each) for each in (given if isinstance(given, list) else [given])]
     return lambda value: any(test(value) for test in tests)
 
@@ -170,7 +170,7 @@ def _wildcard(wanted: str) -> Test:
         if not value.startswith(first):
             return False
         at = len(first)
-        # The earliest place of each part leaves most of the text for the others, so nothing is tried twice.
+        # The earliest place of each part leaves most of the text for the other parts, so nothing is tried twice.
         for part in others[:-1]:
             found = value.find(part, at)
             if found < 0:
@@ -222,7 +222,7 @@ def reject_pattern(pattern: object) -> None:
     """Rejects a pattern that is not a valid EventBridge event pattern.
 
     Raises:
-        PatternInvalid: it is invalid, or too large.
+        PatternInvalid: the pattern is invalid or too large.
     """
     if len(json.dumps(pattern, ensure_ascii=False)) > MAX_EVENT_PATTERN_LENGTH:
         raise PatternInvalid((), f"should have at most {MAX_EVENT_PATTERN_LENGTH} characters")
@@ -262,7 +262,7 @@ def _reject_values(wanted: Sequence[Any], place: tuple[str, ...]) -> None:
 def _reject_comparison(
     comparison: Mapping[str, Any], place: tuple[str, ...], operators: Collection[str] | None = None
 ) -> None:
-    """Rejects an invalid comparison, and one with another operator than the given ones."""
+    """Rejects an invalid comparison, or an operator that is not among the given ones."""
     if len(comparison) != 1:
         raise PatternInvalid(place, "has a comparison that is not exactly one operator with its value")
     ((name, given),) = comparison.items()

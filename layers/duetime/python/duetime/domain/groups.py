@@ -1,8 +1,8 @@
-"""Groups: tasks of an owner that belong together, and a task or call after the last of them has ended.
+"""Groups: an owner's tasks that belong together, and a task or call after the last of them has ended.
 
-A group is open until its owner closes it: until then, tasks may join. Each member is a separate item that says whether
-the task has ended, and how; so an end is counted once, despite repeats, and no counter is shared by all members. A
-closed group is complete once no member is open.
+Tasks may join a group until its owner closes it. Each member is a separate item that contains whether and how the task
+has ended, so that an end is counted once despite repetitions, and the members share no counter. A closed group is
+complete once no member is open.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class GroupState(StrEnum):
     Attributes:
         OPEN: tasks may join.
         CLOSED: no more tasks may join, and some members have not ended.
-        COMPLETED: it is closed, and all members have ended.
+        COMPLETED: the group is closed, and all members have ended.
     """
 
     OPEN = "open"
@@ -39,7 +39,7 @@ class GroupState(StrEnum):
 
 
 RULES = tuple(rule for rule in TriggerRule if rule is not TriggerRule.ALWAYS)
-"""Rules for the task of a group's completion; they are evaluated once all members have ended."""
+"""Rules for a group's completion task, evaluated once all members have ended."""
 
 
 @frozen(kw_only=True)
@@ -48,12 +48,12 @@ class Group:
 
     Attributes:
         uid: distinguishes it from an earlier group with the same id.
-        expires_at: when the item may be removed; `None` while it is closed and not complete.
-        completion: id of the task that runs once it is complete; `None` if none is declared.
+        expires_at: when the item may be removed; `None` while the group is closed and not complete.
+        completion: id of the task that runs once the group is complete; `None` if no task is declared.
         rule: how the members must have ended for that task to run.
-        request_hash: of the request that closed it, by which a repeat is recognized.
-        counts: number of members by state when it was completed.
-        version: number of writes; 0 before the first one.
+        request_hash: of the request that closed the group, by which a repetition is recognized.
+        counts: number of members by state when the group was completed.
+        version: number of writes; 0 before the first write.
     """
 
     owner: str
@@ -83,15 +83,15 @@ class Group:
 
     @property
     def is_rule_met(self) -> bool:
-        """Whether the task of its completion runs, given how all members have ended; always for an empty group."""
+        """Whether the completion task runs, given how all members have ended; always for an empty group."""
         return verdict(self.rule, outcome_counts(self.counts)) is Verdict.READY
 
     def has_expired(self, now: Millis) -> bool:
-        """Whether it has expired, although the item may still exist."""
+        """Whether the group has expired; the item may still exist."""
         return self.expires_at is not None and self.expires_at <= now
 
     def next_check(self, now: Millis) -> Millis:
-        """When its completion is checked again, in case a member's end went unnoticed: later, the older it is."""
+        """When to check its completion again, in case a member's end was not recorded: less often with its age."""
         age = now - (now if self.closed_at is None else self.closed_at)
         return now + min(max(GROUP_CHECK_FIRST, age // 2), GROUP_CHECK_LONGEST)
 
@@ -108,9 +108,9 @@ class Member:
     """The item of a member.
 
     Attributes:
-        outcome: final state of the task; `None` while it is open.
-        version: version of the record that was noted last; 0 if none was.
-        noted_at: when the task joined or this was noted.
+        outcome: final state of the task; `None` while the task is open.
+        version: last version of the task's record that is reflected here; 0 for none.
+        noted_at: when the task joined or the item was last updated.
     """
 
     task_id: TaskId
@@ -127,9 +127,9 @@ class Member:
         """
         is_settled = self.noted_at + GROUP_MEMBER_LOST <= now
         if task is None:
-            # Its creation wrote the item, and may be about to write the record.
+            # The task's creation wrote the item, and may be about to write the record.
             return is_settled
-        # A later version was noted by a process that is about to reopen the task.
+        # A later version comes from a process that is about to reopen the task.
         return task.is_terminal and (task.version >= self.version or is_settled)
 
 
@@ -138,7 +138,7 @@ class GroupStatus:
     """A group with the number of its members.
 
     Attributes:
-        counts: by state; `OPEN_COUNT` for open ones whose states were not read.
+        counts: by state; `OPEN_COUNT` for open members whose states were not read.
     """
 
     group: Group
@@ -156,4 +156,4 @@ class GroupStatus:
 
 
 OPEN_COUNT = "open"
-"""In counts by state: members that have not ended, if they are too many to read their states."""
+"""In counts by state: members that have not ended, if there are too many to read their states."""

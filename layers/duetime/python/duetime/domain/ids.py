@@ -1,8 +1,8 @@
-"""Task ids: ULIDs that carry the minute, the shard and the due time of their task; and ids of traces (`traceparent`).
+"""Task ids, which are ULIDs that contain the task's minute, shard and due time; and trace ids (`traceparent`).
 
 A ULID is 48 bits of milliseconds and 80 random bits, written as 26 characters of Crockford's base 32 (Source: the ULID
 specification). The milliseconds are the task's home, `max(due, now)` at its creation, and the first 16 random bits are
-its shard. So the record's key follows from the id, ids sort by due time, and changing the number of shards moves no
+its shard. So the id determines the record's key, ids sort by due time, and changing the number of shards moves no
 record.
 """
 
@@ -18,7 +18,7 @@ from duetime.domain.times import LAST_INSTANT, Millis, label_of, minute_of
 MAX_SHARDS = 1 << 16
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _BASE_32 = dict.fromkeys(range(128), "!") | str.maketrans(_ALPHABET, "0123456789abcdefghijklmnopqrstuv")
-"""From Crockford's digits to Python's; other characters are none."""
+"""Maps Crockford's digits to Python's, and all other characters to an invalid digit."""
 _PAIRS = tuple(first + second for first in _ALPHABET for second in _ALPHABET)
 """Two letters at a time, for speed: creating a large graph takes tens of thousands of ids."""
 TASK_ID_PATTERN = "[0-7][0-9A-HJKMNP-TV-Z]{25}"
@@ -30,8 +30,8 @@ _TAIL_BITS = 64
 _BYTES = 16
 _HOME_BYTES = _BYTES - _RANDOM_BITS // 8
 NODE_MARK = "#N"
-"""Separates the owner and the number in partition keys of an owner's nodes, which are listed apart from other tasks
-because a graph has thousands of them."""
+"""Separates owner and number in partition keys of an owner's nodes, which are listed apart from other tasks because a
+graph can have thousands of nodes."""
 
 
 class InvalidTaskId(ValueError):
@@ -82,7 +82,7 @@ class TaskId:
 
     @property
     def home(self) -> Millis:
-        """When the task was due at its creation, or the time of its creation if that was later."""
+        """The task's due time at its creation, or the time of creation if later."""
         return self._number >> _RANDOM_BITS
 
     @property
@@ -111,18 +111,18 @@ class TaskId:
 
     @classmethod
     def from_data(cls, data: bytes) -> TaskId:
-        """The id of 16 bytes."""
+        """The id in 16 bytes."""
         number = int.from_bytes(data)
         return cls("".join([_PAIRS[number >> shift & 1023] for shift in _SHIFTS]))
 
     @staticmethod
     def home_of_data(data: bytes) -> Millis:
-        """The home of an id of 16 bytes."""
+        """The home of an id in 16 bytes."""
         return int.from_bytes(data[:_HOME_BYTES])
 
     @staticmethod
     def data_at_time(data: bytes, home: Millis) -> bytes:
-        """As `at_time`, for the 16 bytes of an id."""
+        """Like `at_time`, for an id in 16 bytes."""
         return home.to_bytes(_HOME_BYTES) + data[_HOME_BYTES:]
 
     def owner_partition(self, owner: str, *, is_node: bool = False) -> str:
@@ -146,13 +146,13 @@ _TRACEPARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f
 _TRACE_VERSION = "00"
 _INVALID_VERSION = "ff"
 _TRACE_FLAGS = 0b11
-"""Sampled, and random trace id; the others are reserved, and are sent as zero."""
+"""Sampled, and random trace id; the other flags are reserved and sent as zero."""
 
 
 def read_traceparent(text: str | None) -> str | None:
-    """The creation context of a request; `None` if it is not well-formed.
+    """The creation context of a request; `None` if the text is not well-formed.
 
-    Contexts of later versions are parsed, and sent, as the present version (Source: W3C Trace Context, "Versioning of
+    Contexts of later versions are parsed, and sent, as the current version (Source: W3C Trace Context, "Versioning of
     traceparent" and "Considerations for trace-flags field generation").
     """
     found = _TRACEPARENT.fullmatch(text or "")

@@ -1,4 +1,4 @@
-"""Intake rules: which events create or cancel tasks, or wake those that wait for them."""
+"""Intake rules: which events create or cancel tasks, or wake tasks that wait for them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class IntakeAction(StrEnum):
-    """The action for an event."""
+    """What an event does."""
 
     CREATE = "create"
     CANCEL = "cancel"
@@ -43,15 +43,15 @@ class IntakeRule:
 
     Attributes:
         name: unique in a deployment.
-        pattern: event pattern of EventBridge.
+        pattern: an EventBridge event pattern.
         action: what a matching event does.
         request: the task to create, the filter of the tasks to cancel, or the signal to send, in the form of the REST
             contract.
         fields: fields of `request` that are set from the event: JMESPath expressions by dotted name.
         owner: owner of the tasks.
         description: for people.
-        updated_at: when it was last set.
-        updated_by: who set it.
+        updated_at: when the rule was last set.
+        updated_by: who last set the rule.
     """
 
     name: str

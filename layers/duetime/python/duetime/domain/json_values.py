@@ -1,4 +1,4 @@
-"""The values that are stored as JSON: one rule for payloads, results and checkpoints. Also escapes text for UTF-8."""
+"""Which values are stored as JSON: one rule for payloads, results and checkpoints. Also escapes text for UTF-8."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OUT_OF_RANGE = "is outside the range of a 64-bit floating-point number"
 REPEATED = "appears more than once"
 LONE_SURROGATE = "contains a lone surrogate"
 _VALUE_DEPTH = MAX_JSON_DEPTH - 1
-"""Maximum nesting of a value: in a request's body it is inside an object."""
+"""Maximum nesting of a value, which is inside an object in a request's body."""
 
 
 class ValueRefused(ValueError):
@@ -29,7 +29,7 @@ def writable(text: str) -> str:
 
 
 def most_characters(text: str, length: int) -> int:
-    """Maximum number of stored characters of a text: more for an encrypted text, which cannot be truncated.
+    """Maximum number of stored characters of a text, higher for an encrypted text, which cannot be truncated.
 
     Args:
         text: the text.
@@ -44,7 +44,7 @@ def most_characters(text: str, length: int) -> int:
 
 
 def has_too_many_digits(number: str) -> bool:
-    """Whether a number in JSON has more digits than are stored; those of an exponent do not count."""
+    """Whether a number in JSON has more digits than are stored, not counting an exponent's digits."""
     if len(number) <= MAX_NUMBER_DIGITS:
         return False
     return len(number.lower().partition("e")[0].lstrip("-").replace(".", "")) > MAX_NUMBER_DIGITS
@@ -60,20 +60,20 @@ def decoded(text: str) -> Any:  # noqa: ANN401 - any JSON
     """Parses JSON; strings may contain lone surrogates.
 
     Raises:
-        ValueRefused: a value is not stored.
+        ValueRefused: a value cannot be stored.
         ValueError: the text is not JSON.
-        RecursionError: it exceeds the parser's nesting limit.
+        RecursionError: the text exceeds the parser's nesting limit.
     """
     return _DECODER.decode(text)
 
 
 def check_kept(text: str) -> Any:  # noqa: ANN401 - any JSON
-    """Parses JSON that may be stored: without lone surrogates or too deep nesting.
+    """Parses JSON that can be stored: without lone surrogates and not nested too deeply.
 
     Raises:
-        ValueRefused: a value is not stored.
+        ValueRefused: a value cannot be stored.
         ValueError: the text is not JSON.
-        RecursionError: it exceeds the parser's nesting limit.
+        RecursionError: the text exceeds the parser's nesting limit.
     """
     value = decoded(text)
     if text.count("[") + text.count("{") > _VALUE_DEPTH and _is_deep(value):
@@ -84,10 +84,10 @@ def check_kept(text: str) -> Any:  # noqa: ANN401 - any JSON
 
 
 def json_of(value: object) -> bytes:
-    """Encodes a Python value as compact JSON in UTF-8; does not check values that exceed the size of a result.
+    """Encodes a Python value as compact JSON in UTF-8; does not check values that are larger than a result may be.
 
     Raises:
-        ValueRefused: the value is not JSON, is changed by JSON (two keys become one), or is not stored.
+        ValueRefused: the value is not JSON, JSON would change it (two keys become one), or it cannot be stored.
     """
     try:
         text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))

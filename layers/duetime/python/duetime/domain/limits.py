@@ -91,9 +91,9 @@ MAX_EXPANDED_PAGE = 20
 MAX_EXPANDED_BYTES = 2_000_000
 """Bytes of payloads and results on such a page, which ends before the task that would exceed them."""
 MAX_EXAMINED = 1_000
-"""Records that one page of a filtered list reads before it returns a token to continue with."""
+"""Records that one page of a filtered list reads before returning a continuation token."""
 BULK_RETENTION = 7 * DAY
-"""How long a bulk operation that has ended can be read."""
+"""How long an ended bulk operation can be read."""
 PURGE_RETENTION = 400 * DAY
 """How long the receipt of a purge can be read."""
 MAX_BULK_PAGE = 50
@@ -105,8 +105,8 @@ MAX_BULK_PACE = 1_000
 WATCH_TICKET_LIFE = 30 * SECOND
 """How long a ticket for a WebSocket connection can be used; each opens one connection."""
 WATCH_CONNECTION_LIFE = 2 * HOUR + 10 * MINUTE
-"""How long a connection and its subscriptions are kept: longer than API Gateway keeps one open, which is two hours
-(Source: API Gateway quotas for WebSocket APIs)."""
+"""How long a connection and its subscriptions are kept: longer than API Gateway keeps a connection open, which is two
+hours (Source: API Gateway quotas for WebSocket APIs)."""
 MAX_SUBSCRIPTIONS = 20
 """Subscriptions of one connection."""
 MAX_OWNER_SUBSCRIPTIONS = 1_000
@@ -116,10 +116,10 @@ MAX_WATCH_REF_LENGTH = 64
 MAX_WATCH_MESSAGE_BYTES = 16_384
 """Size of a message from a client, in bytes."""
 MAX_FRAME_BYTES = 32_768
-"""Size of a message to a client, in bytes: API Gateway bills each 32 KB of one (Source: API Gateway pricing)."""
+"""Size of a message to a client, in bytes: API Gateway bills each 32 KB (Source: API Gateway pricing)."""
 MAX_PUSHED_CHANGES = 100
-"""Changes per batch of writes that a connection receives; if there are more, it is notified to read its subjects
-again."""
+"""Changes per batch of writes that a connection receives; if there are more, the connection is told to read its
+subjects again."""
 MAX_TYPE_LENGTH = 64
 MAX_DEPENDENCIES = 50
 """Tasks that a task can wait for in its `after`."""
@@ -127,11 +127,11 @@ MAX_NAME_LENGTH = 128
 MAX_OWNER_LENGTH = 128
 MAX_URL_LENGTH = 2_048
 MAX_HTTP_FIELDS = 20
-"""Headers, and parameters of the query, of an HTTP target."""
+"""Headers, and query parameters, of an HTTP target."""
 MAX_HTTP_FIELD_NAME_LENGTH = 64
-"""Characters of the name of such a header or parameter, or of a field of a form."""
+"""Characters of the name of a header or query parameter of an HTTP target, or of a form field."""
 MAX_HTTP_FIELD_LENGTH = 1_024
-"""Characters of the value of such a header or parameter."""
+"""Characters of the value of a header or query parameter of an HTTP target."""
 MAX_REQUEST_BYTES = 4_096
 """Size of the headers, the query and the body of an HTTP target, in bytes of UTF-8; a larger body is a payload."""
 MAX_SUCCESS_STATUSES = 20
@@ -155,14 +155,14 @@ tasks."""
 MAX_UNIQUE_KEY_LENGTH = 128
 """Characters of a unique key, which is stored in the record."""
 MAX_GROUP_ID_LENGTH = 128
-"""Characters of a group's id, which each member's record has."""
+"""Characters of a group's id, which is stored in each member's record."""
 GROUP_LIFE = 400 * DAY
-"""How long a group and its members are kept: from the last due time of a member that joined, from a member's end, and
-from the group's completion. Until then its id cannot be used for another group."""
+"""How long a group and its members are kept after the last due time of a member, a member's end, and the group's
+completion. Until then, no other group can use its id."""
 MAX_COUNTED_OPEN = 1_000
-"""Open members of a group whose states are read for its counts; with more, they are counted as open."""
+"""Open members of a group whose states are read for its counts; if there are more, they are only counted as open."""
 MAX_DEBOUNCE_SECONDS = 2_592_000
-"""Longest time by which each further creation can delay a task, and longest delay in total."""
+"""Longest time by which each new creation can delay a task, and longest delay in total."""
 MAX_ATTEMPTS = 100
 """Attempts in a retry policy."""
 MAX_RETRY_MULTIPLIER = 100
@@ -172,14 +172,14 @@ WORKER_FUNCTION_SECONDS = 900
 MAX_WORKER_BATCH = 100
 """Largest number of tasks in one invocation of the worker; each has a thread."""
 MAX_TIMEOUT_SECONDS = 840
-"""Longest attempt that a worker function makes, with all its phases: the time of the function, less the time to wait,
-claim and finish."""
+"""Longest attempt in a worker function, with all its phases: the function's time, less the time to wait, claim and
+finish."""
 MAX_PULLED_TIMEOUT_SECONDS = 1_209_600
 """Longest attempt of a pull worker: fourteen days. The worker is alive as long as its heartbeats renew the lease."""
 MAX_DEADLINE_SECONDS = 2_592_000
 """Longest time limit of an asynchronous attempt: thirty days."""
 MAX_WAIT_SECONDS = 25
-"""Longest time for which a request can wait for the end of a task; API Gateway waits thirty seconds."""
+"""Longest time for which a request can wait for a task to end; API Gateway waits thirty seconds."""
 MAX_LOCK_KEY_LENGTH = 64
 MAX_LOCK_HOLDERS = 100
 """Largest `max_holders` of a lock; each holder takes about 50 bytes of the lock's item."""
@@ -190,16 +190,16 @@ MAX_RATE_LIMIT = 10_000
 MAX_RATE_SECONDS = 86_400
 """Largest `per_seconds` of a rate."""
 MAX_FAIR_KEY_LENGTH = 128
-"""Characters of a fair key, which the record and the timers of a task have."""
+"""Characters of a fair key, which is stored in a task's record and timers."""
 MAX_FAIR_WEIGHT = 5
-"""Largest weight of a fair key. Each unit is a message group, and SQS prefers other groups only to those that have more
-than a tenth of the messages in flight: a key of ten groups would never have that."""
+"""Largest weight of a fair key. Each unit is a message group, and SQS prefers other groups only to groups that have
+more than a tenth of the messages in flight, which the groups of a key with weight ten would never have."""
 MAX_EXPLAINED_LINE = 100
-"""Tasks of a lock's line that an explanation reads to find a task's place in it."""
+"""Tasks in a lock's line that an explanation reads to find a task's place."""
 MAX_EXPLAINED_TASKS = 100
 """Tasks that an explanation reads because another task waits for them: holders of a lock, parents, nodes."""
 MAX_EXPLAINED_PLACES = 1_000
-"""Tasks of an ordered key that an explanation counts to find a task's place in its line."""
+"""Tasks in an ordered key's line that an explanation counts to find a task's place."""
 MAX_EXPRESSION_LENGTH = 256
 """Characters of a cron expression, a rate or an interval."""
 MAX_ZONE_LENGTH = 64
@@ -228,15 +228,15 @@ MAX_NOTE_LENGTH = 256
 MAX_BACKFILL_PER_MINUTE = 6_000
 """Fastest pace of a backfill, in occurrences a minute."""
 MAX_BACKFILLS = 5
-"""Backfills of one schedule that can run at once; the latest ended ones can also be read."""
+"""Backfills of one schedule that can run at once; the latest ended backfills can also be read."""
 MAX_WAITING_RUNS = 100
-"""Occurrences of one schedule that can wait for the running one, with `overlap: buffer_all`."""
+"""Occurrences of one schedule that can wait for the running occurrence, with `overlap: buffer_all`."""
 MAX_CHANGED_OCCURRENCES = 100
-"""Occurrences of one schedule that can be skipped or moved individually, except those that were due a day ago."""
+"""Occurrences of one schedule that can be skipped or moved individually, not counting any that were due a day ago."""
 MAX_CALENDARS = 8
 """Calendars that one schedule can use."""
 MAX_CALENDAR_DATES = 5_000
-"""Dates and spans in one calendar, including those of recurring events."""
+"""Dates and spans in one calendar, including dates of recurring events."""
 MAX_CALENDAR_WINDOWS = 64
 """Windows of one calendar."""
 MAX_CALENDAR_BYTES = 1_048_576
@@ -246,12 +246,12 @@ MAX_CALENDAR_RULES = 100
 MAX_TOPOLOGY_LEVELS = 4
 """Levels of nested topologies, including the outermost."""
 MAX_MAP_BYTES = 33_554_432
-"""Bytes of the nodes of a map as JSON, each with its item: a short map can describe nodes that fit into no memory."""
+"""Bytes of a map's nodes as JSON, each with its item: a short map can describe nodes that do not fit into memory."""
 MAX_GRAPH_BYTES = 2_097_152
 """Bytes of a graph as JSON: together with the states of its nodes, it must fit into a response of 6 MB (Source: AWS
 Lambda quotas)."""
 MAX_RERUN_NODES = 20
-"""Nodes that a retry of a topology can name; nodes that depend on them run again without being named."""
+"""Nodes that a topology's retry can name; their descendants run again without being named."""
 MAX_EXPECTED_SECONDS = 2_592_000
 """Longest expected duration of a node: thirty days, as long as an asynchronous attempt can take."""
 MAX_DEFINITION_BYTES = 300_000
@@ -261,7 +261,7 @@ MAX_DEFINITION_VERSIONS = 100
 MAX_PARAMETERS = 50
 """Parameters of a topology definition."""
 MAX_PARAMETERS_BYTES = 4_096
-"""Size of the parameters of a run, in bytes of JSON in UTF-8: they are stored in the record of the run."""
+"""Size of a run's parameters, in bytes of JSON in UTF-8: they are stored in the run's record."""
 MAX_PARAMETER_VALUES = 100
 """Values in the `enum` of a parameter."""
 MAX_DESCRIPTION_LENGTH = 1_000
@@ -277,68 +277,68 @@ DEFAULT_EVENT_SECONDS = 604_800
 MAX_EVENT_KEY_LENGTH = 256
 """Characters of the key of an event that tasks wait for."""
 SIGNAL_LIFE = 30 * DAY
-"""How long a signal is kept: as long as a task can wait for one."""
+"""How long a signal is kept: as long as a task can wait for a signal."""
 MAX_LOOKBACK_SECONDS = 2_592_000
-"""How long before its creation a signal for a task may have been sent, at most."""
+"""Longest time before a task's creation at which its signal may have been sent."""
 MAX_EVENT_AHEAD = 5 * MINUTE
 """How far in the future the time of an event that creates tasks can be."""
 MAX_EVENT_NAME_LENGTH = 256
-"""Characters of the id and the source of such an event."""
+"""Characters of the id and the source of an event that creates tasks."""
 MAX_REASON_LENGTH = 1_000
 """Characters of the stored reason why an event was rejected."""
 MAX_EVENT_PATTERN_LENGTH = 4_096
-"""Characters of the event pattern of an intake rule, as of a rule of EventBridge (Source: EventBridge quotas)."""
+"""Characters of an intake rule's event pattern, as for an EventBridge rule (Source: EventBridge quotas)."""
 MAX_INTAKE_RULES = 100
 """Intake rules of a deployment."""
 MAX_INTAKE_RULE_FIELDS = 20
-"""Fields of a request that an intake rule sets from the event."""
+"""Request fields that an intake rule sets from the event."""
 MAX_INTAKE_RULES_BYTES = 300_000
-"""Compressed size of all intake rules, which are one item of at most 400 KB (Source: DynamoDB quotas)."""
+"""Compressed size of all intake rules: they are stored in one item of at most 400 KB (Source: DynamoDB quotas)."""
 MAX_API_KEY_NAME_LENGTH = 128
 """Characters of the name of an API key."""
 MAX_LINKS = 50
-"""Links of a task that are listed, the ended ones included."""
+"""Links of a task that are listed, including ended links."""
 MAX_LINK_MESSAGE_LENGTH = 500
 """Characters of the message that a link shows."""
 MIN_LINK_LIFE, MAX_LINK_LIFE = MINUTE, 90 * DAY
 """Time for which a link is valid, in milliseconds."""
 MAX_SWITCHES = 100
-"""Switches that operators can set, and switches that owners can set for themselves, apart from that of all tasks. Each
-kind is stored in one item that every worker reads."""
+"""Switches that operators can set, and switches that owners can set for themselves, besides the switch for all tasks.
+Each kind is stored in one item that every worker reads."""
 MAX_SWITCH_REASON_LENGTH = 128
 MAX_QUOTA_OWNERS = 500
-"""Owners with quotas of their own; all are stored in one item that the API and workers read."""
+"""Owners with their own quotas; all are stored in one item that the API and workers read."""
 MAX_QUOTA = 1_000_000_000
 """Largest limit of a quota."""
 MAX_TYPES_WITH_DEFAULTS = 100
-"""Types to which an owner can give defaults; they are stored in one item that creations of tasks read."""
+"""Types to which an owner can give defaults; all are stored in one item that creations of tasks read."""
 MAX_HOST_LENGTH = 253
 """Characters of a host's name (Source: RFC 1035, 2.3.4, as text)."""
 MAX_LEASES = 10
-"""Tasks that a request of a pull worker can lease, as one SQS receive (Source: SQS API Reference, ReceiveMessage)."""
+"""Tasks that a pull worker's request can lease, as in an SQS receive (Source: SQS API Reference, ReceiveMessage)."""
 MAX_PULLED_TYPES = 10
-"""Types in one request of a pull worker."""
+"""Types in a pull worker's request."""
 MAX_PULL_WAIT_SECONDS = 20
-"""Longest wait of a pull worker's request, as of an SQS receive (Source: SQS API Reference, ReceiveMessage)."""
+"""Longest wait of a pull worker's request, as for an SQS receive (Source: SQS API Reference, ReceiveMessage)."""
 MIN_LEASE_SECONDS = 5
-"""Shortest lease of a pull worker: it leaves time for a heartbeat every third of it."""
+"""Shortest lease of a pull worker, which leaves time for three heartbeats per lease."""
 MAX_LEASE_SECONDS = 900
 """Longest lease of a pull worker: a lost worker is detected when its lease ends."""
 LEASE_SECONDS = 30
 """Default lease of a pull worker."""
 LEAST_LEASE_SHARE = 2
-"""A lease is returned to a pull worker only if at least one half (1 divided by this) of it is left; otherwise the task
-is enqueued again."""
+"""A pull worker gets a lease only if at least half of its time (1 divided by this) is left; otherwise the task is
+enqueued again."""
 MAX_WORKER_NAME_LENGTH = 40
 """Characters of a pull worker's name, which is stored with the lease and with each attempt."""
 MAX_LEASED_BYTES = 1_048_576
-"""Total size of payloads and checkpoints in one response to a pull worker, unless the first alone is larger (Source:
+"""Total size of payloads and checkpoints in one response to a pull worker, unless the first task's is larger (Source:
 AWS Lambda quotas: a response has at most 6 MB, in which escaped quotation marks count twice)."""
 MAX_LEASE_TOKEN_LENGTH = 2_048
 MAX_ACTION_REASON_LENGTH = 256
 """Characters of the reason that a user gives for an action on a task."""
 MAX_QUERY_ANSWER_BYTES = 65_536
-"""Bytes of an endpoint's response to a query that are returned."""
+"""Maximum number of bytes of an endpoint's response to a query that are returned."""
 QUERY_TIMEOUT = 10 * SECOND
 """How long an endpoint can take to respond to a query."""
 MIN_LATE_SECONDS = 60
@@ -346,17 +346,17 @@ MIN_LATE_SECONDS = 60
 MAX_LATE_SECONDS = 604_800
 """Longest time after the due time at which a late start can be reported."""
 MAX_RUNNING_SECONDS = 2_592_000
-"""Longest time after the start of an attempt at which its long run can be reported."""
+"""Longest time after an attempt's start at which its long run can be reported."""
 MAX_EXPIRES_SECONDS = 2_592_000
 """Longest time limit for the start of a task's first attempt, after the due time."""
 MAX_RETRY_DURATION_SECONDS = 2_592_000
-"""Longest time limit for the start of further attempts, after the start of the first one."""
+"""Longest time limit for the start of more attempts, after the start of the first attempt."""
 MAX_LOCK_WAIT_SECONDS = 2_592_000
 """Longest time limit for an attempt's wait for its lock."""
 SHORTEST_WORKER_LEASE_SECONDS = 15
-"""Shortest lease of the worker functions: it must allow for a second renewal before their process ends."""
+"""Shortest lease of the worker functions, which must leave time for a second renewal before their process ends."""
 MAX_METRIC_VALUES = 20
-"""Owners, and types of tasks, that can have their own metrics: CloudWatch bills for each one."""
+"""Owners, and task types, that can have their own metrics: CloudWatch bills each metric."""
 MAX_EPOCH = 999
 """How often a table can be restored: a fence has at most twelve digits."""
 MAX_RETENTION_DAYS = 3_653
@@ -366,39 +366,39 @@ MAX_ARCHIVE_DAYS = 3_653
 MAX_SUMMARY_OWNERS = 25
 """Owners on a page of `GET /v1/summary/owners`: their counts are read one owner at a time."""
 MAX_SUMMARY_TYPES = 100
-"""Types in one response of `GET /v1/summary`: those with the most tasks."""
+"""Types in one response of `GET /v1/summary`: the types with the most tasks."""
 
 
 MAX_REMARKS = 20
 """Entries in the `skipped_runs` of a schedule."""
 MAX_REMARK_LENGTH = 160
-"""Characters of the reason in such an entry."""
+"""Characters of the reason in an entry of a schedule's `skipped_runs`."""
 MAX_REVISION_ENDS = 200
-"""Earlier definitions of a schedule with the same timing that are distinguished; those without an occurrence do not
-count."""
+"""Earlier definitions of a schedule with the same timing that are distinguished; definitions without an occurrence do
+not count."""
 MAX_STOPPED_OCCURRENCES = 1_000
 """Occurrences of a schedule that are stored as stopped by their user, so that later changes do not run them again."""
 MAX_WAIT_REASON_LENGTH = 80
 """Characters of the stored reason why a task waits."""
 MAX_RECORDED_WAITS = 6
-"""Stored waits of a task with their start times: the latest ones, and the first one for its lock."""
+"""Stored waits of a task with their start times: the latest waits, and the first wait for its lock."""
 MAX_RECORDED_WAIT_LENGTH = 40
-"""Characters of the stored reason of such a wait."""
+"""Characters of a wait's stored reason."""
 ATTEMPT_ERROR_LENGTH = 96
-"""Characters of the stored error message of an earlier attempt; the last attempt's is stored in full."""
+"""Characters of an earlier attempt's stored error message; the last attempt's message is stored in full."""
 MAX_LOGGED_TRACEBACK_LENGTH = 100_000
-"""Characters of a logged traceback: the last ones (Source: CloudWatch Logs quotas, 256 KB a line)."""
+"""Characters of a logged traceback, counted from its end (Source: CloudWatch Logs quotas, 256 KB a line)."""
 MAX_TRACEBACK_BYTES = 900
-"""Size of a stored traceback, compressed: with its keys, one write unit. An encrypted one takes up to four."""
+"""Compressed size of a stored traceback: with its keys, one write unit. An encrypted traceback takes up to four."""
 ATTEMPTS_INLINE = 5
-"""Attempts that are stored in the record; older ones are moved to items of their own."""
+"""Attempts that are stored in the record; older attempts are moved to separate items."""
 ACTIONS_INLINE = 10
-"""Actions of users in the record of a task; if there are more, the oldest are dropped and counted."""
+"""User actions in a task's record; if there are more, the oldest are dropped and counted."""
 ACTIONS_INLINE_BYTES = 1_000
-"""Total size of the actions in a record before compression, in bytes; the newest is kept whatever its size."""
+"""Total size of the actions in a record before compression, in bytes; the newest action is kept whatever its size."""
 INLINE_CONTENT_BYTES = 512
 """A compressed payload or result up to this size is stored in the record, which must stay below 1 KB."""
 INLINE_EVENT_BYTES = 640
 """The compressed event of a callback up to this size is stored in the callback's record."""
 ITEM_CONTENT_BYTES = 200_000
-"""A compressed payload or result up to this size is stored in an item of its own; a larger one in S3."""
+"""A compressed payload or result up to this size is stored in a separate item; a larger one in S3."""

@@ -1,7 +1,7 @@
-"""Links: addresses with which somebody without credentials decides, reports on or watches one task.
+"""Links: URLs with which somebody without credentials decides, reports on or watches one task.
 
-The address is the credential: its token has a random secret, of which only a digest is stored. A link's permissions are
-stored beside the digest, so its holder cannot change them.
+The URL is the credential: its token has a random secret, and only a digest of the token is stored. A link's permissions
+are stored with the digest, so its holder cannot change them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 PREFIX = "dtl"
-"""Begins every token, so that scanners for secrets can find one."""
+"""Prefix of every token, so that secret scanners can find tokens."""
 SECRET_BITS, ID_RANDOM_BITS = 256, 32
 ID_PATTERN = "[0-9a-f]{20}"
 TOKEN_PATTERN = rf"{PREFIX}_({TASK_ID_PATTERN})_({ID_PATTERN})_[0-9a-f]{{64}}"
@@ -38,10 +38,10 @@ class LinkAction(StrEnum):
 
     Attributes:
         APPROVE: approve a task that waits for an approval.
-        REJECT: reject it.
+        REJECT: reject a task that waits for an approval.
         COMPLETE: report the success of an attempt that is completed from outside.
-        FAIL: report its failure.
-        WATCH: see the task's state and progress, which every other link permits, too.
+        FAIL: report the failure of such an attempt.
+        WATCH: see the task's state and progress, which every other link also permits.
     """
 
     APPROVE = "approve"
@@ -64,10 +64,10 @@ class NewLink:
     """The permissions of a new link.
 
     Attributes:
-        actions: in the order of `LinkAction`, without repeats.
-        life: how long it is valid, in milliseconds.
-        takes_payload: whether its holder may send a payload, which becomes the result of the task.
-        message: shown to its holder.
+        actions: in the order of `LinkAction`, without duplicates.
+        life: how long the link is valid, in milliseconds.
+        takes_payload: whether the link's holder may send a payload, which becomes the task's result.
+        message: shown to the link's holder.
     """
 
     actions: tuple[LinkAction, ...]
@@ -76,10 +76,10 @@ class NewLink:
     message: str = ""
 
     def check(self) -> None:
-        """Check that the parts fit each other.
+        """Check that the fields are consistent.
 
         Raises:
-            FieldInvalid: the actions belong to different kinds of tasks, or none takes a payload.
+            FieldInvalid: the actions belong to different kinds of tasks, or no action takes a payload.
         """
         if not any(kind.issuperset(self.actions) for kind in _KINDS):
             reason = "belong to different kinds of tasks: approve and reject, or complete and fail, or watch alone"
@@ -99,8 +99,8 @@ class Link:
         digest: SHA-256 of the token, in hexadecimal. The secret has 256 random bits, so no slow hash is needed.
         reopened_at: when the task was last retried before the link was created; another retry ends the link.
         fence: the attempt that `COMPLETE` and `FAIL` report on; 0 for other links.
-        used_at: when it was used; `None` if it was not.
-        used_for: the action for which it was used.
+        used_at: when the link was used; `None` if not used.
+        used_for: the action for which the link was used.
     """
 
     task_id: TaskId
@@ -120,15 +120,15 @@ class Link:
 
     @property
     def removable_at(self) -> Millis:
-        """When it may be removed: some time after its end, so that people can still see how it was used."""
+        """When the link may be removed: some time after its end, so that people can still see how it was used."""
         return self.expires_at + LINK_KEPT
 
     def accepts(self, token: str) -> bool:
-        """Whether a token is this link's."""
+        """Whether a token belongs to this link."""
         return compare_digest(self.digest, digest_of(token))
 
     def end(self, task: Task, now: Millis) -> str | None:
-        """Why the link has ended, apart from its use; `None` if it has not."""
+        """Why the link has ended, other than by its use; `None` if it has not ended."""
         if self.expires_at <= now:
             return "it has expired"
         if (task.reopened_at or 0) != self.reopened_at:
@@ -141,21 +141,21 @@ class Link:
         """Check that the link is still valid.
 
         Raises:
-            LinkEnded: it is not.
+            LinkEnded: the link has ended.
         """
         if (reason := self.end(task, now)) is not None:
             raise LinkEnded(reason)
 
     def chosen(self, action: LinkAction | None, *, with_payload: bool) -> LinkAction:
-        """The action of a link's use.
+        """The action for which a link is used.
 
         Args:
-            action: the requested one; `None` for the only one.
+            action: the requested action; `None` for the link's only action.
             with_payload: whether the request has a payload.
 
         Raises:
-            FieldInvalid: the link does not permit it, or permits several.
-            LinkEnded: it has been used.
+            FieldInvalid: the link does not permit the action, or permits several.
+            LinkEnded: the link has been used.
         """
         if self.actions == (LinkAction.WATCH,):
             raise FieldInvalid("action", "is not permitted: this link is for watching only", FaultCode.UNSUPPORTED)
@@ -174,10 +174,10 @@ class Link:
 
 @frozen
 class LinkUse:
-    """A request of a link's holder.
+    """A request by a link's holder.
 
     Attributes:
-        action: `None` for the only one that the link permits.
+        action: the requested action; `None` for the link's only action.
         payload: JSON text in UTF-8; `None` for no payload.
         reason: why, in the holder's words.
     """
@@ -191,7 +191,7 @@ def check_task(task: Task, actions: tuple[LinkAction, ...]) -> None:
     """Check that a task can have a link for these actions now.
 
     Raises:
-        StateConflict: it has ended, has no such target, or has no attempt to report on.
+        StateConflict: the task has ended, has another kind of target, or has no attempt to report on.
     """
     if actions == (LinkAction.WATCH,):
         return
@@ -209,7 +209,7 @@ def check_task(task: Task, actions: tuple[LinkAction, ...]) -> None:
 
 
 def waits_for(task: Task, link: Link, now: Millis) -> bool:
-    """Whether a task waits for an action of a link now."""
+    """Whether a task now waits for an action of a link."""
     if link.used_at is not None or link.end(task, now) is not None:
         return False
     if link.fence:
@@ -218,7 +218,7 @@ def waits_for(task: Task, link: Link, now: Millis) -> bool:
 
 
 def new_id(now: Millis, random_bits: int) -> str:
-    """The id of a link that is created now."""
+    """The id of a new link."""
     return f"{now:012x}{random_bits:0{ID_RANDOM_BITS // 4}x}"
 
 

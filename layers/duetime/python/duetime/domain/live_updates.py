@@ -26,13 +26,13 @@ Watched: TypeAlias = TaskSnapshot | ScheduleSnapshot
 
 @frozen
 class WatchedChange:
-    """One write, or several consecutive writes, of one record.
+    """One write, or several consecutive writes, to one record.
 
     Attributes:
         subject: the record's topic.
         version: of the record after the change; for a removal, one more than before.
-        before: `None` if the record was created.
-        after: `None` if the record was removed for its owner.
+        before: the record before the change; `None` if the record was created.
+        after: the record after the change; `None` if the record was removed for its owner.
     """
 
     owner: str
@@ -76,7 +76,7 @@ class Push:
 
 
 def watched(batch: ChangeBatch) -> list[WatchedChange]:
-    """The changes that can be watched: those of tasks and schedules, as visible to their owners."""
+    """The changes that can be watched: changes of tasks and schedules, as visible to their owners."""
     writes: list[TaskChange | ScheduleChange] = [*batch.tasks, *batch.schedules]
     found = map(_watched, writes)
     return [change for change in found if change is not None]
@@ -95,7 +95,7 @@ def version_of(record: Watched) -> int:
 
 
 def latest(changes: Iterable[WatchedChange]) -> list[WatchedChange]:
-    """Merges changes to one per record: from the state before the first to the state after the last, in any order.
+    """Merges changes, in any order, to one per record: from the state before the first to the state after the last.
 
     A batch may contain duplicates, and changes that were processed before.
     """
@@ -231,7 +231,7 @@ class Ticket:
     Attributes:
         digest: of the ticket's text. The text is not stored, so readers of the table cannot connect.
         owner: for whom the connection is opened.
-        session_ends_at: when the token of its caller expires; `None` if that is not known.
+        session_ends_at: when the caller's token expires; `None` if unknown.
     """
 
     digest: str
@@ -247,7 +247,7 @@ class Ticket:
 
 @frozen
 class Connection:
-    """An open connection. It receives only its owner's changes, and none after the token of its caller has expired."""
+    """An open connection, which receives only its owner's changes, and nothing after the caller's token has expired."""
 
     id: str
     owner: str
@@ -265,8 +265,8 @@ class Subscription:
     """A subscription of a connection.
 
     Attributes:
-        connection: also determines the owner whose changes are sent.
-        ref: the connection's name for it; a second subscription with this name replaces it.
+        connection: the connection, whose owner's changes are sent.
+        ref: the connection's name for the subscription; another subscription with the same name replaces it.
         task_filter: for `mine`, selects the tasks.
         slot: its index among the connection's subscriptions.
     """

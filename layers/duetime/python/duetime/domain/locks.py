@@ -37,8 +37,8 @@ class LockClaim:
 
     Attributes:
         limit: maximum number of holders; if tasks disagree, each uses its own.
-        scope: the part of an attempt during which it is held.
-        is_shared: whether others may share it; exclusive and shared holders exclude each other.
+        scope: the part of an attempt during which the lock is held.
+        is_shared: whether others may share the lock; exclusive and shared holders exclude each other.
     """
 
     name: LockName
@@ -54,7 +54,7 @@ class Holder:
     Attributes:
         fence: of the attempt; `RESERVED` while the lock is reserved for the task.
         expires_at: when the hold expires unless a heartbeat renews it.
-        is_shared: whether it shares the lock.
+        is_shared: whether the task shares the lock.
     """
 
     task_id: TaskId
@@ -68,8 +68,8 @@ class Waiter:
     """A task that waits for a lock. Lines are ordered by due time.
 
     Attributes:
-        generation: of the task while it waits; at another generation it no longer waits.
-        is_shared: whether it wants to share the lock.
+        generation: of the task while it waits; at another generation, the task no longer waits.
+        is_shared: whether the task wants to share the lock.
     """
 
     due_at: Millis
@@ -91,7 +91,7 @@ class Lock:
     version: int = 0
 
     def holder(self, task_id: TaskId) -> Holder | None:
-        """The hold of a task, if it has one."""
+        """A task's hold, if any."""
         return next((holder for holder in self.holders if holder.task_id == task_id), None)
 
     def room(self, claim: LockClaim) -> int:
@@ -101,36 +101,36 @@ class Lock:
         return claim.limit - len(self.holders)
 
     def is_closed_for(self, claim: LockClaim, task_id: TaskId, ahead: Sequence[Waiter]) -> bool:
-        """Whether a task must wait: it has no place, and each free one is for a task that waits before it.
+        """Whether a task must wait: it has no place, and each free place is for a task ahead in line.
 
-        A task of the other mode that waits before it keeps it out, too: otherwise tasks that share the lock could keep
-        an exclusive one waiting forever.
+        A task of the other mode ahead in line also keeps the task out: otherwise tasks that share the lock could keep
+        an exclusive task waiting forever.
         """
         held = self.holder(task_id)
         others = self if held is None else self.without(task_id, held.fence)
         if held is not None and held.is_shared == claim.is_shared:
-            # Tasks with a higher limit may run beside it by now.
+            # Tasks with a higher limit may be running as well by now.
             return others.room(claim) <= 0
         is_mixed = any(waiter.is_shared != claim.is_shared for waiter in ahead)
         return is_mixed or others.room(claim) <= len(ahead)
 
     def living(self, now: Millis) -> Lock:
-        """The lock without holders that have expired by every clock."""
+        """The lock without holds that have expired by every clock."""
         return replace(self, holders=tuple(h for h in self.holders if h.expires_at + MAX_CLOCK_DIFFERENCE > now))
 
     def is_held_by_later(self, holder: Holder) -> bool:
-        """Whether a later attempt of the same task holds it, which means that this attempt's lease has ended."""
+        """Whether a later attempt of the same task holds the lock, because this attempt's lease has ended."""
         held = self.holder(holder.task_id)
         return held is not None and held.fence > holder.fence
 
     def held_by(self, holder: Holder) -> Lock:
-        """The lock with another holder. It replaces the task's earlier hold, but not one of a later attempt."""
+        """The lock with another holder, which replaces the task's earlier hold, but not a later attempt's."""
         if self.is_held_by_later(holder):
             return self
         return replace(self, holders=(*self.without(holder.task_id, holder.fence).holders, holder))
 
     def without(self, task_id: TaskId, fence: int) -> Lock:
-        """The lock without a task's hold with this fence or an earlier one."""
+        """The lock without a task's hold, if the hold has this fence or an earlier one."""
         kept = tuple(h for h in self.holders if h.task_id != task_id or h.fence > fence)
         return replace(self, holders=kept)
 
@@ -142,15 +142,15 @@ class Lock:
 
     @staticmethod
     def renewal_expires_at(now: Millis, until: Millis) -> Millis:
-        """When a lock can be removed if only the renewed hold is known.
+        """When a lock can be removed, computed without knowing holds other than the renewed one.
 
-        Other tasks may share the lock, and it must not be removed before any hold can end. The next acquisition or
-        release reads all holders, and sets an earlier time.
+        Other tasks may share the lock, which must not be removed before every hold has ended. The next acquisition or
+        release reads all holders and sets an earlier time.
         """
         return max(until, now + LONGEST_LOCK_HOLD) + LOCK_LIFE
 
     def frees_at(self, claim: LockClaim) -> Millis:
-        """When the next place becomes free without renewals; in the past if one is free."""
+        """When the next place becomes free without renewals; in the past if a place is free."""
         opposed = [holder.expires_at for holder in self.holders if holder.is_shared != claim.is_shared]
         if opposed:
             return max(opposed) + MAX_CLOCK_DIFFERENCE
@@ -159,7 +159,7 @@ class Lock:
 
 
 def claims_of(task: Task) -> tuple[LockClaim, ...]:
-    """The locks that a task requests itself."""
+    """The locks that a task requests, without locks that enforce limits."""
     return tuple(
         LockClaim(LockName(task.owner, lock.key), lock.limit, lock.scope, lock.mode is LockMode.SHARED)
         for lock in task.all_locks
@@ -187,12 +187,12 @@ def waiter_status(waiter: Waiter, task: Task | None) -> WaiterStatus:
 
 
 def is_dead(holder: Holder, task: Task | None) -> bool:
-    """Whether a holder's attempt has ended but its hold has not: it was deferred, and ended by a notification."""
+    """Whether a holder's attempt, deferred and ended by a notification, has ended but its hold has not."""
     if holder.fence == RESERVED:
         return False
     if task is None or task.fence > holder.fence:
         return True
-    # While a lease exists, the process of the attempt may still be running.
+    # While a lease exists, the attempt's process may still be running.
     is_over = task.state in STARTABLE or task.state is State.PAUSED or task.finished_at is not None
     return is_over and task.lease_expires_at is None
 
@@ -223,7 +223,7 @@ class HandOver:
         return replace(self, lock=lock, admitted=(*self.admitted, (waiter, task)))
 
     def dismiss(self, waiter: Waiter, task: Task | None) -> HandOver:
-        """A copy without a waiter that no longer waits, and without its reservation unless its task will use that.
+        """A copy without a waiter that no longer waits, and without its reservation unless its task will use it.
 
         A concurrent hand-over may have reserved the lock and enqueued the task, but not yet removed the waiter.
 
@@ -238,5 +238,5 @@ class HandOver:
 
 
 def _checks_before(task: Task, end: Millis) -> bool:
-    """Whether a task is about to take its locks: an attempt has begun, or begins before `end`."""
+    """Whether a task is about to take its locks: an attempt has started, or starts before `end`."""
     return task.state in LEASED or (task.state in STARTABLE and task.next_at < end)

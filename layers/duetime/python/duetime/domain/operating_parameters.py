@@ -1,11 +1,11 @@
-"""Intervals, leases, margins and sizes of duetime's own operation. The docs show them; they reject no request."""
+"""Intervals, leases, margins and sizes of duetime's own operation. The docs show them; they do not reject requests."""
 
 from __future__ import annotations
 
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
 
 BULK_INLINE = 1_200
-"""Milliseconds that a request for many tasks works before it responds; a bulk operation does the rest."""
+"""Milliseconds that a request for many tasks spends before it responds; a bulk operation does the rest."""
 BULK_INLINE_NODES = 500
 """A topology with more nodes than this is paused, resumed or cancelled by a bulk operation."""
 CHILDREN_AT_ONCE = 100
@@ -13,24 +13,24 @@ CHILDREN_AT_ONCE = 100
 MOST_CHILDREN_CANCELLED = 500
 """A request responds after cancelling this many children, and must be repeated for more."""
 MOST_CHILDREN_TIME = 10 * SECOND
-"""How long a request that cancels the children of a task looks for more of them."""
+"""How long a request that cancels a task's children looks for more children."""
 BULK_STEP = 5 * SECOND
 """How long a bulk operation works before it stores its progress and checks whether it was cancelled."""
 PURGE_PATIENCE = DAY
-"""How long a purge waits for the end of attempts that it has asked to stop."""
+"""How long a purge waits for attempts that it has asked to stop."""
 BULK_LEASE = 30 * SECOND
-"""If a bulk operation has stored no progress for this long, another invocation continues it; longer than a step and the
+"""If a bulk operation has stored no progress for this long, another invocation continues it. Longer than a step and the
 longest pause between tasks."""
 BULK_INVOCATION = 12 * MINUTE
-"""How long one invocation runs a bulk operation; the next one continues from there."""
+"""How long one invocation runs a bulk operation before another invocation continues it."""
 CONTENT_OUTLIVES_RECORD = 7 * DAY
 """How much later than its record a payload, a result or an old attempt record expires: DynamoDB removes expired items
 within a few days, in any order (Source: DynamoDB Developer Guide, "Time to Live")."""
 UNREFERENCED_CONTENT_LIFE = 90 * DAY
 """Expiry, after the due time, of content that is written before its record refers to it. Writing the reference removes
-the expiry. So content is not leaked if its writer fails in between."""
+the expiry, so no content is leaked if its writer fails in between."""
 UNREFERENCED_OBJECT_LIFE_DAYS = 400
-"""The same for an object in S3, in days since it was written: lifecycle rules cannot use the due time."""
+"""`UNREFERENCED_CONTENT_LIFE` for S3 objects, in days since the write: lifecycle rules cannot use the due time."""
 UPLOAD_LIFE = 15 * MINUTE
 """How long the address of an upload, or of an uploaded payload, is valid."""
 ABANDONED_UPLOAD_DAYS = 1
@@ -44,20 +44,20 @@ LONGEST_LOCK_HOLD = 31 * DAY
 """Longest hold of a lock after it was taken or renewed: an asynchronous attempt can take `MAX_DEADLINE_SECONDS`, and a
 topology `TOPOLOGY_MARGIN` longer."""
 SHORTEST_ORDER_CHECK = 5 * MINUTE
-"""How often the second task of an ordered key checks its line; tasks further back check it less often. A task is also
+"""How often the second task in an ordered key's line checks the line; tasks behind it check less often. A task is also
 enqueued when its turn comes."""
 LONGEST_ORDER_CHECK = HOUR
-"""How often a task far behind in the line of its ordered key checks it."""
+"""How often a task far back in its ordered key's line checks the line."""
 ORDER_LINE_LIFE = 400 * DAY
-"""The counter and the turn of an ordered key are removed this long after they were last written; the places of its open
-tasks are never removed."""
+"""The counter and the turn of an ordered key are removed this long after their last write; the places of open tasks are
+never removed."""
 EXPECTATION_READS = 1_000
 """Maximum number of occurrences whose runs are read at a deadline of a schedule's expectation. For a frequent schedule,
 runs are also read earlier, each time half this number of occurrences has passed."""
 MISSED_AFTER = 10 * SECOND
 """An occurrence that is detected later than this was missed; `catch_up_seconds` decides whether it runs."""
 PERMANENT_CHECK_INTERVAL = 5 * MINUTE
-"""How often a permanent schedule is checked, in case the chain of its runs has broken."""
+"""How often a permanent schedule is checked, in case its chain of runs has broken."""
 RULE_CHANGE_PATIENCE = DAY
 """How late an occurrence still runs, regardless of `catch_up_seconds`, if newer time zone rules moved it before the
 timer of its schedule: no zone has moved by more than a day."""
@@ -71,43 +71,43 @@ CALENDAR_NOTICE = 30 * DAY
 OVERLAP_CHECK_INTERVAL = MINUTE
 """How often an occurrence that waits for the previous run checks it; it is also notified when that run ends."""
 WORKING_MOMENT_HORIZON = 731 * DAY
-"""How far ahead a time that no calendar excludes is searched for a moved occurrence: two years."""
+"""How far ahead to search for a time that no calendar excludes, for a moved occurrence: two years."""
 MAX_ROLL_DAYS = 31
 """Maximum number of days by which `previous_day` and `next_day` of `on_excluded` move an occurrence."""
 EDGES_PER_CHUNK = 100
-"""Dependencies of one node that are counted in one item, so that the item stays within one write unit."""
+"""A node's dependencies that are counted in one item, so that the item stays within one write unit."""
 EDGES_PER_GROUP = 4
 """Parents of a node that read each other's records when they end, instead of writing to a counter: at most three
 consistent reads, which cost less than a write."""
 WAITS_AT_ONCE = 40
 """Nodes that one execution waits for at a time (Source: Step Functions Developer Guide, inline Map state)."""
 SHORTEST_CHECK_INTERVAL = 5 * MINUTE
-"""Age at which a running topology or job is first checked; each further check comes when its age has grown by a
+"""Age at which a running topology or job is first checked; the next check comes whenever the age has grown by a
 quarter."""
 LONGEST_CHECK_INTERVAL = HOUR
-"""Longest time between two such checks."""
+"""Longest time between two checks of a running topology."""
 LONGEST_JOB_CHECK_INTERVAL = 30 * MINUTE
 """Longest time between two checks of a job in AWS, in case the event of its end was lost: ECS describes a stopped task
 for an hour (Source: ECS API Reference, DescribeTasks)."""
 JOB_MARGIN = 15 * MINUTE
-"""How long after its time limit a job may take to stop; the next attempt does not start before."""
+"""How long after its time limit a job may take to stop; the next attempt does not start earlier."""
 JOB_STOP_CHECK = MINUTE
-"""When a job is checked again after a stop was requested."""
+"""How long after a stop request a job is checked again."""
 JOB_SEARCH = 2 * MINUTE
-"""How long to search for a job whose start got no response, before it is started again or the attempt fails."""
+"""How long to search for a job whose start request got no response, before starting it again or failing the attempt."""
 TOPOLOGY_RETRY_PAUSE = MINUTE
 """How long a retried topology waits before it checks again whether the nodes of its last run have ended."""
 ROLLBACK_CHECK_PAUSE = 5 * SECOND
 """How long a sub-topology's rollback waits before it checks its nodes again."""
 NODE_MARGIN = 2 * DAY
-"""How much longer than their topology nodes are kept. TTL removes items within two days (Source: DynamoDB Developer
+"""How much longer nodes are kept than their topology. TTL removes items within two days (Source: DynamoDB Developer
 Guide, "Using time to live"), so a topology that can be read or retried has all its nodes."""
 DEPENDENT_LIFE = 30 * DAY
-"""How long a task is noted at one that it waits for; each check, at least once a day, notes it anew."""
+"""How long a task stays listed as a dependent of another task; each check, at least once a day, renews the entry."""
 OUTCOME_REMEMBERED = 3 * DAY
-"""A task that waits for others remembers outcomes whose records expire sooner than this; it is checked once a day."""
+"""A task that waits for others remembers outcomes whose records expire sooner than this. It is checked once a day."""
 OCCURRENCE_PATIENCE = 5 * MINUTE
-"""How long after the due time of an occurrence other tasks still wait for its task to be created."""
+"""How long after an occurrence's due time other tasks still wait for its task to be created."""
 SOONEST_NEXT_LOOK = 15 * SECOND
 """Pause before a task looks again for the task of an occurrence that is due; later pauses grow with the delay."""
 RUN_STATE_LIFE = 400 * DAY
@@ -119,42 +119,42 @@ SWITCHES_LIFE = 5 * SECOND
 REGION_LIFE = 5 * SECOND
 """How long a process of the active Region relies on being active before it reads the record again."""
 REGION_TRUST = 30 * SECOND
-"""How long it relies on that if the record cannot be read."""
+"""How long a process relies on its Region being active if the record cannot be read."""
 REGION_OVERLAP = 15 * MINUTE
 """A takeover by another Region repeats the last minutes, which may not have been replicated: cursors go back by this
-time, and tasks that ended within it are completed again."""
+time, and the ends of tasks within this time are completed again."""
 REGION_SETTLES = 10 * SECOND
-"""How long a takeover waits after it has named the active Region, so that the other one stops if replication works."""
+"""How long a takeover waits after naming the active Region, so that the other Region stops if replication works."""
 SWITCHES_TRUST = 60 * SECOND
 """How long a process uses cached switches if it cannot read them: an idle process may have read them hours ago."""
 TYPE_DEFAULTS_LIFE = 5 * SECOND
-"""How long a process caches the defaults that an owner gives to types."""
+"""How long a process caches an owner's type defaults."""
 TYPE_DEFAULTS_TRUST = 60 * SECOND
-"""How long a process uses cached defaults of types if it cannot read them."""
+"""How long a process uses cached type defaults if it cannot read them."""
 QUOTAS_LIFE = 5 * SECOND
 """How long a process caches the quotas that operators have set."""
 INTAKE_KEPT = 4 * DAY
-"""How long the intake's queue keeps an event at most, and for how long a repeated delivery of one that cancels tasks is
+"""How long the intake's queue keeps an event, and for how long a repeated delivery of an event that cancels tasks is
 recognized."""
 EVENT_WAITER_KEPT = DAY
-"""How long after its time limit a task is noted among those that wait for an event."""
+"""How long after its time limit a task stays listed among the tasks that wait for an event."""
 INTAKE_RULES_LIFE = 10 * SECOND
 """How long a process caches intake rules. If they cannot be read after that, events are redelivered."""
 QUOTA_WINDOW = 5 * SECOND
 """Time over which a quota per second is averaged."""
 QUOTA_USE_LIFE = SECOND
-"""How long a process uses the counts of an owner's use that it has read, and how often it counts open tasks."""
+"""How long a process uses an owner's usage counts after reading them, and how often it counts open tasks."""
 QUOTA_COUNT_WAIT = 5 * SECOND
-"""When to repeat a request that was rejected by a quota other than those per second."""
+"""When to repeat a request that a quota other than a per-second quota has rejected."""
 QUOTA_COUNTS_KEPT = HOUR
-"""How long the use of a window is stored: longer than clocks may differ."""
+"""How long a window's usage is stored: longer than clocks may differ."""
 QUOTA_DISPATCHES_PER_ATTEMPT = 5
-"""How many messages the trigger lets arrive in a second for each attempt that their owner may run at once: enough for
-attempts of a fifth of a second."""
+"""Messages per second that the trigger lets arrive for each attempt that an owner may run at once: enough for attempts
+of a fifth of a second."""
 SHORTEST_QUOTA_WAIT = 4 * SECOND
-"""How long a due task waits at first if its owner runs as many attempts as it may; the time doubles."""
+"""How long a due task first waits if its owner already runs as many attempts as allowed; the wait doubles each time."""
 LONGEST_QUOTA_WAIT = 2 * MINUTE
-"""Longest such wait."""
+"""Longest wait of a due task whose owner already runs as many attempts as allowed."""
 SHORTEST_STOP = 30 * SECOND
 """Shortest time until a task that is stopped by a switch is checked again."""
 LONGEST_STOP = 85 * SECOND
@@ -173,13 +173,13 @@ CIRCUIT_OPEN = 30 * SECOND
 CIRCUIT_LONGEST_OPEN = 10 * MINUTE
 """Longest time between a circuit's opening and the next probe."""
 API_KEY_USE_PRECISION = HOUR
-"""How exact the last use of an API key is known: at most one write in this time."""
+"""Precision of an API key's last use, which is written at most once in this time."""
 API_KEY_KEPT = 30 * DAY
-"""How long an API key can be seen after its end."""
+"""How long an API key stays visible after its end."""
 LINK_KEPT = 7 * DAY
 """How long a link is listed after its expiry."""
 API_KEY_SESSION = 10 * MINUTE
-"""How long a WebSocket connection lasts that was opened with an API key: the key may be revoked meanwhile."""
+"""How long a WebSocket connection lasts if opened with an API key, because the key may be revoked meanwhile."""
 CIRCUIT_LIFE = 5 * SECOND
 """How long a process caches the state of a circuit."""
 CIRCUIT_SPREAD = 15 * SECOND
@@ -191,7 +191,7 @@ MAX_CIRCUITS_KNOWN = 1_000
 MAX_CLOCK_DIFFERENCE = 5 * SECOND
 """Largest assumed difference between clocks; a lease is taken over only this long after its end."""
 LATEST_ARRIVAL = MINUTE
-"""How long after it was sent a write that timed out may still take effect."""
+"""How long after sending a write that timed out may still take effect."""
 DELETION_MARKER_LIFE = 7 * DAY
 """How long the deletion marker of a schedule or calendar is kept, so that a late write cannot restore it: much longer
 than any process runs or a write takes (`LATEST_ARRIVAL`)."""
@@ -203,32 +203,32 @@ larger. The database reports its time in whole seconds."""
 MAX_DELAY = 900 * SECOND
 """Longest delay of an SQS message (Source: SQS quotas)."""
 MAX_HOLD = 5 * SECOND
-"""Longest time for which a worker holds a message until its due time; earlier messages are returned to the queue.
-Messages arrive up to two seconds early, plus the clock difference."""
+"""Longest time for which a worker holds a message until its due time; earlier messages return to the queue. Messages
+arrive up to two seconds early, plus the clock difference."""
 EARLY_MESSAGE_RETURN = MINUTE
-"""A message that arrives even earlier is redelivered after at most this time."""
+"""A message that arrives earlier than `MAX_HOLD` is redelivered after at most this time."""
 MOST_SENT_IN_TIME = 100
-"""Messages of a slice that the trigger sends each at its best moment; if there are more, batches are full and share
-their wait."""
+"""Maximum number of messages in a slice that the trigger sends at individual times; if there are more, batches are full
+and share their wait."""
 SEND_STEP = 100
-"""Messages whose best moments are this close to each other are sent together."""
+"""Messages whose best sending times are this close to each other are sent together."""
 SHORTEST_WAIT_SENT_IN_TIME = 3 * SECOND
 """Messages that must arrive within this time are sent at once."""
 FEWEST_WAITED_FOR = 2
-"""The trigger does not wait to send fewer messages than this on time: its time costs twice as much as that of the
-workers that would hold them (`sizes`)."""
+"""The trigger does not wait to send fewer messages than this on time: its time costs twice as much as the time of the
+workers that would hold the messages (`sizes`)."""
 LATEST_SEND = 50
-"""Milliseconds by which sending a message may be delayed before its delay is recomputed: later, a shorter delay would
-be needed."""
+"""Milliseconds by which sending a message may be late before its queue delay is recomputed, because a shorter delay is
+needed then."""
 CLAIM_LEAD = 10
 """How many milliseconds before the due time a worker claims a task, so that the claim does not make it late."""
 SPAN_EXPORT_TIME = SECOND
-"""How long an invocation may take at its end to export spans; the remaining ones are dropped or wait."""
+"""How long an invocation may take at its end to export spans; the rest are dropped or wait."""
 CALLBACK_ATTEMPTS = 60
-"""Attempts of a callback: they take about a day, with waits that average half of the longest. The outcome does not
-change if all of them fail."""
+"""Attempts of a callback, which take about a day, with waits that average half of the longest. The outcome does not
+change if all attempts fail."""
 CALLBACK_FIRST_WAIT = SECOND
-"""Longest wait before the second attempt of a callback; it doubles for each further attempt."""
+"""Longest wait before the second attempt of a callback; doubles with each attempt."""
 CALLBACK_LONGEST_WAIT = HOUR
 """Longest wait between two attempts of a callback."""
 CALLBACK_TIMEOUT = 10 * SECOND
@@ -236,36 +236,36 @@ CALLBACK_TIMEOUT = 10 * SECOND
 GROUP_PARTS = 8
 """Partitions over which the members of a group are spread: DynamoDB writes 1 000 items of one partition a second."""
 GROUP_CHECK_FIRST = 2 * SECOND
-"""Shortest interval at which the task of a closed group's completion checks whether members are open. Usually the end
-of the last member wakes it; the checks find an end whose process crashed before it could be noted."""
+"""Shortest interval at which a closed group's completion task checks whether members are open. Usually the end of the
+last member wakes the task; the checks find an end whose process crashed before recording it."""
 GROUP_CHECK_LONGEST = 5 * MINUTE
-"""Longest such interval: a group that has been closed for longer is checked less often."""
+"""Longest interval between checks of a closed group: the longer a group has been closed, the less often."""
 GROUP_MEMBER_LOST = 3 * MINUTE
-"""How long after the item of a member was written its creation or reopening may take; if its record is missing or ended
-after that, the process has crashed."""
+"""How long a member's creation or reopening may take after the member's item was written; if the record is missing or
+ended after that, the process has crashed."""
 GROUP_CHECKED = 10
-"""Open members of a group whose records are read at once to find out whether their ends went unnoticed."""
+"""Open members of a group whose records are read at once to find unrecorded ends."""
 GROUP_WAKE_TRIES = 5
-"""Attempts to wake the task of a group's completion while a worker is checking it."""
+"""Attempts to wake a group's completion task while a worker is checking it."""
 GROUP_WAKE_PAUSE = 200
-"""Wait between two such attempts, in milliseconds."""
+"""Wait between two attempts to wake a group's completion task, in milliseconds."""
 NOTICE_TRIES = 3
-"""Attempts to send a notice; the task is not affected if all of them fail."""
+"""Attempts to send a notice; the task is not affected if all attempts fail."""
 NOTICE_TIMEOUT = 5 * SECOND
 """Time limit of one attempt to send a notice."""
 NOTICE_PAUSE = SECOND
-"""Wait before the second attempt to send a notice; it doubles for each further attempt."""
+"""Wait before the second attempt to send a notice; doubles with each attempt."""
 NOTICE_MARGIN = 20 * SECOND
-"""Additional time of a worker after an outcome if a notice must be sent."""
+"""Additional time that a worker gets after an outcome to send a notice."""
 CONTENT_RETRY = 30 * SECOND
-"""After which time a task whose payload could not be read is started again."""
+"""How long until a task whose payload could not be read is started again."""
 HANDLERS_RETRY = MINUTE
-"""How long until a failed import of the handlers package is retried for the tasks that need it."""
+"""How long until a failed import of a handlers package is retried for the tasks that need it."""
 OVERDUE_GRACE = SECOND
 """How long after its deadline an attempt may still end before its process is terminated."""
 FUNCTION_END_MARGIN = 10 * SECOND
-"""Follow-ups of an outcome are started only if they can end this long before the function's time limit; otherwise
-another invocation runs them."""
+"""An outcome's follow-ups start only if they can end this long before the function's time limit; otherwise another
+invocation runs them."""
 PROCESS_END_TIME = 3 * SECOND
 """How long a terminating process may take to store the state of its unfinished attempts."""
 HEARTBEATS_PER_LEASE = 3
@@ -273,30 +273,30 @@ HEARTBEATS_PER_LEASE = 3
 LEASE_RETURN_MARGIN = MAX_CLOCK_DIFFERENCE + SECOND
 """A message whose task is leased becomes visible again this long after the end of the lease."""
 MAX_UNACKNOWLEDGED_LEASES = 3
-"""Consecutive leases of a task that may end without a response by pull workers before further ones count as attempts:
+"""Consecutive leases of a task that may end without a pull worker's response before more such leases count as attempts:
 the task may be crashing its workers."""
 FENCES_PER_EPOCH = 1_000_000_000
-"""A fence is `epoch * FENCES_PER_EPOCH + claims`. The epoch rises when a table is restored, so the fences of the lost
-table's attempts are below all others."""
+"""A fence is `epoch * FENCES_PER_EPOCH + claims`. The epoch rises when a table is restored, so the fences of attempts
+from the lost table are below all others."""
 TIMER_LIFE = 400 * DAY
-"""A timer is removed this long after its minute. The trigger and its last recovery scan must have read it before: this
-is the longest outage of the trigger that loses nothing."""
+"""A timer is removed this long after its minute. The trigger and its last recovery scan must have read the timer by
+then, so this is the longest outage of the trigger that loses nothing."""
 RECOVERY_SCAN_DELAYS = (2 * MINUTE, HOUR, DAY)
 """How long after its end a minute is scanned again."""
 RESCAN_PATIENCE = 15 * MINUTE
-"""For how long after its due time the first recovery scan keeps checking a task that has not started, about every two
-minutes, like a running one."""
+"""How long after its due time the first recovery scan keeps checking a task that has not started, about every two
+minutes, like a running task."""
 RECOVERY_SCAN_BACKLOG = 1_000
 """A recovery scan waits while its queue has more messages than this, so that it does not enlarge a backlog."""
 EARLY_SCAN_AGES = (10 * SECOND, 75 * SECOND)
-"""Each tick also looks for tasks that are overdue by this range: if the queue is short, their messages are probably
-lost. Ticks are a minute apart, so each task is found."""
+"""Each tick also looks for tasks that are overdue by a time in this range: if the queue is short, their messages are
+probably lost. Ticks are a minute apart, so each task is found."""
 EARLY_SCAN_BACKLOG = 100
 """If a queue has more messages than this, tasks that have not started are assumed to wait there."""
 EARLY_SCAN_PAGES = 4
-"""Pages that this scan reads of each shard's minute; items beyond them are left to the recovery scans."""
+"""Pages that the early scan reads of each shard's minute; items beyond them are left to the recovery scans."""
 TICK_BUDGET = 50 * SECOND
-"""How long one invocation of the trigger reads; the next one continues where it stopped."""
+"""How long one invocation of the trigger reads before the next invocation continues."""
 GROUP_HOLD = 70 * SECOND
 """Length of the lease on a group of shards, without a renewal."""
 LONGEST_HOLD = GROUP_HOLD + MINUTE
@@ -304,7 +304,7 @@ LONGEST_HOLD = GROUP_HOLD + MINUTE
 LONGEST_ROUND = 150 * SECOND
 """Additional time of an invocation to process each open minute once; included in the function's time limit."""
 CURSOR_SAVE_INTERVAL = 10 * SECOND
-"""How often the trigger saves the cursors while it reads; after a crash, it continues from the saved ones."""
+"""How often the trigger saves its cursors while reading; after a crash, it continues from the saved cursors."""
 MINUTE_PAGE = 250
 """Items in one page of a shard's minute: the trigger has at most one page of each shard in memory."""
 SLICE = 500
@@ -312,89 +312,88 @@ SLICE = 500
 LONGEST_PASSING = 5 * SECOND
 """How long the items of other queues are skipped before the next open minute continues."""
 OPEN_MINUTES = 4
-"""Minutes that are read concurrently: a slow minute does not delay those after it."""
+"""Minutes that are read concurrently, so that a slow minute does not delay later minutes."""
 LARGE_MINUTE = 5_000
-"""Messages of one queue in one minute. A queue with more, or with more than one tick can send, is processed separately,
-so that other queues do not wait for it."""
+"""Messages of one queue in one minute. A queue with more messages, or with more than a tick can send, is processed
+separately, so that other queues do not wait for it."""
 SHARDS_SETTLE = HOUR
-"""How long after its announcement a new number of shards is first used for reproducible ids: every process has read it
-by that time."""
+"""How long after its announcement a new number of shards is first used for reproducible ids; by then, every process has
+read the number."""
 SHARDS_KNOWN = 10 * MINUTE
 """How long a process caches the number of shards for reproducible ids."""
 ON_TIME = SECOND
-"""An attempt that starts at most this long after its planned start counts as on time. For later ones, the record also
-contains the times at which the message was sent and received."""
+"""An attempt that starts at most this long after its planned start counts as on time. For later attempts, the record
+also contains when the message was sent and received."""
 LATE_EVENT_AFTER = MINUTE
-"""Lateness of a task's first attempt from which an event reports it."""
+"""An event reports a first attempt that starts at least this late."""
 SUMMARY_STEPS_KEPT = 3 * DAY
-"""How long after a write its step in the summary's counts is stored: a stream may redeliver it for a day."""
+"""How long after a write its step in the summary's counts is stored: a stream may redeliver the write for a day."""
 SUMMARY_SPANS = (MINUTE, 10 * SECOND, SECOND)
-"""Spans of time whose steps of the summary are stored in one item. First, all steps of one minute share an item, so
-that one transaction counts a whole delivery. When that item is full, further steps are stored by ten seconds, then by
-second: items stay small, because each write costs the item's whole size."""
+"""Spans of time for which the summary's steps are stored in one item. First, all steps of a minute share an item, so
+that one transaction counts a whole delivery. When that item is full, more steps are stored by ten seconds, then by
+second, to keep items small, because each write costs the item's whole size."""
 SUMMARY_STEPS_TOGETHER = 250
-"""Number of steps, of 8 bytes each, at which an item is full; the item of a second is never full."""
+"""Number of steps, of 8 bytes each, at which an item is full; an item for a second is never full."""
 SUMMARY_TYPES_AT_ONCE = 90
-"""Types of tasks whose counts are written at once: a transaction can have 100 items (Source: DynamoDB API
-Reference)."""
+"""Task types whose counts are written at once: a transaction can have 100 items (Source: DynamoDB API Reference)."""
 SUMMARY_PAGES = 10
-"""Pages of a megabyte that are read from one part of an owner's counts: about 40 000 types of tasks."""
+"""Pages of a megabyte that are read from one part of an owner's counts: about 40 000 task types."""
 SUMMARY_GAP = 20 * HOUR
 """If a change is counted this long after it was made, or nothing has read changes for this long, changes may have been
 lost: the table's stream keeps them for a day. The counts then start anew."""
 SUMMARY_SEEN_EVERY = HOUR
 """Shortest interval at which the time of reading changes is stored."""
 SUMMARY_RESTART_DELAY = 2 * MINUTE
-"""How long before its start a new generation of counts is stored, so that every process knows it in time; and how long
-after that the first recount starts."""
+"""How long before its start a new generation of counts is stored, so that every process knows it in time, and how long
+after its start the first recount starts."""
 SUMMARY_KNOWN = MINUTE
 """How long a process caches the generation of the counts."""
 SUMMARY_ENDED_KEPT = DAY
-"""How long after its end a generation of counts is kept: longer than any process can still use it."""
+"""How long after its end a generation of counts is kept: longer than any process can still use the generation."""
 SUMMARY_OWNERS_AT_ONCE = 100
 """Owners whose ended counts are given a TTL in one run of the recount."""
 SUMMARY_RECOUNT_EVERY = 5 * MINUTE
 """Interval at which a part of the table is read while older tasks are recounted."""
 SUMMARY_RECOUNT_RUN = 30 * SECOND
-"""Longest time for which one part is read."""
+"""Longest time for which one part of the table is read."""
 SUMMARY_RECOUNT_LEASE = 15 * MINUTE
 """After this time, the process that counts a part is considered dead: longer than an invocation may run."""
 SUMMARY_RECOUNT_AGAIN = 6 * HOUR
-"""Shortest interval between two recounts. It doubles with each recount."""
+"""Shortest interval between two recounts; doubles with each recount."""
 SUMMARY_RECOUNT_AT_LEAST = 30 * DAY
 """Longest interval between two recounts."""
 SUMMARY_RECOUNT_KEPT = 60 * DAY
-"""How long the counts of a recount are used without a later one."""
+"""How long a recount's counts are used without a later recount."""
 OWNER_SPREAD = 4
-"""Partitions of the list of one owner, each for a thousand new tasks a second (Source: DynamoDB Developer Guide, "Best
-practices for designing and using partition keys"); a page of the list asks all of them. A constant: another value
-requires the index to be rewritten."""
+"""Partitions of an owner's list, each for a thousand new tasks a second (Source: DynamoDB Developer Guide, "Best
+practices for designing and using partition keys"); a page of the list queries all of them. A constant: another value
+requires rewriting the index."""
 LIST_FROM = 256
 """Lists by state, type, name, tag and more are kept once one partition of an owner's list has this many tasks: about a
 thousand in all, which one page reads."""
 LIST_EXAMINED = 4_000
-"""Tasks that are read for a list in the order of ends of an owner without lists: more than such an owner can have."""
+"""Tasks that are read for a list ordered by end if an owner has no lists: more than such an owner can have."""
 LIST_BLOCK = 45
 """Postings in one item of a list: 18 bytes each, so that the item and its key cost one write unit."""
 LIST_SPAN = 5 * SECOND
-"""Longest time between the postings of one item. A longer one means fewer write units if the stream is read in longer
-batches, and more to read for a page of a busy list, as items overlap."""
+"""Longest time between the postings of one item. A longer time means fewer write units if the stream is read in longer
+batches, but more to read for a page of a busy list, because items overlap."""
 LIST_KEPT = 100 * DAY
 """How long a posting is kept beyond the retention of a task that ends at the time of its id. A task that ends later
-than half of it is listed anew; one that is open for longer is found by its state only."""
+than half of this time is listed again; a task that is open for longer is found by its state only."""
 LIST_LATE = 5 * SECOND
-"""A task scheduled this long after the time in its id is late: it is listed as scheduled from then on."""
+"""A task that is still scheduled this long after the time in its id is late, and listed as scheduled from then on."""
 LIST_SWEEP_EVERY = 10 * SECOND
 """Shortest interval between two searches for an owner's late tasks."""
 LIST_SWEEP_TASKS = 1_000
-"""Maximum number of tasks that one such search reads."""
+"""Maximum number of tasks that one search for late tasks reads."""
 LIST_KNOWN = 30 * SECOND
 """How long a process caches that an owner has no lists."""
 LIST_BUILD_DELAY = MINUTE
-"""How long after an owner's lists were begun the tasks that existed before are added: by then, every process has read
-again whether there are lists, and follows changes."""
+"""How long after an owner's lists were started existing tasks are added: by then, every process has checked again
+whether there are lists, and follows changes."""
 LIST_BUILD_TASKS = 2_000
-"""Most existing tasks added to lists with one batch of changes."""
+"""Maximum number of existing tasks added to lists with one batch of changes."""
 
 
 MAX_STARTS_PER_RATE_PART = 250
@@ -406,11 +405,10 @@ RATE_SLACK = 200
 RATE_HOLD = SECOND
 """How long a worker waits for a start that the rate allows soon; tasks with later starts are returned."""
 RATE_LATE_COMER = 30 * SECOND
-"""A task that comes this long after its turn takes a new place, if it cannot start at once."""
+"""A task that comes this long after its turn takes a new place if it cannot start at once."""
 RATE_BUSY_WAIT = 5 * SECOND
-"""Longest additional wait, after the first second, of a task whose rate could not be read, or only with too much
-delay."""
+"""Longest additional wait, after the first second, of a task whose rate could not be read, or not soon enough."""
 BACKLOG_WITHOUT_ESTIMATE = 1_000
-"""If this many messages wait in a queue, no start is predicted: the speed of the workers is not known."""
+"""If this many messages wait in a queue, no start is predicted, because the workers' speed is unknown."""
 RATE_LIFE = 7 * DAY
 """A part of a rate is removed this long after its last use."""

@@ -1,8 +1,8 @@
-"""Ordered keys: the tasks of a key run one after another, in the order of their creation. Decisions as values.
+"""Ordered keys: a key's tasks run one after another, in the order of their creation. Decisions as values.
 
-Each key has a line. A task joins it at its creation, with the next number of the key, and leaves it at its end. The
-turn belongs to one task at a time, from before its first attempt to its outcome: retries and pauses keep it. So an
-attempt needs no write if its task already has the turn.
+Each key has a line. A task joins the line at its creation, with the key's next number, and leaves at its end. One task
+at a time has the turn, from before its first attempt to its outcome, including retries and pauses. So an attempt needs
+no write if its task already has the turn.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 WAITS_FOR_ITS_TURN = "order "
-"""Beginning of the wait reason of a task that is not its key's next one; the key follows."""
+"""Beginning of the wait reason of a task whose turn has not come; the key follows."""
 
 
 @frozen(order=True)
@@ -44,8 +44,8 @@ class LinePlace:
     """The place of a task in a line.
 
     Attributes:
-        number: its number; greater than that of any task whose creation had been answered before.
-        since: when it was written, just before the task's record.
+        number: its number, greater than the number of any task whose creation request had ended before.
+        since: when the place was written, just before the task's record.
     """
 
     number: int
@@ -53,7 +53,7 @@ class LinePlace:
     since: Millis
 
     def is_being_created(self, now: Millis) -> bool:
-        """Whether the missing record of its task may still come; its creator may have crashed."""
+        """Whether its task's missing record may still come; the creator may also have crashed."""
         return now < self.since + LATEST_ARRIVAL + MAX_CLOCK_DIFFERENCE
 
 
@@ -62,8 +62,8 @@ class OrderLine:
     """The first tasks in a line, as read.
 
     Attributes:
-        turn: the task that has the turn, or had it last; `None` if none ever had it.
-        version: incremented whenever the turn is given; 0 before.
+        turn: the task that has or last had the turn; `None` if no task ever had the turn.
+        version: incremented whenever the turn is given; 0 before the first turn.
         places: the first places, in order.
         is_whole: whether these are all places.
     """
@@ -75,25 +75,25 @@ class OrderLine:
     is_whole: bool = True
 
     def reaches(self, number: int) -> bool:
-        """Whether all places before a number are shown."""
+        """Whether all places before a number were read."""
         return self.is_whole or (bool(self.places) and number <= self.places[-1].number)
 
     def lacks(self, number: int) -> bool:
-        """Whether the place with a number is missing, as far as this shows."""
+        """Whether the place with a number is certainly missing."""
         return self.reaches(number) and all(place.number != number for place in self.places)
 
     def index(self, number: int) -> int:
-        """How many of the shown places are before a number."""
+        """How many of the places read are before a number."""
         return sum(1 for place in self.places if place.number < number)
 
 
 @frozen
 class OrderedKey:
-    """An ordered key in the form for users.
+    """An ordered key as shown to users.
 
     Attributes:
-        turn: the task that the others wait for; `None` if none has the turn.
-        waiting: the first tasks that wait behind it, in order; empty in lists.
+        turn: the task that the others wait for; `None` if no task has the turn.
+        waiting: the first tasks that wait behind that task, in order; empty in lists.
     """
 
     key: str
@@ -115,7 +115,7 @@ def line_of(task: Task) -> LineName | None:
 
 
 def place_status(place: LinePlace, task: Task | None, now: Millis) -> PlaceStatus:
-    """Status of a place, given the record of its task."""
+    """Status of a place, given its task's record."""
     if task is None:
         return PlaceStatus.COMING if place.is_being_created(now) else PlaceStatus.GONE
     return PlaceStatus.OPEN if task.order_number == place.number and holds_line(task, now) else PlaceStatus.GONE
@@ -124,7 +124,7 @@ def place_status(place: LinePlace, task: Task | None, now: Millis) -> PlaceStatu
 def holds_line(task: Task, now: Millis) -> bool:
     """Whether the next task of the line must wait for a task.
 
-    A task with an outcome blocks the line until its worker, whose lease has not ended, lets the next task in.
+    A task with an outcome blocks the line until its worker lets the next task in, or the worker's lease ends.
     """
     if not task.is_terminal or stops_line(task):
         return True
@@ -133,26 +133,26 @@ def holds_line(task: Task, now: Millis) -> bool:
 
 
 def stops_line(task: Task) -> bool:
-    """Whether an ended task stops its line: it has failed for good, and has been neither retried nor deleted."""
+    """Whether an ended task stops its line, because it has failed for good and was neither retried nor deleted."""
     has_failed = task.state in {State.FAILED, State.ROLLED_BACK} and task.error is not None
     return has_failed and not task.erased and task.order is not None and task.order.on_failure is AfterFailure.STOP
 
 
 def may_have_lost_turn(task: Task) -> bool:
-    """Whether the turn of a task must be confirmed: it had ended before, and another task may be taking its turn."""
+    """Whether a task's turn must be confirmed, because it had ended before and another task may be taking the turn."""
     return task.reopened_at is not None or task.state is State.ROLLING_BACK
 
 
 def is_waiting_for_turn(task: Task) -> bool:
-    """Whether the last check of a task found another one's turn."""
+    """Whether the last check of a task found that another task had the turn."""
     return task.waiting_for is not None and task.waiting_for.startswith(WAITS_FOR_ITS_TURN)
 
 
 def check_interval(index: int, first: Task | None, now: Millis) -> Millis:
-    """The time until a task checks its line again; it is enqueued at once when its turn comes.
+    """The time until a task checks its line again; when its turn comes, it is enqueued at once.
 
     Args:
-        index: how many places are known to be before its own.
+        index: how many places are known to be ahead of the task's.
         first: the task that it waits for, if its record exists.
         now: the time.
     """

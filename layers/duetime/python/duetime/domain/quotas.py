@@ -1,4 +1,4 @@
-"""Quotas limit one owner's use of a deployment. Decisions as values."""
+"""Quotas, which limit an owner's use of a deployment. Decisions as values."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ class Quotas:
         return limit
 
     def over(self, defaults: Quotas) -> Quotas:
-        """These quotas, with the defaults for those that are not set."""
+        """These quotas, with defaults for quotas that are not set."""
         own = {name: limit for name in _NAMES if (limit := getattr(self, name)) is not None}
         return replace(defaults, **own)
 
     @property
     def is_empty(self) -> bool:
-        """Whether it limits nothing."""
+        """Whether no quota is set."""
         return self == _NONE
 
 
@@ -80,7 +80,7 @@ class OwnerQuotas:
     """Quotas that an operator has set for one owner.
 
     Attributes:
-        own: those that differ from the defaults.
+        own: the quotas that differ from the defaults.
         reason: for people.
         updated_at: when they were set.
         updated_by: who set them.
@@ -122,7 +122,7 @@ class QuotaStatus:
     Attributes:
         own: the quotas that an operator has set.
         limits: the quotas in force.
-        used: its usage of each counted quota: in a second, or at once.
+        used: the owner's usage of each counted quota, in a second or at once.
     """
 
     own: OwnerQuotas
@@ -133,25 +133,25 @@ class QuotaStatus:
 RATES = (Quota.CREATES, Quota.PAYLOAD_BYTES, Quota.READS)
 """Quotas per second; the others limit how much an owner has at once."""
 OPEN_TASKS_PER_CREATE = 100
-"""If creates are not limited themselves, they are counted as if this part of `open_tasks` were their limit."""
+"""If creates have no limit, they are counted as if their limit were `open_tasks` divided by this."""
 _COARSE, _FINE = 20, 100
-"""Divisors of a limit per second that give a process's portion: below half of the limit, and above it."""
+"""Divisors of a per-second limit that give a process's portion, below and above half of the limit."""
 
 
 def window_at(now: Millis) -> int:
-    """The number of the window of `QUOTA_WINDOW` that is open."""
+    """The number of the current window of `QUOTA_WINDOW`."""
     return now // QUOTA_WINDOW
 
 
 @frozen
 class WindowCounts:
-    """An owner's usage in the present window and in the two before it.
+    """An owner's usage in the current window and the two previous windows.
 
     Attributes:
-        window: number of the present window.
-        present: number used in it, by quota.
-        previous: number used in the one before.
-        earlier: number used in the one before that.
+        window: number of the current window.
+        present: usage in the current window, by quota.
+        previous: usage in the previous window.
+        earlier: usage in the window before the previous one.
     """
 
     window: int
@@ -168,28 +168,28 @@ class WindowCounts:
         return WindowCounts(self.window + passed, *[{}] * min(passed, 3), *known[: max(0, 3 - passed)])
 
     def with_present(self, present: Mapping[Quota, int]) -> WindowCounts:
-        """The counts with newer numbers for the present window."""
+        """The counts with newer numbers for the current window."""
         return replace(self, present={**self.present, **present})
 
     def used(self, quota: Quota, now: Millis) -> float:
-        """Estimated use in the last `QUOTA_WINDOW`: the previous window counts for the part that lies in it."""
+        """Estimated usage in the last `QUOTA_WINDOW`, which includes the previous window's usage in proportion."""
         counts = self.at(now)
         passed = (now - counts.window * QUOTA_WINDOW) / QUOTA_WINDOW
         rest = max(0.0, 1 - passed)
         return counts.present.get(quota, 0) + counts.previous.get(quota, 0) * rest
 
     def lately(self, quota: Quota, now: Millis) -> int:
-        """Use in the present window and the two before it."""
+        """Usage in the current window and the two previous windows."""
         counts = self.at(now)
         return sum(each.get(quota, 0) for each in (counts.present, counts.previous, counts.earlier))
 
     def room(self, quota: Quota, limit: int, now: Millis) -> int:
-        """The number in the present window below which more may be used, rounded up; the previous one is final."""
+        """The usage in the current window below which more is allowed, rounded up; the previous window is final."""
         counts = self.at(now)
         return math.ceil(in_window(limit) - counts.used(quota, now) + counts.present.get(quota, 0))
 
     def retry_after(self, quota: Quota, limit: int, now: Millis) -> Millis:
-        """Time until the use is below a limit per second if nothing more is used; 0 if it is."""
+        """Time until the usage is below a per-second limit if nothing more is used; 0 if it already is."""
         most = in_window(limit)
         if self.used(quota, now) < most:
             return 0
@@ -203,17 +203,17 @@ class WindowCounts:
 
 
 def in_window(limit: int) -> int:
-    """The allowed usage in `QUOTA_WINDOW` at a limit per second."""
+    """The allowed usage in `QUOTA_WINDOW` for a per-second limit."""
     return limit * QUOTA_WINDOW // SECOND
 
 
 def is_close(limit: int, used: float) -> bool:
-    """Whether an owner's usage is so high that every process must ask before it uses more."""
+    """Whether an owner's usage is so high that every process must check before using more."""
     return used * 2 >= in_window(limit)
 
 
 def portion(limit: int, *, close: bool) -> int:
-    """The usage of a process between two reports, for a limit a second."""
+    """How much a process may use between two reports, for a per-second limit."""
     return max(1, limit // (_FINE if close else _COARSE))
 
 
@@ -222,8 +222,8 @@ class Hold:
     """Something that counts towards a quota while it lasts: a place, a running topology, or a lease.
 
     Attributes:
-        number: number of nodes of a topology, fence of a lease; else 1.
-        until: when it expires; 0 for never.
+        number: number of a topology's nodes, or a lease's fence; otherwise 1.
+        until: when the hold expires; 0 for never.
     """
 
     number: int = 1

@@ -1,24 +1,24 @@
-"""Rates: how often attempts of tasks with the same key may start. Decisions as values.
+"""Rates: how often attempts at tasks with the same key may start. Decisions as values.
 
-Starts are counted by the generic cell rate algorithm (GCRA; Source: ITU-T Recommendation I.371, annex A): one number is
-the time of the next start if all starts were evenly spaced, and a start may be ahead of it by the burst. In addition,
-each priority has a line, stored as the time of its last place. A task that cannot start takes the next place, and is
-checked again at that time; only the count decides whether it may start.
+The generic cell rate algorithm counts starts (GCRA; Source: ITU-T Recommendation I.371, annex A): one number is the
+time of the next start if all starts were evenly spaced, and a start may be ahead of that time by the burst. In
+addition, each priority has a line, stored as the time of its last place. A task that cannot start takes the next place,
+and is checked again at that time; only the count decides whether the task may start.
 
-Each start and each place of a higher priority shifts the line of a lower one. To avoid rewriting places, they are
-stored in the line's own time, which stops while higher priorities are served: `displaced` is its lag.
+Each start and each place of a higher priority shifts the lines of lower priorities. To avoid rewriting places, they are
+stored in the line's own time, which stops while higher priorities are served and lags by `displaced`.
 
-The interval of the count is stored with it. If the rate was raised, the first request with a shorter interval converts
-the count: the same number of starts stays counted, each for the shorter interval, so no window of the new rate exceeds
-its limit. The lines start anew, because the old rate determined the distance of their places; a task whose place is
-beyond the end of its line takes another one. While tasks name different rates, all of them start as often as the
-fastest rate in use allows: a slower start converts the count back, so that it does not delay faster ones.
+The count is stored with its interval. If the rate was raised, the first request with a shorter interval converts the
+count: the same number of starts stays counted, each for the shorter interval, so no window of the new rate exceeds the
+new limit. The lines start anew, because the old rate determined the distance of their places; a task whose place is
+beyond the end of its line takes a new place. While tasks name different rates, all of them start as often as the
+fastest rate in use allows: a slower start converts the count back, so that it does not delay faster starts.
 
-Owners pause and pin rates (`RateControl`): each part stores a copy of what its owner has set, with a number that grows
-with each action. The first part decides on concurrent actions; the others copy the one with the greatest number. A
-start or place is taken only if that number is the one known, so a rate that is paused or pinned needs no other read.
+Owners pause and pin rates (`RateControl`): each part stores a copy of the owner's settings, with a number that grows
+with each action. The first part decides between concurrent actions; the others copy the action with the greatest
+number. A start or place is taken only if the number is unchanged, so pausing and pinning need no separate read.
 
-All times here are in microseconds: at 250 starts a second, a millisecond would be a quarter of an interval.
+All times here are in microseconds, because a millisecond is a quarter of an interval at 250 starts a second.
 """
 
 from __future__ import annotations
@@ -49,32 +49,32 @@ MICROS = 1_000
 STARTS = "starts"
 """Field that counts starts: the time of the next start if all were evenly spaced."""
 INTERVAL = "interval"
-"""Field for the interval of the rate at which the starts are counted: that of the fastest rate in use."""
+"""Field for the interval at which starts are counted: the interval of the fastest rate in use."""
 _PRIORITIES = tuple(Priority)
 LINES = tuple(f"line_{priority}" for priority in _PRIORITIES)
-"""Fields for the end of each priority's line, highest priority first; no line ends before a higher one."""
+"""Fields for the end of each priority's line, highest priority first; no line ends before a higher priority's line."""
 DISPLACED = tuple(f"displaced_{priority}" for priority in _PRIORITIES)
 """Fields for the shift of each line by higher priorities."""
 ASKED = ("asked_limit", "asked_seconds", "asked_burst")
-"""Fields for the rate that the latest task asked for."""
+"""Fields for the rate that the latest task requested."""
 CONTROL = "control"
-"""Field for the number of the owner's latest action; 0 if there was none. The same in all parts."""
+"""Field for the number of the owner's latest action, the same in all parts; 0 if there was no action."""
 PAUSED = "paused"
-"""Field for the time at which the owner paused the rate, in milliseconds; 0 if it is not paused."""
+"""Field for the time at which the owner paused the rate, in milliseconds; 0 if the rate is not paused."""
 PINNED = ("pinned_limit", "pinned_seconds", "pinned_burst")
-"""Fields for the rate that the owner has set instead of those of tasks; 0 if there is none."""
+"""Fields for the rate that the owner has set to replace the tasks' rates; 0 if not set."""
 FIELDS = (STARTS, INTERVAL, *LINES, *DISPLACED[1:], *ASKED, CONTROL, PAUSED, *PINNED)
 """All stored fields of a part; an absent field means 0, a time in the distant past."""
 _HOLD = RATE_HOLD * MICROS
 _SLACK_SHARE = 20
 """The slack is at most this fraction (1 divided by this) of a window."""
 MOST_PARTS = -(-MAX_RATE_LIMIT // MAX_STARTS_PER_RATE_PART)
-"""Parts of the fastest rate: an action is written to all of them, because any task may ask any of them next."""
+"""Number of parts of the fastest rate: an action is written to all of them, because tasks may use any part next."""
 
 
 @frozen
 class RateName:
-    """Name of a part of a rate; keys are unique per owner. A rate that is too fast for one item has several parts."""
+    """Name of a rate's part; keys are unique per owner. A rate that is too fast for one item has several parts."""
 
     owner: str
     key: str
@@ -90,7 +90,7 @@ class Pace:
     and the window plus the slack has as many intervals as the limit.
 
     Attributes:
-        interval: between evenly spaced starts, in microseconds.
+        interval: time between evenly spaced starts, in microseconds.
         burst: additional starts allowed at once.
         slack: how long after its counted time an attempt may start, in microseconds.
     """
@@ -106,19 +106,19 @@ class Pace:
 
 
 def parts_of(rate: Rate) -> int:
-    """Number of items of a rate, so that none exceeds the write rate of an item."""
+    """Number of items for a rate, so that no item exceeds its maximum write rate."""
     return max(1, -(-rate.limit // (rate.per_seconds * MAX_STARTS_PER_RATE_PART)))
 
 
 def part_of(rate: Rate, owner: str, task_id: TaskId) -> tuple[RateName, Pace]:
-    """The part of a rate for a task, always the same one, and its pace."""
+    """The part of a rate that a task always uses, and the part's pace."""
     parts = parts_of(rate)
     part = crc32(task_id.text.encode()) % parts
     return RateName(owner, rate.key, part), pace_of(rate, part)
 
 
 def pace_of(rate: Rate, part: int) -> Pace:
-    """The pace of one part: limits and bursts of all parts add up to those of the rate."""
+    """The pace of one part: the limits and bursts of all parts add up to the rate's."""
     parts = parts_of(rate)
     limit, burst = ((whole + parts - 1 - part) // parts for whole in (rate.limit, rate.burst))
     window = rate.per_seconds * 1_000 * MICROS
@@ -143,15 +143,15 @@ class RateState:
 
     @property
     def is_controlled(self) -> bool:
-        """Whether its owner has paused or pinned it: it must not expire."""
+        """Whether its owner has paused or pinned the rate, which must therefore not expire."""
         return self.is_paused or bool(self.of(PINNED[0]))
 
     def pin(self, key: str) -> Rate | None:
-        """The rate that its owner has set; `None` if each task's own applies."""
+        """The rate that its owner has set; `None` if each task's own rate applies."""
         return self._rate(key, PINNED)
 
     def asked(self, key: str) -> Rate | None:
-        """The rate that the latest task requested; `None` if none has."""
+        """The rate that the latest task requested; `None` if no task has."""
         return self._rate(key, ASKED)
 
     def _rate(self, key: str, fields: tuple[str, str, str]) -> Rate | None:
@@ -166,7 +166,7 @@ class RateUpdate:
     Attributes:
         at_most: upper bounds of fields; absent fields are below any bound.
         needed_until: the item can be removed some time after this.
-        is_listed: whether the rate is in its owner's list from then on.
+        is_listed: whether the write adds the rate to its owner's list.
     """
 
     sets: Mapping[str, int]
@@ -197,7 +197,7 @@ class Start:
 
 @frozen
 class Convert:
-    """The part is counted at a slower rate: this update converts it to the present one, if nothing has changed."""
+    """The part's count is for a slower rate: this update converts it to the current rate, if nothing has changed."""
 
     update: RateUpdate
 
@@ -218,11 +218,11 @@ class Wait:
 
 @frozen
 class StartRequest:
-    """A request of an attempt to start.
+    """An attempt's request to start.
 
     Attributes:
         at: the time of the start, in microseconds.
-        place: its place in the line, in the line's own time; `None` if it has none.
+        place: the task's place in the line, in the line's own time; `None` if it has no place.
     """
 
     pace: Pace
@@ -239,7 +239,7 @@ class StartRequest:
 
         Args:
             state: the known state of the part.
-            is_fresh: whether it was read for this request; a stale state only allows tasks with a place to try a start.
+            is_fresh: whether the state was read for this request; with a stale state, only tasks with a place may try.
         """
         if state.of(INTERVAL) > self.pace.interval:
             return self._convert(state)
@@ -253,7 +253,7 @@ class StartRequest:
         if own > self.at + _HOLD:
             if own < state.of(LINES[rank]):
                 return Wait(_millis(own))
-            # A place beyond the end of the line is invalid: the line has started anew since.
+            # A place beyond the end of the line is invalid, because the line has started anew.
             return replace(self, place=None).next_step(state, is_fresh=True)
         if slot <= self.at + _HOLD:
             return self._start(state)
@@ -271,18 +271,18 @@ class StartRequest:
         return _millis(turn), turn - after.of(DISPLACED[self._rank])
 
     def converted(self, state: RateState) -> RateState:
-        """A state converted to the present rate, as by the first request after a change of the rate."""
+        """A state converted to the current rate, as by the first request after a rate change."""
         if state.of(INTERVAL) <= self.pace.interval:
             return state
         return RateState({**state.values, **self._convert(state).update.sets})
 
     def turn(self, state: RateState) -> int:
-        """When a task without a place could start, in microseconds: now, or after those in line before it."""
+        """When a task without a place could start, in microseconds: now, or after all tasks ahead in line."""
         ahead = [state.of(line) for line in LINES[: self._rank + 1]]
         return max(self._slot(state), *(end for end in ahead if end > self.at + self._interval(state)), 0)
 
     def line_length(self, state: RateState) -> int:
-        """Places of all priorities that are still to come."""
+        """Number of places of all priorities that are still to come."""
         last = max(state.of(line) for line in LINES)
         return max(0, -(-(last - self._slot(state)) // self._interval(state))) if last > self.at else 0
 
@@ -306,7 +306,7 @@ class StartRequest:
         return min(self.pace.interval, state.of(INTERVAL) or self.pace.interval)
 
     def _shifts(self, interval: int) -> dict[str, int]:
-        """Shifts of lower priorities' lines by a start; 0 for a task with a place, which shifted them before."""
+        """How far a start shifts lower priorities' lines; empty for a task with a place, which already shifted them."""
         if self.place is not None:
             return {}
         below = self._rank + 1
@@ -314,7 +314,7 @@ class StartRequest:
 
     def _convert(self, state: RateState) -> Convert:
         counted, interval = state.of(STARTS), state.of(INTERVAL)
-        # No start was counted before its time. Uses the latest possible clock, so that no process counts too few.
+        # No start was counted before its time. Uses the latest possible clock, so that no start is left out.
         now = min(counted - interval, self.at + MAX_CLOCK_DIFFERENCE * MICROS)
         starts = now - (-(counted - now) * self.pace.interval // interval)
         sets = {STARTS: starts, INTERVAL: self.pace.interval, **dict.fromkeys(LINES, 0)}
@@ -334,7 +334,7 @@ class StartRequest:
         shifts = self._shifts(interval)
         latest = self.at + _HOLD + self.pace.lead
         needed = self._needed(state, latest + interval)
-        # Half of the slack is for slightly late starts, so that they do not delay the next ones.
+        # Half of the slack is for slightly late starts, so that they do not delay the next starts.
         in_step = self.at - self.pace.slack // 2
         if is_in_step or state.of(STARTS) >= in_step:
             adds = {STARTS: interval, **shifts}
@@ -344,9 +344,9 @@ class StartRequest:
         return Start(RateUpdate(sets, shifts, {}, {**at_most, STARTS: self.at}, needed))
 
     def _slower_start(self, state: RateState) -> Start:
-        """Counts a start by a slower rate than that of the count, which it converts first.
+        """Counts a start at a slower rate than the count's rate, after converting the count.
 
-        The next request by the faster rate converts it back. Then this start counts as if it had been a fast one.
+        The next request at the faster rate converts the count back. Then this start counts like a start at that rate.
         """
         counted, faster, interval = state.of(STARTS), self._interval(state), self.pace.interval
         begins = self._slot(state)
@@ -357,7 +357,7 @@ class StartRequest:
         return Start(RateUpdate(sets, self._shifts(faster), same, {**self._bounds(faster), **same}, needed))
 
     def _bounds(self, interval: int) -> dict[str, int]:
-        """Conditions for a start: none has started or queued before it in the meantime."""
+        """Conditions for a start: no other task has started or queued ahead in the meantime."""
         if self.place is None:
             return {LINES[self._rank]: self.at + interval}
         return {DISPLACED[self._rank]: self.at + _HOLD - self.place} if self._rank else {}
@@ -377,7 +377,7 @@ class StartRequest:
         has_line = own in adds
         needed = max(state.of(STARTS), begins, state.of(own)) + interval
         counted_by = state.of(INTERVAL)
-        # The count is not written, but must not expire. At another rate, the place would be at another time.
+        # The count is not written, but must not expire. With another rate, the place would be at another time.
         at_most = {STARTS: needed, INTERVAL: counted_by} | ({} if has_line else {own: begins})
         at_least = ({INTERVAL: counted_by} if counted_by else {}) | ({own: begins} if has_line else {})
         return Join(RateUpdate(sets, adds, at_least, at_most, self._needed(state, needed)))
@@ -391,7 +391,7 @@ def _millis(micros: int) -> Millis:
 
 
 def parts(owner: str, key: str) -> Sequence[RateName]:
-    """The names of all parts that a rate may have, the first one first."""
+    """The names of all parts that a rate may have, in order."""
     return [RateName(owner, key, part) for part in range(MOST_PARTS)]
 
 
@@ -400,10 +400,10 @@ class RateControl:
     """An owner's settings for a rate.
 
     Attributes:
-        number: of the action that set it.
-        paused_at: when it was paused; `None` if it is not.
-        pin: the rate that replaces those of tasks; `None` if there is none.
-        resets: whether this action also forgets the starts that were counted, and the line.
+        number: of the action that made the settings.
+        paused_at: when the rate was paused; `None` if it is not paused.
+        pin: the rate that replaces the tasks' rates; `None` if not pinned.
+        resets: whether this action also resets the count of starts and the lines.
     """
 
     number: int = 0
@@ -422,7 +422,7 @@ class RateControl:
         return self.paused_at is not None or self.pin is not None
 
     def paused(self, now: Millis) -> RateControl:
-        """The control with a pause; an earlier one continues."""
+        """The control with a pause; an earlier pause continues."""
         return replace(self, paused_at=self.paused_at or now)
 
     def numbered(self, at: int) -> RateControl:
@@ -434,7 +434,7 @@ class RateControl:
 
         Args:
             state: state of the part as read.
-            at_least: lower bound of the number of the action before it.
+            at_least: lower bound of the previous action's number.
             at_most: upper bound of that number.
         """
         pin = (self.pin.limit, self.pin.per_seconds, self.pin.burst) if self.pin else (0, 0, 0)
@@ -448,16 +448,16 @@ class RateControl:
 
 @frozen
 class RateStatus:
-    """The present state of a rate.
+    """The current state of a rate.
 
     Attributes:
-        rate: the rate in force: the pinned one, or that of the latest task; `None` if no task has used it yet.
-        asked: the rate of the latest task.
-        used: starts that still count, and reduce how many can follow at once.
-        available: starts that are possible at once.
-        waiting: places in its line that are still to come, also of tasks that were cancelled since; `None` while it is
-            paused, as tasks get no places then.
-        next_free_at: when a task of normal priority could start if it asked now; `None` while it is paused.
+        rate: the rate in force: the pinned rate, or the latest task's; `None` if no task has used the rate yet.
+        asked: the rate that the latest task requested.
+        used: number of starts that still count, and reduce how many can follow at once.
+        available: number of starts that are possible at once.
+        waiting: number of places in line that are still to come, including tasks cancelled since; `None` while the rate
+            is paused, because tasks get no places then.
+        next_free_at: when a task of normal priority could start if requested now; `None` while the rate is paused.
     """
 
     key: str
@@ -503,7 +503,7 @@ class RateWaiter:
     """A task that waits for a rate.
 
     Attributes:
-        next_at: when it is its turn, or, while the rate is paused, when it is checked again.
+        next_at: when it is the task's turn, or, while the rate is paused, when the task is checked again.
     """
 
     task_id: TaskId

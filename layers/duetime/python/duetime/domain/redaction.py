@@ -1,4 +1,4 @@
-"""Redaction: values in payloads and results that readers and the archive do not get."""
+"""Redaction: hides values in payloads and results from readers and from the archive."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 REDACTED = "$redacted"
-"""Name of the only field of a JSON object that stands for a value that is not shown."""
+"""Name of the only field of a JSON object that replaces a hidden value."""
 _CONTENTS = frozenset({"payload", "result", "json", "form"})
-"""Fields of responses with JSON of the owner, apart from those below."""
+"""Response fields with the owner's JSON, other than the fields below."""
 _PARAMETERS = frozenset({"parameters", "default"})
-"""Fields with parameters of topology definitions, whose values may be for nodes of any type."""
+"""Fields with topology definition parameters, whose values may be for nodes of any type."""
 _CHANGED = frozenset({"from", "to"})
-"""Fields of a difference, whose `path` names the place of the value."""
+"""Fields of a difference; its `path` is the place of their values."""
 _BODY = "body"
-"""Field with the content of a request, in one of several forms, or with the answer of a target to a query."""
+"""Field with the content of a request, in one of several forms, or with a target's response to a query."""
 _SCHEMA = "payload_schema"
-"""Field with names of fields and without values."""
+"""Field that contains field names but no values."""
 _BY_NAME = "nodes"
-"""Field with objects by names that users give them."""
+"""Field with objects under names that users choose."""
 
 
 def marker() -> dict[str, bool]:
-    """The JSON in place of a hidden value: it cannot be mistaken for a value, or be written."""
+    """The JSON in place of a hidden value, which cannot be mistaken for a value and cannot be written."""
     return {REDACTED: True}
 
 
@@ -48,7 +48,7 @@ class Paths:
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> Paths:
-        """Paths as the settings write them: `*`, names, and JSON pointers."""
+        """Parses paths as in the settings: `*`, names, and JSON pointers."""
         names = frozenset(text for text in texts if text != ANY and not text.startswith("/"))
         pointers = [text[1:].split("/") for text in texts if text.startswith("/")]
         steps = (tuple(step.replace("~1", "/").replace("~0", "~") for step in each) for each in pointers)
@@ -74,16 +74,16 @@ class Paths:
 
 @frozen
 class Redaction:
-    """The hidden parts of the contents of tasks.
+    """The hidden parts of tasks' contents.
 
     Attributes:
-        by_pattern: paths by patterns of types; those of all patterns that match a type apply to it.
+        by_pattern: paths by type pattern; the paths of all matching patterns apply to a type.
     """
 
     by_pattern: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def texts_of(self, task_type: str | None) -> list[str]:
-        """The paths of a type, as the settings write them; of all types, if it is not known."""
+        """The paths of a type, as in the settings; of all types if the type is unknown."""
         return [
             text
             for pattern, texts in self.by_pattern.items()
@@ -92,11 +92,11 @@ class Redaction:
         ]
 
     def removed_from(self, document: Any, task_type: str | None = None) -> Any:  # noqa: ANN401 - any JSON
-        """A response or a part of one, in which the contents of all tasks are redacted.
+        """A response, or a part of a response, with the contents of all tasks redacted.
 
         Args:
-            document: JSON, in which an object with a `type` shows a task, or what becomes one.
-            task_type: the type of the task that the part belongs to; `None` if it is not known.
+            document: JSON, in which an object with a `type` is a task, or will become one.
+            task_type: the type of the task that the part belongs to; `None` if unknown.
         """
         if isinstance(document, list):
             return [self.removed_from(each, task_type) for each in document]
@@ -108,7 +108,7 @@ class Redaction:
 
     def _field(self, name: str, value: Any, within: Mapping[str, Any], task_type: str | None) -> Any:  # noqa: ANN401 - any JSON
         if name in _CONTENTS or (name == _BODY and task_type is None):
-            # A graph, whose nodes have types and payloads of their own, is the payload of its topology.
+            # A topology's payload is a graph, whose nodes have their own types and payloads.
             return self._paths_of(task_type).removed_from(self.removed_from(value, task_type))
         if name in _PARAMETERS:
             return self._paths_of(None).removed_from(self.removed_from(value, task_type))

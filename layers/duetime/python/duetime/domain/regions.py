@@ -1,6 +1,6 @@
-"""Two Regions over one replicated table: which one is active, and how it takes over the records of the other.
+"""Two Regions with one replicated table: which Region is active, and how it takes over the other Region's records.
 
-Replication is asynchronous, and items arrive in any order: a takeover must cope with any part of the last writes
+Replication is asynchronous, and items arrive in any order, so a takeover must work if any of the last writes are
 missing.
 """
 
@@ -29,9 +29,9 @@ class ActiveRegion:
 
     Attributes:
         name: of the Region.
-        epoch: of its fences; each takeover raises it.
+        epoch: of its fences; raised by each takeover.
         since: when the takeover began.
-        is_open: whether it works; until its takeover has ended, no Region does.
+        is_open: whether the Region works; no Region works until the takeover has ended.
     """
 
     name: str
@@ -41,7 +41,7 @@ class ActiveRegion:
 
 
 def next_region(target: str, known: list[ActiveRegion], least_epoch: int, now: Millis) -> ActiveRegion:
-    """The record with which a Region takes over; the one of an earlier run of the same takeover if there is one.
+    """The record with which a Region takes over; the existing record if the same takeover was run before.
 
     Args:
         target: the Region that takes over.
@@ -58,12 +58,12 @@ def next_region(target: str, known: list[ActiveRegion], least_epoch: int, now: M
 
 @frozen
 class TakenOver:
-    """The change by which a record is taken over.
+    """The change that takes over a record.
 
     Attributes:
         task: the record in the new epoch.
-        timer: its check, to be written first; `None` if nothing has to check it.
-        was_cut_off: whether an attempt was running; the run of a topology only continues elsewhere.
+        timer: the timer of its check, to be written first; `None` if no check is needed.
+        was_cut_off: whether an attempt was running; a topology's run is not cut off, but continues elsewhere.
     """
 
     task: Task
@@ -79,14 +79,14 @@ def is_taken_over(task: Task, region: ActiveRegion) -> bool:
 def taken_over(task: Task, region: ActiveRegion, now: Millis, *, keeps_leases: bool) -> TakenOver | None:
     """The record of a task in the epoch of the active Region; `None` if there is nothing to take over.
 
-    Each open task gets a timer, because its own may not have been replicated. A task that had just ended is completed
-    once more: the follow-up of its end may not have been replicated either, and is idempotent.
+    Each open task gets a timer, because its own timer may not have been replicated. A task that had just ended is
+    completed again: its follow-ups may not have been replicated either, and are idempotent.
 
     Args:
         task: an open task, or one that has ended since shortly before the takeover.
         region: the active Region.
         now: the time.
-        keeps_leases: whether the Region works already; an attempt that it has begun under an old fence goes on.
+        keeps_leases: whether the Region already works, and its attempts under an old fence continue.
     """
     fence = fence_of_epoch(task.fence, region.epoch)
     is_leased = task.state in LEASED
@@ -104,7 +104,7 @@ def taken_over(task: Task, region: ActiveRegion, now: Millis, *, keeps_leases: b
 
 
 def has_attempt(task: Task, now: Millis) -> bool:
-    """Whether an attempt is running that a takeover would cut off; the run of a topology only continues elsewhere."""
+    """Whether a takeover would cut off a running attempt; a topology's run continues elsewhere."""
     return task.state in LEASED and not task.is_topology and (task.lease_expires_at or 0) > now
 
 
@@ -113,7 +113,7 @@ def _timer(task: Task, at: Millis) -> Timer:
 
 
 def cursors_behind(cursors: Cursors, now: Millis) -> Cursors:
-    """Cursors of the Region that takes over: those of the other one, and behind every minute with unreplicated timers.
+    """The cursors with which a Region takes over: the other Region's, moved back to minutes with unreplicated timers.
 
     Args:
         cursors: of the other Region.

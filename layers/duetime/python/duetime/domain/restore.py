@@ -1,7 +1,7 @@
-"""Takes over the records of a restored table, compared with those of the table that it replaces.
+"""Takes over a restored table's records, compared with the records of the table that it replaces.
 
-A restored record is as it was at the restore point. Since then, attempts of the replaced table may have run, and some
-may still run. The fence of every open record is raised into a new epoch, so they can no longer write.
+A restored record has its state at the restore point. Since then, attempts may have run from the replaced table, and
+some may still be running. To keep them from writing, the fence of every open record is raised into a new epoch.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ if TYPE_CHECKING:
     from duetime.domain.topologies.run_state import RunState
 
 RESTORED = "restored: its attempt was cut off"
-"""Wait reason of a task whose attempt the restored table no longer knows."""
+"""Wait reason of a task whose attempt is not in the restored table."""
 HELD_TAG = "duetime/restored"
 """Tag of a task that is paused until the operator decides; its value is the state that the task had before."""
 _LEAST_KEPT = 2 * DAY
-"""An outcome that is taken over can be read for at least this long."""
+"""Minimum time for which an outcome that is taken over can be read."""
 
 
 PLAN_LOST = TaskError(
     "PlanLost", "its topology, or the plan that created it, is lost: an earlier write was not replicated or restored"
 )
-"""The error of a node that no run of its topology would start."""
+"""The error of a node that no run of its topology will start."""
 
 
 class AfterRestore(StrEnum):
-    """The fate of tasks that had run after the restore point.
+    """What happens to tasks that had run after the restore point.
 
     Attributes:
-        SKIP: ended ones end the same way again, without an attempt; those that had only begun are paused.
+        SKIP: tasks that had ended end the same way again, without an attempt; tasks that had only begun are paused.
         RERUN: they run again.
         ASK: they are paused.
     """
@@ -55,16 +55,16 @@ class AfterRestore(StrEnum):
 
 
 class Divergence(StrEnum):
-    """How a task's last record differs from the restored one, by what happened to it after the restore point.
+    """How a task's last record differs from the restored record, by what happened after the restore point.
 
     Attributes:
-        NONE: nothing that is known.
-        CHANGED: it was written, but no attempt began.
+        NONE: nothing is known to have happened.
+        CHANGED: the record was written, but no attempt began.
         BEGUN: an attempt was running at the restore point, or began after it.
-        ENDED: it ended.
-        REMOVED: the replaced table no longer has it: its user erased it, or its record expired.
-        CREATED: it was created, so the restored table does not have it.
-        REOPENED: it had ended before, and was retried after the restore point.
+        ENDED: the task ended.
+        REMOVED: the replaced table no longer has the task: its user erased it, or its record expired.
+        CREATED: the task was created, so the restored table does not have it.
+        REOPENED: the task had ended before the restore point and was retried after it.
         UNKNOWN: there is no table to compare with.
     """
 
@@ -83,12 +83,12 @@ _MAY_HAVE_RUN = frozenset({Divergence.BEGUN, Divergence.ENDED, Divergence.REMOVE
 
 @frozen
 class Takeover:
-    """The change by which a restored record is taken over.
+    """The change that takes over a restored record.
 
     Attributes:
         task: the record in the new epoch.
         divergence: from the record in the replaced table.
-        timer: its check, to be written first; `None` if an earlier one serves.
+        timer: the timer of its check, to be written first; `None` if an earlier timer is sufficient.
         copies_contents: whether the replaced table has contents that the record refers to.
     """
 
@@ -99,16 +99,16 @@ class Takeover:
 
     @property
     def effect(self) -> str:
-        """The fate of the task, in one word: `ended`, `paused` or `runs`."""
+        """What happens to the task, in one word: `ended`, `paused` or `runs`."""
         return "ended" if self.task.is_terminal else "paused" if self.task.state is State.PAUSED else "runs"
 
 
 def divergence_of(restored: Task, replaced: Task | None, *, is_known: bool) -> Divergence:
-    """The events of an open task after the restore point.
+    """What happened to an open task after the restore point.
 
     Args:
-        restored: its record at that time.
-        replaced: its last record; `None` if it is gone.
+        restored: its record at the restore point.
+        replaced: its last record; `None` if the record is gone.
         is_known: whether there is a table to compare with.
     """
     if replaced is not None and replaced.is_terminal and not restored.is_terminal:
@@ -127,11 +127,11 @@ def divergence_of(restored: Task, replaced: Task | None, *, is_known: bool) -> D
 def take_over(
     restored: Task, replaced: Task | None, divergence: Divergence, after: AfterRestore, epoch: int, now: Millis
 ) -> Takeover | None:
-    """The record of an open task in the new epoch; `None` if it was taken over before, and nothing is left to decide.
+    """The record of an open task in the new epoch; `None` if already taken over, with nothing left to decide.
 
     Args:
         restored: the record, without `finished_at`.
-        replaced: its last record in the replaced table, if there is one.
+        replaced: its last record in the replaced table, if any.
         divergence: as returned by `divergence_of`.
         after: what happens to tasks that had run.
         epoch: the new epoch.
@@ -152,7 +152,7 @@ def take_over(
 
 
 def _check_of(restored: Task, task: Task, now: Millis) -> Timer | None:
-    """The timer of a record that was taken over; `None` if it needs none, or the record is in the minute of its check.
+    """The timer of a record that was taken over; `None` if not needed, or if the record is in the minute of its check.
 
     A restored table may lack the timer: a backup does not keep the order of writes to different items.
     """
@@ -167,7 +167,7 @@ def _check_of(restored: Task, task: Task, now: Millis) -> Timer | None:
 def take_over_occurrence(replaced: Task, after: AfterRestore, epoch: int, now: Millis) -> Takeover | None:
     """The record of a schedule's occurrence that was created after the restore point; `None` to let it run again.
 
-    Its id follows from the schedule and the time, so the schedule finds the record and does not create it again.
+    Schedule and time determine the id, so the schedule finds the record and does not create it again.
     """
     if after is AfterRestore.RERUN or not replaced.claims:
         return None
@@ -195,17 +195,17 @@ def take_over_occurrence(replaced: Task, after: AfterRestore, epoch: int, now: M
 
 
 def freed(task: Task, epoch: int, now: Millis) -> Task:
-    """The record with a fence of the new epoch, and without the lease of an attempt that was cut off."""
+    """The record with a fence in the new epoch, and without the lease of an attempt that was cut off."""
     fence = fence_of_epoch(task.fence, epoch)
     raised = replace(task, fence=fence, version=task.version + 1, sent=False)
     if task.state not in LEASED:
         return replace(raised, lease_expires_at=None)
     if is_job(task.target) and task.awaiting_notification:
-        # The job runs in AWS, even if the table does not know it: the attempt continues.
+        # The attempt continues: the job runs in AWS, even if the table does not contain it.
         return replace(raised, deferred_fence=fence)
     cut_off = replace(raised, lease_expires_at=now, deferred_fence=None, unacknowledged=None)
     if task.state is State.ROLLING_BACK or task.requested_action is not None:
-        # The worker that takes over the lease repeats the rollback, or does as requested.
+        # The worker that takes over the lease repeats the rollback, or does what was requested.
         return cut_off
     return replace(
         cut_off,
@@ -223,13 +223,13 @@ def freed(task: Task, epoch: int, now: Millis) -> Task:
 def is_left_over(node: Task, topology: Task | None, run_state: RunState | None) -> bool:
     """Whether no run of its topology will start or end a node.
 
-    This is so if its topology, or the plan that created it, was not replicated or restored; if another plan has
-    replaced that one; or if the end of its topology is there, and the node's own end is not.
+    That happens if its topology, or the plan that created it, was not replicated or restored, if another plan has
+    replaced that plan, or if the end of its topology is there but the node's own end is not.
 
     Args:
         node: a node.
-        topology: its topology; `None` if it is not there.
-        run_state: the progress of its topology, read after the node; `None` if it is not there.
+        topology: its topology; `None` if missing.
+        run_state: the progress of its topology, read after the node; `None` if missing.
     """
     if node.node_ref is None or node.is_terminal:
         return False
@@ -239,7 +239,7 @@ def is_left_over(node: Task, topology: Task | None, run_state: RunState | None) 
 
 
 def dismissed(node: Task, now: Millis) -> tuple[Task, Timer]:
-    """A leftover node in its cancelled state, and the timer for a worker to do its follow-ups."""
+    """A leftover node as cancelled, and the timer for a worker to run its follow-ups."""
     ref = node.node_ref and replace(node.node_ref, note=Reason.STOPPED.value)
     raised = replace(node, version=node.version + 1, generation=node.generation + 1, next_at=now, sent=False)
     ended = replace(raised, state=State.CANCELLED, node_ref=ref, error=PLAN_LOST, lease_expires_at=None)
@@ -257,7 +257,7 @@ def _held(task: Task, now: Millis) -> Task:
 
 
 def _decided(task: Task, replaced: Task | None, after: AfterRestore, epoch: int, now: Millis) -> Takeover | None:
-    """A held task, after the operator's decision for all of them; `None` if it stays paused."""
+    """A held task after the operator's decision for all held tasks; `None` if the task stays paused."""
     has_ended = replaced is not None and replaced.is_terminal
     if after is AfterRestore.SKIP and replaced is not None and has_ended:
         ended = _ended_as(task, replaced, epoch, now)
@@ -279,7 +279,7 @@ def _decided(task: Task, replaced: Task | None, after: AfterRestore, epoch: int,
 
 
 def _ended_as(task: Task, replaced: Task, epoch: int, now: Millis) -> Task:
-    """The outcome of the replaced table, with its follow-ups still to be done in the restored one."""
+    """The record with the outcome from the replaced table; its follow-ups must still run in the restored table."""
     return replace(
         replaced,
         fence=fence_of_epoch(max(task.claims, replaced.claims), epoch),

@@ -1,7 +1,7 @@
-"""Counts of tasks, derived from the writes of their records.
+"""Counts of tasks, derived from writes to their records.
 
-A write moves a task from one group to another. Counts are sums of such steps, so steps may be added in any order. Each
-step must be added once, even if the stream delivers it again.
+A write moves a task from one group to another. Counts are sums of such steps, which may be added in any order. Each
+step must be added only once, even if the stream redelivers it.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class Step:
 
     Attributes:
         mark: of the write, the same for each delivery.
-        left: the group before the write; `None` if there was none.
-        entered: the group after the write; `None` if there is none.
+        left: the group before the write; `None` if the task was in no group.
+        entered: the group after the write; `None` if the task is in no group.
         at: when the write was made, in whole seconds; the same for each delivery.
     """
 
@@ -65,17 +65,17 @@ class Step:
 
     @property
     def types(self) -> set[str]:
-        """The types whose counts it affects."""
+        """The types whose counts the step affects."""
         return {group.type for group in (self.left, self.entered) if group is not None}
 
 
 @frozen
 class StepSet:
-    """Steps that are counted and stored together: steps of one owner's part, written in the same span of time.
+    """Steps that are counted and stored together: from writes to one part of an owner's tasks, in one span of time.
 
-    The span is determined by the time of the writes, so a redelivered step belongs to the same sets. A step is stored
-    in the widest set that was not full when the step was counted. A full set no longer changes. So a step is not
-    counted if neither the full sets nor the first set that is not full contain it.
+    The time of the writes determines the span, so a redelivered step belongs to the same sets. A step is stored in the
+    widest set that was not full when the step was counted. A full set no longer changes. So a step is uncounted if
+    neither the full sets nor the first set that is not full contain it.
 
     Attributes:
         part: of the owner's counts, as returned by `part_of`.
@@ -96,7 +96,7 @@ class StepSet:
         return self.begins_at + self.span
 
     def narrowed(self, steps: Iterable[Step]) -> dict[StepSet, list[Step]]:
-        """The sets of the next shorter span for steps of this one; empty if there is no shorter one."""
+        """The sets of the next shorter span for steps of this set; empty if there is no shorter span."""
         found: dict[StepSet, list[Step]] = defaultdict(list)
         for span in [each for each in SUMMARY_SPANS if each < self.span][:1]:
             for step in steps:
@@ -106,7 +106,7 @@ class StepSet:
 
 @frozen
 class CountedSteps:
-    """The steps of a set that are counted.
+    """The counted steps of a set.
 
     Attributes:
         marks: of the steps.
@@ -117,12 +117,12 @@ class CountedSteps:
     version: int = 0
 
     def missing(self, steps: Iterable[Step]) -> list[Step]:
-        """The steps that are not counted yet, without repeats."""
+        """The steps that are not counted yet, without duplicates."""
         return list({step.mark: step for step in steps if step.mark not in self.marks}.values())
 
     @property
     def is_full(self) -> bool:
-        """Whether further steps are stored in sets of a shorter span, if there is one."""
+        """Whether more steps are stored in sets of a shorter span, if there is one."""
         return len(self.marks) >= SUMMARY_STEPS_TOGETHER
 
     def followed_by(self, steps: Iterable[Step]) -> CountedSteps:
@@ -136,11 +136,12 @@ class Summary:
 
     Attributes:
         counts: number of tasks in each group that is not empty.
-        as_of: time of the latest counted write; `None` if there is none.
-        is_complete: whether all tasks are included: there may be more types than are read, and older tasks that are not
-            recounted yet.
-        counted_since: tasks created before this time are counted by reading the table; `None` if there are none.
-        recounted_at: time of the latest recount; `None` if there was none.
+        as_of: time of the latest counted write; `None` if no write was counted.
+        is_complete: whether all tasks are included; false if there are more types than are read, or older tasks that
+            are not recounted yet.
+        counted_since: tasks created before this time are counted by reading the table; `None` if there are no such
+            tasks.
+        recounted_at: time of the latest recount; `None` if there was no recount.
     """
 
     counts: Mapping[Group, int] = field(default_factory=dict)
@@ -151,20 +152,20 @@ class Summary:
 
 
 def part_of(task: TaskSnapshot, spread: int) -> int:
-    """The part of its owner's counts for a task; tasks of the same shard are in the same part."""
+    """The part of its owner's counts that a task belongs to; tasks of the same shard are in the same part."""
     return task.id.shard % spread
 
 
 def steps_of(
     changes: Iterable[TaskChange], spread: int, generation: int = 0, since: Millis = 0
 ) -> dict[StepSet, list[Step]]:
-    """The steps of writes, by the sets of the longest span; most writes of a task have none.
+    """The steps of writes, by sets of the longest span; most writes to a task have no step.
 
     Args:
         changes: the writes.
         spread: number of parts of each owner's counts.
         generation: of the counts.
-        since: writes of tasks that were created earlier are ignored.
+        since: writes to tasks that were created earlier are ignored.
     """
     found: dict[StepSet, list[Step]] = defaultdict(list)
     for change in changes:
@@ -210,7 +211,7 @@ def added(parts: Iterable[Summary]) -> Summary:
 
 
 def _group(task: TaskSnapshot | None) -> Group | None:
-    """The group of a task; erased tasks have none."""
+    """The group of a task; erased tasks have no group."""
     return None if task is None or task.erased else Group(task.type, task.state, task.priority)
 
 
@@ -219,7 +220,7 @@ def _mark(change_id: str) -> bytes:
 
 
 def are_old(steps: Iterable[Step], now: Millis) -> bool:
-    """Whether any change is so old that others may be lost."""
+    """Whether any change is so old that other changes may be lost."""
     return any(now - step.at > SUMMARY_GAP for step in steps)
 
 
@@ -250,7 +251,7 @@ class OlderTasks:
 
     Attributes:
         counts: their number, by owner and group.
-        cursor: start of the next part; empty if there is none.
+        cursor: start of the next part; empty if there is no next part.
     """
 
     counts: Mapping[tuple[str, Group], int]
@@ -263,7 +264,7 @@ class EndedCounts:
 
     Attributes:
         before: the counts of all generations before this one have a TTL.
-        owner: the last owner whose counts of later generations have one; empty for none.
+        owner: the last owner whose counts of later generations have a TTL; empty for no owner.
     """
 
     before: int = 0
@@ -278,8 +279,8 @@ class Generation:
         number: from 0; later generations have greater numbers.
         since: tasks created at or after this time are counted by their changes; 0 for all tasks.
         seen_at: the latest stored time at which changes were read.
-        recounting: the current recount; `None` for none.
-        recounted: the last complete one; `None` for none.
+        recounting: the current recount, if any.
+        recounted: the last complete recount, if any.
         ended_counts: progress for the counts of ended generations.
         version: of this value; 0 if nothing is stored.
     """
@@ -297,13 +298,13 @@ class Generation:
         return now - self.seen_at > SUMMARY_GAP
 
     def next(self, now: Millis) -> Generation:
-        """The next generation. It starts somewhat later, when every process knows it."""
+        """The next generation, which starts somewhat later, when every process knows it."""
         # Owners before the last processed one also have counts of this generation.
         ended = EndedCounts(self.ended_counts.before)
         return Generation(self.number + 1, now + SUMMARY_RESTART_DELAY, now, ended_counts=ended, version=self.version)
 
     def is_complete(self, now: Millis) -> bool:
-        """Whether all tasks are counted, older ones as of the last recount."""
+        """Whether all tasks are counted, older tasks as of the last recount."""
         if not self.since:
             return True
         return self.recounted is not None and now - self.recounted.started_at < SUMMARY_RECOUNT_KEPT
@@ -329,7 +330,7 @@ class Generation:
         return self.ended_counts.before < self.number and now >= self.since + SUMMARY_ENDED_KEPT
 
     def after_ended_counts(self, owner: str) -> Generation:
-        """The value after setting the TTL of counts up to those of an owner; empty for all of them."""
+        """The value after setting the TTL of counts up to and including an owner's; empty for all owners."""
         return replace(
             self, ended_counts=EndedCounts(self.ended_counts.before, owner) if owner else EndedCounts(self.number)
         )
@@ -344,7 +345,7 @@ class Generation:
             return self.recounting
         if now - self.recounting.busy_since < SUMMARY_RECOUNT_LEASE:
             return None
-        # It is unknown how much of the part was counted: the recount restarts under another number.
+        # It is unknown how much of the part was counted, so the recount restarts under another number.
         return Recount(self.recounting.number + 1, now)
 
     def _next_recount_at(self) -> Millis | None:

@@ -1,4 +1,4 @@
-"""Switches stop tasks, or limit their concurrency, without a deployment. Decisions as values."""
+"""Switches, which stop tasks or limit their concurrency without a deployment. Decisions as values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 SYSTEM = ""
-"""Owner of the locks and rates that enforce limits of switches: no caller can have this name."""
+"""Owner of the locks and rates that enforce switches' limits; no caller can have this name."""
 
 
 class SwitchScope(StrEnum):
@@ -43,7 +43,7 @@ class SwitchKey:
     """Name of a switch.
 
     Attributes:
-        name: of the type or the owner; `all` for the switch of all tasks.
+        name: of the type or the owner; `all` for the switch for all tasks.
     """
 
     scope: SwitchScope
@@ -51,17 +51,17 @@ class SwitchKey:
 
     @staticmethod
     def for_task(scope: SwitchScope, task: Task) -> SwitchKey:
-        """The switch of a scope that applies to a task."""
+        """The key of the switch that applies to a task in a scope."""
         names = {SwitchScope.ALL: ALL_TASKS.name, SwitchScope.TYPE: task.type, SwitchScope.OWNER: task.owner}
         return SwitchKey(scope, names[scope])
 
     @property
     def resource(self) -> str:
-        """Key of the lock or the rate that enforces its limits; keys of tasks contain no slash."""
+        """Key of the lock or rate that enforces the switch's limits; tasks' keys contain no slash."""
         return f"{self.scope}/{self.name}"
 
     def __str__(self) -> str:
-        """Describes it for users."""
+        """Describes the switch's scope for users."""
         return "everything" if self.scope is SwitchScope.ALL else f"{self.scope} {self.name}"
 
 
@@ -71,15 +71,15 @@ ALL_TASKS = SwitchKey(SwitchScope.ALL, "all")
 
 @frozen
 class Switch:
-    """An operator's decision about some tasks.
+    """A decision to stop or limit some tasks.
 
     Attributes:
-        stopped: whether none of them may start.
-        max_concurrent: maximum number that run concurrently; `None` for no limit.
+        stopped: whether none of these tasks may start.
+        max_concurrent: maximum number of concurrently running tasks; `None` for no limit.
         reason: for people.
         updated_at: when it was set.
         updated_by: who set it.
-        rate: limit of starts of their attempts; `None` for no limit.
+        rate: limit for starts of their attempts; `None` for no limit.
     """
 
     key: SwitchKey
@@ -92,12 +92,12 @@ class Switch:
 
     @property
     def is_idle(self) -> bool:
-        """Whether it has no effect."""
+        """Whether the switch has no effect."""
         return not self.stopped and self.max_concurrent is None and self.rate is None
 
 
 class SwitchSetter(StrEnum):
-    """The author of a switch. Each has a separate store, so that owners cannot fill up that of the operators."""
+    """Who sets a switch. Owners and operators have separate stores, so that owners cannot fill the operators' store."""
 
     OPERATORS = "operators"
     OWNERS = "owners"
@@ -105,7 +105,7 @@ class SwitchSetter(StrEnum):
 
 @frozen
 class Switches:
-    """The switches of one kind of setter, or those in force.
+    """The switches of one kind of setter, or the switches in force.
 
     Attributes:
         version: incremented by every change; 0 if nothing is stored.
@@ -128,7 +128,7 @@ class Switches:
         return f"{stopped.key} is stopped" + (f": {stopped.reason}" if stopped.reason else "")
 
     def caps(self, task: Task) -> tuple[LockClaim, ...]:
-        """The locks that a task needs because the concurrency of its type or its owner is limited."""
+        """The locks that a task needs because switches limit its concurrency."""
         return tuple(
             limit_of(switch.key.scope, task, switch.max_concurrent)
             for switch in self.of(task)
@@ -136,7 +136,7 @@ class Switches:
         )
 
     def rates(self, task: Task) -> tuple[Rate, ...]:
-        """The rates of a task that come from switches; their keys differ from all keys of tasks."""
+        """The rates that switches set for a task; their keys differ from all tasks' keys."""
         return tuple(switch.rate for switch in self.of(task) if switch.rate is not None)
 
     def with_switch(self, switch: Switch) -> Switches:
@@ -150,12 +150,12 @@ class Switches:
 
 
 def limit_of(scope: SwitchScope, task: Task, limit: int = 1) -> LockClaim:
-    """The lock that enforces the limit of concurrency of a switch that applies to a task."""
+    """The lock that enforces the concurrency limit of a switch that applies to a task."""
     return LockClaim(LockName(SYSTEM, SwitchKey.for_task(scope, task).resource), limit, LockScope.TASK)
 
 
 def scope_of_limit(name: LockName) -> SwitchScope | None:
-    """The scope of the switch whose limit a lock enforces; `None` for a lock of tasks."""
+    """The scope of the switch whose limit a lock enforces; `None` for tasks' own locks."""
     return SwitchScope(name.key.partition("/")[0]) if name.owner == SYSTEM else None
 
 
@@ -168,7 +168,7 @@ class StoredSwitches:
 
     @property
     def in_force(self) -> Switches:
-        """All of them; the switch of an operator replaces that of an owner for the same tasks."""
+        """All switches; an operator's switch replaces an owner's switch for the same tasks."""
         return Switches({**self.owners.by_key, **self.operators.by_key})
 
     def of(self, setter: SwitchSetter) -> Switches:

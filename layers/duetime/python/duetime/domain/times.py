@@ -1,7 +1,7 @@
 """Instants and minutes.
 
-Every instant in the domain is a whole number of milliseconds since the Unix epoch (`Millis`): comparisons, additions
-and storage are exact, and it is the resolution that duetime promises.
+Every instant in the domain is a whole number of milliseconds since the Unix epoch (`Millis`), the resolution that
+duetime promises, so that comparisons, additions and storage are exact.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The loggable facts about an error: its location for our own defects, the traceback for a handler's errors.
+"""The loggable facts about an error: its location for our own defects, its traceback for a handler's errors.
 
-The class of an error may be a user's: none of these functions raises, whatever the class does.
+Because the error's class may be a user's, none of these functions raises, whatever the class does.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from duetime.domain.limits import MAX_LOGGED_TRACEBACK_LENGTH
 from duetime_common.frozen_classes import frozen
 
 _CLASS_NAME = type.__dict__["__name__"]
-"""Python's own name of a class, because a metaclass may override it."""
+"""Python's own getter for a class's name, because a metaclass may override `__name__`."""
 _LONGEST_SECRET = 40_000
-"""Maximum length of a secret with its name, as matched by the patterns below."""
+"""Maximum length of a secret with its name, as the patterns below match them."""
 _PLACES = 8
 _CAUSES = 3
 _CUT = "[cut] "
@@ -61,10 +61,10 @@ def message_of(error: BaseException) -> str:
 
 
 def places_of(error: BaseException) -> str:
-    """The class of an error and where it was raised, innermost first; then the same for its causes.
+    """The class of an error and where the error was raised, innermost first, followed by its causes.
 
-    Messages are left out because they may quote user data, except those of AWS errors, which contain the call and the
-    reason of the rejection.
+    Messages are left out because they may quote user data, except messages of AWS errors, which contain the call and
+    the reason for its rejection.
     """
     causes: list[str] = []
     cause: BaseException | None = error
@@ -100,7 +100,7 @@ class AttemptTraceback:
 def traceback_of(error: BaseException) -> str:
     """The traceback of a handler's error, including causes, without the frames that called the handler.
 
-    Secrets are replaced. If the text is too long for a log, only its end is kept, which contains the error.
+    Secrets are replaced. If the text is too long for a log, only its end, which contains the error, is kept.
     """
     try:
         from duetime_common.handler_frames import frames_of_handler  # noqa: PLC0415 - for failures only
@@ -109,17 +109,17 @@ def traceback_of(error: BaseException) -> str:
         text = writable("".join(traceback.TracebackException(type(error), error, frames).format()))
     except BaseException as defect:  # noqa: BLE001 - a class of errors may break whatever reads its attributes
         text = f"{places_of(error)}\nits traceback cannot be read: {class_name(defect)}\n"
-    # Keeps enough additional text that no secret is cut off from its name before it is found.
+    # Keeps enough additional text to find every secret together with its name.
     return last_part(redacted(text[-MAX_LOGGED_TRACEBACK_LENGTH - _LONGEST_SECRET :]), MAX_LOGGED_TRACEBACK_LENGTH)
 
 
 def redacted(text: str) -> str:
-    """Replaces secrets in a text: values of suspicious names, tokens, keys, passwords in URLs."""
+    """Replaces secrets in a text: values with suspicious names, tokens, keys, passwords in URLs."""
     for pattern, replacement in _SECRETS:
         text = pattern.sub(replacement, text)
     return text
 
 
 def last_part(text: str, length: int) -> str:
-    """The end of a text with a note, if it is longer."""
+    """A text, truncated at its start with a note if it is longer."""
     return text if len(text) <= length else _CUT + text[len(text) - length + len(_CUT) :]

@@ -1,4 +1,4 @@
-"""Settings by patterns of task types: how long ended tasks are kept, and which function runs a type's handlers."""
+"""Settings by task type pattern: how long ended tasks are kept, and which function runs a type's handler."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ class RetentionPolicy:
 
     Attributes:
         default: for types that no pattern matches.
-        by_pattern: by patterns of types, in which `*` stands for any characters; the first pattern that matches
-            decides.
+        by_pattern: by type pattern, in which `*` stands for any characters; the first matching pattern decides.
     """
 
     default: Millis
@@ -34,40 +33,40 @@ class RetentionPolicy:
         return next(kept, self.default)
 
     def patterns(self, *, kept: bool) -> list[str]:
-        """The patterns of types that are kept for some time, or not at all."""
+        """The patterns of types that are kept for some time, or that are not kept."""
         return [pattern for pattern, each in self.by_pattern.items() if bool(each) is kept]
 
     @property
     def is_by_type(self) -> bool:
-        """Whether the type matters."""
+        """Whether the retention depends on the type."""
         return bool(self.by_pattern)
 
     @property
     def shortest(self) -> Millis:
-        """How long a task of any type is kept at least."""
+        """Minimum time for which a task of any type is kept."""
         return min([self.default, *self.by_pattern.values()])
 
     @property
     def longest(self) -> Millis:
-        """How long a task of any type is kept at most."""
+        """Maximum time for which a task of any type is kept."""
         return max([self.default, *self.by_pattern.values()])
 
 
 @frozen
 class PackagedTypes:
-    """The functions that run packages of handlers.
+    """The functions that run handler packages.
 
     Attributes:
-        functions: names of the functions by patterns of types; the first pattern that matches decides.
+        functions: function names by type pattern; the first matching pattern decides.
     """
 
     functions: Mapping[str, str]
 
     def __bool__(self) -> bool:
-        """Whether there are any."""
+        """Whether there are any such functions."""
         return bool(self.functions)
 
     def function_of(self, task_type: str) -> str | None:
-        """The function that runs the handler of a type; `None` if the worker does."""
+        """The function that runs a type's handler; `None` if the worker runs it."""
         names = (name for pattern, name in self.functions.items() if fnmatchcase(task_type, pattern))
         return next(names, None)

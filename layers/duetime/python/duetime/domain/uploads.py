@@ -15,19 +15,19 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 UPLOAD = "$upload"
-"""Name of the only field of a payload in JSON that names an upload."""
+"""Name of the only field of a JSON payload that refers to an upload."""
 UPLOAD_FIELD = f"payload.{UPLOAD}"
 UPLOAD_ID_PATTERN = rf"^[A-Za-z0-9_-]{{1,{MAX_UPLOAD_ID_LENGTH}}}$"
 UPLOADS = "uploads/"
-"""Prefix of the keys of uploads, which expire unless a task is created with them."""
+"""Key prefix of uploads, which expire unless a task is created with them."""
 
 
 @frozen
 class Upload:
-    """An upload of an owner.
+    """An owner's upload.
 
     Attributes:
-        owner: only its tasks can be created with it.
+        owner: only this owner's tasks can be created with the upload.
         id: chosen by the client; each owner has separate ids.
     """
 
@@ -36,18 +36,18 @@ class Upload:
 
     @property
     def key(self) -> str:
-        """The key of its object. An owner's name may have characters that a key should not have."""
+        """The key of its object, with a hash of the owner, whose name may have characters that keys should not have."""
         return f"{UPLOADS}{hashlib.sha256(self.owner.encode()).hexdigest()[:32]}/{self.id}"
 
 
 @frozen
 class SignedUpload:
-    """The one request that writes an upload.
+    """The signed request that writes an upload.
 
     Attributes:
-        url: where the bytes are sent by `PUT`.
-        headers: the headers that the request must have; they are signed.
-        expires_at: when it expires.
+        url: where to send the bytes with `PUT`.
+        headers: the signed headers, which the request must have.
+        expires_at: when the signature expires.
     """
 
     url: str

@@ -1,4 +1,4 @@
-"""Patterns of the settings, in which `*` stands for any characters and `?` for one, as in IAM policies."""
+"""Patterns in settings, in which `*` stands for any characters and `?` for one character, as in IAM policies."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ ANY = "*"
 
 @cache
 def wildcard_matcher(pattern: str) -> re.Pattern[str]:
-    """The regular expression of a pattern."""
+    """The regular expression for a pattern."""
     return re.compile(translated(pattern))
 
 
 def translated(pattern: str, any_character: str = ".") -> str:
-    """The text of a pattern's regular expression.
+    """The text of the regular expression for a pattern.
 
     Args:
         pattern: the pattern.

@@ -1,4 +1,4 @@
-"""Cursors: the progress of each reading through the minutes of a group of shards, separate for lagging queues.
+"""Cursors: the progress of each reading through the minutes of a shard group, kept separately for lagging queues.
 
 The dispatch status shows operators whether dispatch lags for tasks of all owners.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 DISPATCH = 0
-"""Index of the first reading; the recovery scans follow it, as in `RECOVERY_SCAN_DELAYS`."""
+"""Index of the first reading; the recovery scans follow in the order of `RECOVERY_SCAN_DELAYS`."""
 FIRST_SCAN = 1
 """Index of the first recovery scan."""
 LAST_SCAN = len(RECOVERY_SCAN_DELAYS)
@@ -30,10 +30,10 @@ ALL = ""
 
 @frozen
 class Progress:
-    """The progress of one reader. Progress of two readers can be joined, to contain the work of both.
+    """The progress of one reader. The progress of two readers can be joined to contain the work of both.
 
     Attributes:
-        upto: every minute up to this one is done, except the open ones.
+        upto: every minute up to this one is done, except open minutes.
         open: the unfinished shards of each unfinished minute, with the sort key of the last processed item; empty
             before the first item.
     """
@@ -43,7 +43,7 @@ class Progress:
 
     @property
     def floor(self) -> int:
-        """The last minute before the first open one."""
+        """The last minute before the first open minute."""
         return min(self.open, default=self.upto + 1) - 1
 
     def is_done(self, minute: int) -> bool:
@@ -58,7 +58,7 @@ class Progress:
         return Progress(minute, {**self.open, **dict.fromkeys(range(self.upto + 1, minute + 1), unread)})
 
     def moved(self, minute: int, positions: Mapping[int, str | None]) -> Progress:
-        """A copy that moves forward in an open minute: to the last sort key of each shard, `None` for the end."""
+        """A copy that moves forward in an open minute, to a sort key in each shard, or `None` for the shard's end."""
         unfinished = {}
         for shard, before in self.open.get(minute, {}).items():
             after = positions.get(shard, before)
@@ -84,11 +84,11 @@ class Progress:
         return Progress(max(self.upto, other.upto), still_open)
 
     def _unfinished(self, minute: int) -> Mapping[int, str] | None:
-        """The unfinished shards of a minute; empty if it is done, `None` if it was not started."""
+        """The unfinished shards of a minute; empty if the minute is done, `None` if not started."""
         return None if minute > self.upto else self.open.get(minute, {})
 
     def covers(self, other: Progress) -> bool:
-        """Whether it includes everything that another reader has done."""
+        """Whether this progress includes everything that another reader has done."""
         return self.joined(other) == self
 
     def limited(self, upto: int) -> Progress:
@@ -102,13 +102,13 @@ class Progress:
 class Cursors:
     """The progress in a group of shards.
 
-    A queue lags if it cannot be served, or has more to send than the other queues should wait for. It has its own
-    progress until it has caught up, so it does not delay other queues.
+    A queue lags if it cannot be served, or has more to send than other queues should wait for. To not delay them, it
+    has its own progress until it has caught up.
 
     Attributes:
         readings: the first reading's progress, then each recovery scan's.
         lagging: the progress of each queue that lags, by the index of the reading.
-        epoch: incremented each time the group is taken over, or saved by a process other than its holder; only the
+        epoch: incremented each time another process takes the group over, or saves it without holding it; only the
             newest epoch advances.
         holder: the process that reads the group.
     """
@@ -125,14 +125,14 @@ class Cursors:
 
     @property
     def floors(self) -> tuple[int, ...]:
-        """For each reading, the last minute before which no queue has anything left to do."""
+        """For each reading, the last minute up to which no queue has anything left to do."""
         return tuple(
             min([main.floor, *(each.floor for (of, _), each in self.lagging.items() if of == reading)])
             for reading, main in enumerate(self.readings)
         )
 
     def progress(self, reading: int, queue: str = ALL) -> Progress:
-        """Progress of a reading for one queue, or for all that do not lag."""
+        """Progress of a reading for one queue, or for all queues that do not lag."""
         return self.lagging.get((reading, queue), self.readings[reading])
 
     def lags(self, reading: int, queue: str) -> bool:
@@ -140,7 +140,7 @@ class Cursors:
         return (reading, queue) in self.lagging
 
     def queues(self, reading: int) -> list[str]:
-        """The queues with their own progress in a reading: all queues that do not lag first, then each lagging one."""
+        """The queues with their own progress in a reading: `ALL` first, then each lagging queue."""
         return [ALL, *sorted(queue for of, queue in self.lagging if of == reading)]
 
     def split(self, reading: int, queue: str) -> Cursors:
@@ -148,7 +148,7 @@ class Cursors:
         return replace(self, lagging={(reading, queue): self.readings[reading], **self.lagging})
 
     def moved(self, reading: int, queue: str, progress: Progress) -> Cursors:
-        """A copy with new progress of a queue, or of all that do not lag; a queue that has caught up stops lagging."""
+        """A copy with new progress of a queue, or of all without lag; a queue that has caught up stops lagging."""
         if queue == ALL:
             readings = (*self.readings[:reading], progress, *self.readings[reading + 1 :])
             return replace(self, readings=readings)
@@ -158,7 +158,7 @@ class Cursors:
         return replace(self, lagging=lagging)
 
     def joined(self, other: Cursors) -> Cursors:
-        """Combines the progress of two readers; the other fields are those of `other`."""
+        """Combines the progress of two readers; the remaining fields come from `other`."""
         readings = tuple(mine.joined(theirs) for mine, theirs in zip(self.readings, other.readings, strict=True))
         lagging = {}
         for reading, queue in self.lagging.keys() | other.lagging.keys():
@@ -177,20 +177,20 @@ class Cursors:
 
 
 def first_cursors(since: Millis) -> Cursors:
-    """Cursors of an unread group: dispatch starts with the minute of `since`, each scan earlier by its delay."""
+    """Cursors of an unread group: dispatch starts at the minute of `since`, each scan earlier by its delay."""
     return Cursors.at(minute_of(since - delay) - 1 for delay in (0, *RECOVERY_SCAN_DELAYS))
 
 
 def horizons(now: Millis, look_ahead: Millis) -> Sequence[int]:
-    """The last minute that each reading may read now: in the future for dispatch, past its delay for a scan."""
+    """The last minute that each reading may read now: in the future for dispatch, `delay` ago for a scan."""
     return (minute_of(now + look_ahead), *(minute_of(now - delay) - 1 for delay in RECOVERY_SCAN_DELAYS))
 
 
 def furthest(now: Millis, look_ahead: Millis) -> Sequence[int]:
     """The last minute that each reading can have read so far, by any process's clock.
 
-    A cursor beyond it was moved by a process with a wrong clock. Tasks that were placed in between still need that
-    reading.
+    A process with a wrong clock moved any cursor that is beyond this minute. Tasks that were placed in between still
+    need to be read.
     """
     return horizons(now + DIRECT_SLACK, look_ahead)
 
@@ -223,13 +223,13 @@ class Growth:
 class ShardHistory:
     """History of the number of shards. Processes that create ids announce their number here before the first id.
 
-    So the trigger reads every shard that may contain a task, regardless of the order in which functions are deployed
-    and even after the number was lowered.
+    So the trigger reads every shard that may contain a task, regardless of the order in which functions are deployed,
+    and even after the number is lowered.
 
     Attributes:
-        steps: in order; each number is larger than the one before.
+        steps: in order; each number is larger than the previous one.
         has_type_defaults: whether any owner ever gave defaults to a type. Stored here because creations of tasks read
-            this item anyway: without defaults, they need no other read.
+            this item anyway, and need no other read without defaults.
     """
 
     steps: tuple[Growth, ...] = ()
@@ -241,15 +241,15 @@ class ShardHistory:
         return self.steps[-1].shards if self.steps else 0
 
     def grown(self, shards: int, now: Millis) -> ShardHistory:
-        """A copy with a number of shards, unless it is not larger than an earlier one."""
+        """A copy with another number of shards; unchanged if the number is not larger than earlier ones."""
         return self if shards <= self.number else replace(self, steps=(*self.steps, Growth(shards, now)))
 
     def since(self, group: int) -> Millis:
-        """The time from which a group of shards may contain tasks. The group must have been announced."""
+        """Since when a group of shards, which must have been announced, may contain tasks."""
         return next(step.at for step in self.steps if step.shards > group * GROUP_SIZE)
 
     def at(self, instant: Millis) -> int:
-        """The number of shards for ids of that instant: always the same result.
+        """The number of shards for ids of an instant, which never changes.
 
         A new number takes effect some time after its announcement, when every process has read it.
         """
@@ -294,8 +294,8 @@ class ShardGroup:
         group: its number.
         first_shard: the first of its shards.
         last_shard: the last of its shards.
-        read_by: id of the invocation that reads it, or read it last; `None` before the first one.
-        epoch: how often it has passed from one invocation to another; only the newest one advances it.
+        read_by: id of the invocation that reads the group, or read it last; `None` before the first read.
+        epoch: how often the group has passed from one invocation to another; only the newest invocation advances it.
         dispatched_until: all of its tasks due before this time were put on queues; `None` before the first run.
     """
 
@@ -312,8 +312,8 @@ class DispatchStatus:
     """Dispatch status.
 
     Attributes:
-        last_tick_at: the last minute in which the trigger read everything that it should have; `None` if there is none
-            yet.
+        last_tick_at: the last minute in which the trigger read everything that was due; `None` if there is no such
+            minute yet.
         dispatched_until: all tasks due before this time were put on queues; `None` before the first run.
         queues: the work queues.
         groups: the groups of shards.
@@ -328,7 +328,7 @@ class DispatchStatus:
 def dispatch_status(
     groups: Sequence[Cursors | None], shards: int, look_ahead: Millis, queues: Sequence[WorkQueue]
 ) -> DispatchStatus:
-    """The status of all groups of shards, determined by the one that is furthest behind.
+    """The status of all groups of shards, determined by the group that is furthest behind.
 
     Args:
         groups: the cursors of each group; `None` for a group that was never read.

@@ -1,4 +1,4 @@
-"""From due time to queue: decides when a task needs a timer or a message, and the delay of the message."""
+"""From due time to queue: decides when a task needs a timer or a message, and with which delay."""
 
 from __future__ import annotations
 
@@ -75,9 +75,9 @@ class Message:
         late_at: the time until which the task has not started, if a late start should be reported; otherwise the
             message is for running the task.
         traceparent: the task's creation context, if the sender knows it; not sent on the queue.
-        ended_job: for a report by AWS that a job has ended: its name, or its service, region and identifier. All other
-            fields are unknown then, and so is the task if there is no name.
-        fair_share: its part of the owner's fair keys, which determines its message group; not known once received.
+        ended_job: the job that has ended, in a report by AWS: its name, or its service, region and identifier. All
+            other fields are unknown then, and so is the task without a job name.
+        fair_share: the task's part of the owner's fair keys, which determines the message group; unknown once received.
     """
 
     task_id: TaskId
@@ -133,7 +133,7 @@ class LateTimer:
 
     Attributes:
         at: the start of its minute, which is read after `late_at`.
-        is_reported: whether it was reported, or need not be.
+        is_reported: whether the lateness was reported, or need not be.
     """
 
     task_id: TaskId
@@ -148,14 +148,14 @@ class LateTimer:
 
 
 def late_timer(task: Task, now: Millis, look_ahead: Millis) -> LateTimer | None:
-    """The timer for the check whether a task is late; `None` without such a notice, or if parents may block it."""
+    """The timer for checking whether a task is late; `None` without such a notice, or if parents may block the task."""
     if task.late_at is None or task.started_at is not None or task.state is State.BLOCKED:
         return None
     return LateTimer(task.id, task.owner, task.late_at, first_unread(max(task.late_at, now), look_ahead))
 
 
 def long_run_timer(task: Task, now: Millis, look_ahead: Millis) -> LateTimer | None:
-    """The timer for the check whether an attempt runs long; `None` without such a notice, or if it was sent already."""
+    """The timer for checking whether an attempt runs long; `None` without such a notice, or if already sent."""
     if task.long_at is None or task.long_at <= now:
         return None
     return LateTimer(task.id, task.owner, task.long_at, first_unread(task.long_at, look_ahead))
@@ -166,7 +166,7 @@ class BulkTimer:
     """A timer in the minute of `at` for checking whether a bulk operation is still running.
 
     Attributes:
-        operation: its id; determines the shard.
+        operation: the operation's id; determines the shard.
     """
 
     operation: TaskId
@@ -179,7 +179,7 @@ class EnqueuePlan:
 
     Attributes:
         timer: whether a timer must be written, before the record.
-        direct: whether a message must be sent, after the record, because the trigger may have read that minute already.
+        direct: whether a message must be sent, after the record, because the trigger may already have read the minute.
     """
 
     timer: bool
@@ -189,9 +189,9 @@ class EnqueuePlan:
 def enqueue_plan(task_id: TaskId, at: Millis, now: Millis, look_ahead: Millis) -> EnqueuePlan:
     """Decides how a task is placed for a check at `at`.
 
-    In its home minute, a record is its own timer. The home also serves for a check soon after it that is sent directly,
-    if the first recovery scan of the home minute comes after both the check and the write (which may take long): the
-    scan would find the task.
+    In its home minute, a record is its own timer. The record also needs no other timer for a check soon after that
+    minute that is sent directly, if the first recovery scan of the home minute, which would find the task, comes after
+    both the check and the write (which may take long).
     """
     direct = is_direct(at, now, look_ahead)
     recovered_at = start_of(task_id.minute + 1) + RECOVERY_SCAN_DELAYS[0] - 2 * MAX_CLOCK_DIFFERENCE
@@ -203,8 +203,8 @@ def enqueue_plan(task_id: TaskId, at: Millis, now: Millis, look_ahead: Millis) -
 def is_check_kept(task: Task, at: Millis, now: Millis, sets: TaskChanges) -> bool:
     """Whether a task's existing check can serve for one at `at`, so that its messages and timers stay valid.
 
-    It can if it is at the same time on the same queue and in the same message group, or if both are due. A due message
-    of another priority or group is also kept; another one is sent to the new place.
+    It can if both checks are at the same time on the same queue and in the same message group, or if both are due. A
+    due message of another priority or group is also kept; another message is sent to the new place.
 
     Args:
         task: the record as it was last seen.
@@ -254,7 +254,7 @@ def send_groups(messages: Sequence[Message], now: Millis, precision: Precision) 
 
     All are sent at once if there are so many that workers receive full batches, which share their wait, or if the
     precision is not `normal`: `relaxed` does not hold messages, and `exact` should be early. The trigger does not wait
-    for the last ones if its own time would cost more than the workers'.
+    for the last messages if its own time would cost more than the workers'.
     """
     if precision is not Precision.NORMAL or len(messages) > MOST_SENT_IN_TIME:
         return [SendGroup(now, tuple(messages))]
@@ -270,7 +270,7 @@ def send_groups(messages: Sequence[Message], now: Millis, precision: Precision) 
 
 
 def _step(message: Message, now: Millis) -> Millis:
-    """Time until a message is best sent, in whole steps; 0 if it cannot wait, or exceeds SQS's longest delay."""
+    """Time until a message is best sent, in whole steps; 0 if it cannot wait, or would exceed SQS's longest delay."""
     wait = message.due - now - HEADROOM[Precision.NORMAL]
     if not SHORTEST_WAIT_SENT_IN_TIME <= wait <= MAX_DELAY:
         return 0
@@ -284,10 +284,10 @@ _PULLED = "pulled:"
 class Entry:
     """The fields of a record that the trigger reads.
 
-    They have the names of `Task`; `leased_until` is its `lease_expires_at`.
+    They have the same names as in `Task`; `leased_until` is `lease_expires_at`.
 
     Attributes:
-        is_dependent: whether it has an `after`.
+        is_dependent: whether the task has an `after`.
     """
 
     task_id: TaskId
@@ -325,7 +325,7 @@ class Entry:
 
     @property
     def waits_for_tasks(self) -> bool:
-        """Whether it is blocked by tasks in its `after`: a worker checks them. A topology checks its nodes itself."""
+        """Whether tasks in its `after`, which a worker checks, block the task. A topology checks its nodes itself."""
         return self.state is State.BLOCKED and self.is_dependent
 
     def message(self, due: Millis) -> Message:
@@ -334,13 +334,13 @@ class Entry:
         return replace(message, traceparent=self.traceparent, fair_share=self.fair_share)
 
     def timer(self, at: Millis, *, sent: bool = False) -> Timer:
-        """A timer for another check of this task at its present generation."""
+        """A timer for another check of this task at its current generation."""
         place = self.priority, self.owner, sent, self.pull_queue, self.fair_share
         return Timer(self.task_id, self.generation, at, *place)
 
 
 def queue_of(item: Entry | Message) -> str:
-    """Name of the queue on which a task waits: that of its priority or pulled type."""
+    """Name of the queue on which a task waits: the queue of its priority or pulled type."""
     return f"{_PULLED}{item.pull_queue}" if item.pull_queue else item.priority.value
 
 
@@ -362,7 +362,7 @@ def is_left_behind(entry: Entry, now: Millis) -> bool:
         return entry.next_at <= now
     if entry.state not in LEASED and (entry.state not in TERMINAL or entry.finished):
         return False
-    # Follow-ups of an outcome also run under the attempt's lease.
+    # An outcome's follow-ups also run under the attempt's lease.
     return entry.next_at <= now and (entry.leased_until or 0) + MAX_CLOCK_DIFFERENCE <= now
 
 
@@ -373,20 +373,20 @@ def is_open_past_due(entry: Entry, now: Millis) -> bool:
 
 
 def rescan_timer(entry: Entry, now: Millis) -> Timer | None:
-    """The timer with which the first recovery scan checks an open overdue task again: when its lease ends.
+    """The timer with which the first recovery scan checks an open overdue task again when its lease ends.
 
     The worker may vanish with its message at any time. The timer is in a minute whose scan starts a minute from now or
     later, so that any scanner finds it.
 
     Returns:
-        `None` for a task that has waited so long that workers must be busy or absent, for one that waits for others,
+        `None` for a task that has waited so long that workers must be busy or absent, for a task that waits for others,
         and for the lease of an asynchronous attempt, whose end has its own timer.
     """
     if entry.waits_for_tasks:
         return None
     if entry.state in STARTABLE:
         overdue = now - entry.next_at
-        # The worker that receives this message may vanish, too, which may be detected that late.
+        # The worker that receives this message may also vanish, which may be detected that late.
         at = now + min(overdue, RECOVERY_SCAN_DELAYS[0])
         is_watched = overdue <= RESCAN_PATIENCE
     else:

@@ -1,4 +1,4 @@
-"""Decides when a message may be deleted: only when the task's record no longer needs it."""
+"""Decides when a message may be deleted: only when the task's record no longer needs the message."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ class RedeliverMessage:
 
 @frozen
 class FollowUp:
-    """The task has an outcome, but its follow-ups are unfinished: take them over."""
+    """The task has an outcome, but its follow-ups are unfinished: take the follow-ups over."""
 
     task: Task
 
 
 @frozen
 class Undo:
-    """The task waits for its rollback, or its rollback was interrupted: take it over."""
+    """The task waits for its rollback, or its rollback was interrupted: take the rollback over."""
 
     task: Task
 
@@ -59,14 +59,14 @@ class CheckTopology:
 
 @frozen
 class CheckJob:
-    """AWS runs a job for the task: check whether it is still running."""
+    """AWS runs a job for the task: check whether the job is still running."""
 
     task: Task
 
 
 @frozen
 class TakeOver:
-    """The task's lease has ended without being acknowledged by its client: take it over."""
+    """The task's lease has ended, and its client never acknowledged the lease: take the lease over."""
 
     task: Task
 
@@ -84,16 +84,16 @@ Redelivery = (
 
 
 def before_due(message: Message, now: Millis) -> RedeliverMessage:
-    """Handles a message that arrives long before its time by this worker's clock.
+    """Handles a message that arrives long before its due time by this worker's clock.
 
-    The queue delays messages until they are due, so this clock is slow, or the sender's was fast. The message must not
-    stay invisible until then: the next worker may have the correct time.
+    The queue delays messages until they are due, so this clock is slow, or the sender's clock was fast. The message
+    must not stay invisible until its due time: the next worker may have the correct time.
     """
     return RedeliverMessage(min(message.due - SECOND, now + EARLY_MESSAGE_RETURN), "not due")
 
 
 def after_refusal(task: Task | None, message: Message, now: Millis) -> Redelivery:
-    """Handles a message whose claim was rejected by this record."""
+    """Handles a message whose claim was rejected because of this record."""
     if task is None:
         return DeleteMessage("unknown task")
     if task.finished_at is not None:
@@ -112,7 +112,7 @@ def after_refusal(task: Task | None, message: Message, now: Millis) -> Redeliver
 
 
 def _runs_elsewhere(task: Task) -> CheckTopology | CheckJob | None:
-    """The check for a task whose target has accepted the work, and that no process of this system runs."""
+    """The check for a task whose target has accepted the work, and whose work no process of this system runs."""
     if task.state is not State.RUNNING or not task.awaiting_notification:
         return None
     if isinstance(task.target, TopologyTarget):
@@ -125,7 +125,7 @@ def _while_leased(task: Task, message: Message, now: Millis) -> Redelivery:
         if (task.lease_expires_at or 0) + MAX_CLOCK_DIFFERENCE <= now:
             return TakeOver(task)
     elif task.pull_queue and not message.pull_queue:
-        # The message was for the expiry check; the message for the attempt is on the queue of its type.
+        # The message was for the expiry check; the attempt's message is on the queue of its type.
         return DeleteMessage("a pull worker has leased it")
     return RedeliverMessage((task.lease_expires_at or now) + LEASE_RETURN_MARGIN, "leased")
 
@@ -141,7 +141,7 @@ def _after_the_attempt(task: Task, now: Millis) -> Redelivery:
 
 
 def _until_due(task: Task, at: Millis, now: Millis) -> Redelivery:
-    """Not due by this worker's clock. If the check is too far ahead for the queue, the record's timer does it."""
+    """Handles a message that is not due by this worker's clock; a timer starts a check too far ahead for the queue."""
     if task.next_at - now > MAX_DELAY:
         return DeleteMessage("not due for a long time")
     return RedeliverMessage(max(at, now + SECOND), "not due")

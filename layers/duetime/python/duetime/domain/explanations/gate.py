@@ -1,4 +1,4 @@
-"""Gates: the stages of a task's life, the reasons for a wait there, and the facts from which explanations find them."""
+"""Gates: a task's stages, the reasons for waiting there, and the facts from which explanations derive them."""
 
 from __future__ import annotations
 
@@ -101,8 +101,8 @@ class GateState(StrEnum):
     Attributes:
         PASSED: the task has passed it.
         WAITING: the task is at it now.
-        AHEAD: the task has not reached it, and would wait there under present conditions.
-        UNKNOWN: the record does not say.
+        AHEAD: the task has not reached it, and would wait there under current conditions.
+        UNKNOWN: the record does not show the state.
     """
 
     PASSED = "passed"
@@ -118,7 +118,7 @@ class OtherTask:
     Attributes:
         node: its name in the topology; empty if it is not a node.
         since: when it began to hold the resource; `None` if unknown.
-        expires_at: when its hold expires unless a heartbeat renews it; `None` if it has none.
+        expires_at: when its hold expires unless a heartbeat renews it; `None` if the hold does not expire.
     """
 
     task_id: TaskId
@@ -134,10 +134,10 @@ class HeldLock:
 
     Attributes:
         key: of the lock.
-        mode: how the task wants it.
+        mode: the mode in which the task needs the lock.
         max_holders: maximum number of concurrent holders.
         holders: the current holders.
-        position: position in its line, from 1; `None` if it is not among the entries that were read.
+        position: the task's position in line, from 1; `None` if not among the entries that were read.
     """
 
     key: str
@@ -153,9 +153,9 @@ class EarlierTasks:
 
     Attributes:
         key: the ordered key.
-        position: place in the line, from 1, which is the first task that has not ended; `None` if it is far behind.
-        tasks: the task that has the turn or is the first in line, and the one just before the waiting task.
-        is_stopped: whether the first of them has failed, and holds the line.
+        position: place in line, counted from the first open task as 1; `None` if far behind.
+        tasks: the task whose turn it is, or the first in line, and the task just before the waiting task.
+        is_stopped: whether the first of these tasks has failed and stops the line.
     """
 
     key: str
@@ -170,8 +170,8 @@ class SpentRate:
 
     Attributes:
         rate: the limit in force.
-        is_pinned: whether its owner, not the task, has set it.
-        paused_at: when it was paused; `None` if it is not.
+        is_pinned: whether the rate's owner, not the task, has set the limit.
+        paused_at: when the rate was paused; `None` if it is not paused.
     """
 
     rate: Rate
@@ -184,8 +184,8 @@ class SetSwitch:
     """A switch that stops a task, or limits concurrency.
 
     Attributes:
-        running: number of tasks that count towards its limit; `None` for a switch that stops tasks.
-        position: as of `HeldLock`.
+        running: number of tasks that count towards the limit; `None` for a switch that stops tasks.
+        position: as in `HeldLock`.
     """
 
     switch: Switch
@@ -237,10 +237,10 @@ class LeasedBy:
 
 @frozen
 class NextAttempt:
-    """The next attempt after a failed one.
+    """The next attempt after a failed attempt.
 
     Attributes:
-        function_version: the version of the Lambda function that ran the failed one; empty if unknown.
+        function_version: the version of the Lambda function that ran the failed attempt; empty if unknown.
     """
 
     attempt: int
@@ -284,12 +284,12 @@ class Gate:
     """One gate in a task's life.
 
     Attributes:
-        since: when the task reached it; `None` if it has not yet.
-        until: when the task passed it; for the current gate, when it passes at the latest or is checked again; `None`
-            if unknown.
-        duration: time spent there, in milliseconds; `None` if it was not reached.
+        since: when the task reached the gate; `None` if not reached yet.
+        until: when the task passed the gate; for the current gate, when the task passes it at the latest or is checked
+            again; `None` if unknown.
+        duration: time spent at the gate, in milliseconds; `None` if not reached.
         text: explanation for people.
-        waits_for: the same as structured data.
+        waits_for: what the task waits for, as structured data.
     """
 
     name: GateName
@@ -308,8 +308,8 @@ class LockFacts:
     Attributes:
         claim: the task's request.
         lock: its current holders.
-        line: the first tasks waiting for it.
-        holders: its holders that are tasks of the same owner.
+        line: the first tasks waiting for the lock.
+        holders: the lock's holders that are tasks of the same owner.
     """
 
     claim: LockClaim
@@ -319,11 +319,11 @@ class LockFacts:
 
     @property
     def is_cap(self) -> bool:
-        """Whether it enforces the concurrency limit of a switch."""
+        """Whether the lock enforces a switch's concurrency limit."""
         return self.claim.name.owner == SYSTEM
 
     def position(self, task_id: TaskId) -> int | None:
-        """Position of a task in the line, from 1; `None` if it is not among the first."""
+        """A task's position in line, from 1; `None` if the task is not among the first."""
         return next((place for place, waiter in enumerate(self.line, 1) if waiter.task_id == task_id), None)
 
     def is_closed_for(self, task_id: TaskId) -> bool:
@@ -337,10 +337,10 @@ class RateFacts:
     """A rate that limits a task's starts.
 
     Attributes:
-        rate: the limit in force: its own, or the pinned one.
-        is_own: whether the task names it; otherwise a switch has set it.
+        rate: the limit in force: its own, or the pinned limit.
+        is_own: whether the task names the rate; otherwise a switch has set it.
         is_pinned: whether its owner has pinned the limit.
-        paused_at: when it was paused; `None` if it is not.
+        paused_at: when the rate was paused; `None` if it is not paused.
         turn: when the task could start if it joined the line at its next check.
     """
 
@@ -359,7 +359,7 @@ class RateFacts:
 
 @frozen(kw_only=True)
 class Facts:
-    """The state of everything that a task may wait for.
+    """The state of everything that a task can wait for.
 
     Attributes:
         now: when the facts were read.
@@ -367,16 +367,16 @@ class Facts:
         older: the attempts that no longer fit into the record.
         switches: all switches.
         locks: the locks that it needs, including concurrency limits.
-        earlier: the line of its ordered key, if it is not its turn.
+        earlier: the line of its ordered key, if it is not the task's turn.
         rates: the rates that limit its starts.
-        circuit: of the host that it calls; `None` if there is none.
-        schedule: the schedule that created it; `None` if there is none, or it was deleted.
+        circuit: of the host that it calls; `None` if it calls no host, or the host has no circuit.
+        schedule: the schedule that created it; `None` if no schedule did, or the schedule was deleted.
         earlier_runs: open runs of that schedule with which it must not overlap.
         parents: the parents that it waits for in its topology, or the tasks in its `after` that have not ended.
         occurrences: occurrences in its `after` that have no task yet, in words.
         nodes: the open nodes, for a running topology.
         is_enqueued: whether its message was sent; `None` if unknown.
-        steps: names of the steps of `run` that are done.
+        steps: names of the completed steps of `run`.
     """
 
     now: Millis

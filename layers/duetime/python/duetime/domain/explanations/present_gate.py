@@ -1,4 +1,4 @@
-"""The gate where an open task is now, and the reason for its wait there."""
+"""The gate where an open task is now, and why it waits there."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def present_gate(task: Task, facts: Facts, closed: Sequence[Gate]) -> Gate:
 
     Args:
         task: the record.
-        facts: the state of everything that it may wait for.
-        closed: the gates that would prevent it from starting now.
+        facts: the state of everything that the task can wait for.
+        closed: the gates that would prevent the task from starting now.
     """
     if task.is_terminal:
         text = f"It has {task.state.replace('_', ' ')}; its follow-ups are not done yet."
@@ -127,7 +127,7 @@ def _condition(target: Target) -> str:
 
 
 def _in_line(task: Task, facts: Facts, closed: Gate | None) -> tuple[Gate | None, str]:
-    """The gate of a task that waits for a rate, with the text: a paused rate, or the place in its line."""
+    """The gate of a task that waits for a rate, with the text: a paused rate, or a wait in line."""
     waited = next((each for each in facts.rates if task.waiting_for == f"rate {each.rate.key}"), None)
     if waited is not None and waited.paused_at is not None and closed is not None:
         return closed, closed.text
@@ -206,7 +206,7 @@ def _requested(task: Task) -> str:
 
 
 def _next_scan(at: Millis, now: Millis) -> Millis:
-    """The latest time at which the next recovery scan of a minute has resent its tasks."""
+    """The latest time by which the next recovery scan of a minute has resent its tasks."""
     end = start_of(minute_of(at) + 1)
     scans = [end + delay + MINUTE for delay in RECOVERY_SCAN_DELAYS]
     return next((scan for scan in scans if scan > now), scans[-1] + -(-(now - scans[-1] + 1) // DAY) * DAY)
@@ -246,7 +246,7 @@ def _closed(task: Task, facts: Facts) -> Iterator[Gate]:
 
 
 def _rates(task: Task, facts: Facts) -> Iterator[Gate]:
-    """The rate that delays the task: a paused one, or else the one that lets it start last."""
+    """The rate that delays the task: a paused rate, or else the rate that lets the task start last."""
     asked_at = max(facts.now, task.next_at)
     for each in sorted(facts.rates, key=lambda each: (each.paused_at is None, -each.turn)):
         key = each.rate.key
@@ -265,7 +265,7 @@ def _spent(each: RateFacts) -> SpentRate:
 
 
 def _switches(task: Task, facts: Facts) -> Iterator[Gate]:
-    """The switch that stops the task: only the one with the widest scope, as in the worker."""
+    """The switch that stops the task: only the switch with the widest scope, as in the worker."""
     switch = next((switch for switch in facts.switches.of(task) if switch.stopped), None)
     if switch is not None:
         why = f": {switch.reason}" if switch.reason else ""
@@ -275,7 +275,7 @@ def _switches(task: Task, facts: Facts) -> Iterator[Gate]:
 
 
 def _of_schedule(task: Task, facts: Facts) -> Iterator[Gate]:
-    """The reasons of the schedule against starting its run."""
+    """Why the schedule does not let its run start."""
     ref, stored = task.schedule_ref, facts.schedule
     if ref is None or task.attempt_history:
         return

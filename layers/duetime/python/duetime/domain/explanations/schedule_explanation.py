@@ -48,16 +48,16 @@ _OWN = {
 }
 """Names of an occurrence's task in the text, by cause."""
 _MOST_OTHERS = 3
-"""Maximum number of other tasks of the same time that are named."""
+"""Maximum number of other tasks for the same time that the text names."""
 _ENDS = {"succeeded": "succeeded", "failed": "failed", "cancelled": "was cancelled"}
 
 
 @frozen
 class OccurrenceFacts:
-    """The stored data about one time of a schedule.
+    """The stored data about a schedule at one time.
 
     Attributes:
-        tasks: tasks that it created for that time, of any revision.
+        tasks: tasks that it created for that time, under any revision.
         former: tasks of an earlier schedule with the same name.
         now: the time.
         kept_since: tasks due before this time may have expired.
@@ -78,10 +78,10 @@ class ScheduleExplanation:
     Attributes:
         at: the time in question.
         text: the answer for people.
-        occurrence: the occurrence at that time, present or former; `None` if there is none.
-        task: of that occurrence, if there is one.
-        previous: the last occurrence before it; `None` if there is none.
-        following: the first occurrence after it.
+        occurrence: the occurrence at that time, under the current or a former timing; `None` if there is none.
+        task: the occurrence's task, if any.
+        previous: the last occurrence before that time; `None` if there is none.
+        following: the first occurrence after that time.
     """
 
     schedule: str
@@ -97,11 +97,11 @@ class ScheduleExplanation:
 def explain_occurrence(
     stored: StoredSchedule, schedule: Schedule, at: Millis, facts: OccurrenceFacts
 ) -> ScheduleExplanation:
-    """Explains a time of a schedule with a timing by the clock.
+    """Explains a time for a schedule with a timing by the clock.
 
     Args:
         stored: the schedule.
-        schedule: the same in computable form, with its calendars.
+        schedule: the schedule in computable form, with its calendars.
         at: the time in question.
         facts: the stored data about that time.
     """
@@ -129,7 +129,7 @@ def explain_occurrence(
 
 
 def explain_permanent(stored: StoredSchedule, at: Millis, facts: OccurrenceFacts) -> ScheduleExplanation:
-    """Explains a time of a permanent schedule, which runs again after its last run has ended.
+    """Explains a time for a permanent schedule, which runs again after its last run has ended.
 
     Args:
         stored: the schedule.
@@ -159,7 +159,7 @@ def explain_none(stored: StoredSchedule, schedule: Schedule, now: Millis) -> Sch
 
 
 def _chosen(stored: StoredSchedule, tasks: Sequence[Task], at: Millis) -> Task | None:
-    """The most informative task at a time: one that has started, of the timing itself, the earliest."""
+    """The most informative task for a time: preferably one that ran, by the timing itself, and the earliest."""
     first, length = time_meant(at)
 
     def rank(task: Task) -> tuple[bool, bool, bool, Millis, str]:
@@ -171,7 +171,7 @@ def _chosen(stored: StoredSchedule, tasks: Sequence[Task], at: Millis) -> Task |
 
 
 def _has_a_say(stored: StoredSchedule, task: Task) -> bool:
-    """Whether a task was not dropped because of its schedule, and will not be."""
+    """Whether the schedule has not dropped a task, and will not skip it."""
     return not task.was_dropped and _skip_of(stored, task) is None
 
 
@@ -191,7 +191,7 @@ def _cause_of(task: Task) -> Cause:
 
 
 def _occurrence_of(stored: StoredSchedule, task: Task) -> Occurrence:
-    """The occurrence of a task, even if the present timing does not include it."""
+    """The occurrence of a task, even if the current timing does not include it."""
     nominal = _stands_for(task)
     return Occurrence(nominal, nominal, task.due_at, stored.spec.clock.zone.text_at(nominal))
 
@@ -214,7 +214,7 @@ def _of_none(
 
 
 def _of_task(stored: StoredSchedule, task: Task, found: Sequence[Task], now: Millis) -> tuple[OccurrenceOutcome, str]:
-    """The result of a task; mentions other tasks of the same time."""
+    """The explanation of a task, which also mentions other tasks for the same time."""
     others = [
         each
         for each in found
@@ -237,14 +237,14 @@ def _of_task(stored: StoredSchedule, task: Task, found: Sequence[Task], now: Mil
 
 
 def _of_skip(stored: StoredSchedule, skip: Skipped, due_at: Millis, now: Millis) -> tuple[OccurrenceOutcome, str]:
-    """The reason for which the schedule will skip the task of an occurrence."""
+    """The explanation of why the schedule will skip an occurrence's task."""
     if stored.state is ScheduleState.PAUSED:
         return OccurrenceOutcome.PAUSED, _paused_text(stored, due_at, now)
     return OccurrenceOutcome.SKIPPED, f"It will not run: {skip.reason}."
 
 
 def _paused_text(stored: StoredSchedule, due_at: Millis, now: Millis) -> str:
-    """The effect of a lasting pause on an occurrence."""
+    """The effect of a continuing pause on an occurrence."""
     text = f"It will not run: the schedule {_standing(stored)}."
     return text if due_at <= now else f"{text} If the schedule is resumed before {to_iso(due_at)}, it runs."
 
@@ -262,7 +262,7 @@ def _message(task: Task) -> str:
 
 
 def _why(task: Task) -> str:
-    """The error of a failed task, or the reason of a cancelled one."""
+    """The error of a failed task, or the reason why a task was cancelled."""
     if task.error is not None:
         return f": {task.error.type}: {task.error.message}".rstrip(":. ")
     reason = "" if task.cancellation is None else task.cancellation.by.reason
@@ -317,7 +317,7 @@ def _of_excluded(schedule: Schedule, occurrence: Occurrence) -> tuple[Occurrence
 
 
 def _of_coming(stored: StoredSchedule, occurrence: Occurrence, now: Millis) -> tuple[OccurrenceOutcome, str]:
-    """The future of an occurrence that is still to come."""
+    """The explanation of a future occurrence."""
     if stored.state is ScheduleState.ENDED:
         return OccurrenceOutcome.ENDED, "It will not run: the schedule has ended."
     if stored.remaining_runs == 0:
@@ -361,7 +361,7 @@ def _limits(facts: OccurrenceFacts, at: Millis | None = None) -> str:
 
 
 def _same_timing_since(stored: StoredSchedule) -> Millis:
-    """The time from which the present timing is certain; earlier ones are not stored."""
+    """The time since when the current timing is known to apply; earlier timings are not stored."""
     records = stored.actions.records
     known = records[0].at if stored.actions.dropped and records else stored.created_at
     changes = [each.at for each in records if each.action is ScheduleAction.UPDATED and TIMING_FIELDS & {*each.fields}]
@@ -369,7 +369,7 @@ def _same_timing_since(stored: StoredSchedule) -> Millis:
 
 
 def _of_present_revision(stored: StoredSchedule, occurrence: Occurrence) -> tuple[OccurrenceOutcome, str]:
-    """Why an occurrence has no task although the present schedule should have created one."""
+    """Why an occurrence has no task although the current schedule should have created one."""
     if stored.state is ScheduleState.PAUSED:
         return OccurrenceOutcome.PAUSED, f"It did not run, because the schedule {_standing(stored)}."
     if stored.state is ScheduleState.ENDED:
@@ -383,7 +383,7 @@ def _of_present_revision(stored: StoredSchedule, occurrence: Occurrence) -> tupl
 
 
 def _remark_on(log: Sequence[Remark], occurrence: Occurrence, kept_since: Millis) -> Remark | None:
-    """The schedule's remark about an occurrence: by its time, or among several missed ones."""
+    """The schedule's remark about an occurrence, or about several missed occurrences including this one."""
     by_key = next((each for each in reversed(log) if each.key == occurrence.key), None)
     if by_key is not None or occurrence.nominal < kept_since:
         return by_key
@@ -391,7 +391,7 @@ def _remark_on(log: Sequence[Remark], occurrence: Occurrence, kept_since: Millis
 
 
 def _pause_at(stored: StoredSchedule, at: Millis) -> str | None:
-    """Text saying that it was paused at a time before its last change, as far as recorded."""
+    """Text saying that the schedule was paused at a time before its last change, if that is recorded."""
     if at >= stored.updated_at:
         return None
     turns = [each for each in stored.actions.records if each.action in {ScheduleAction.PAUSED, ScheduleAction.RESUMED}]
@@ -402,7 +402,7 @@ def _pause_at(stored: StoredSchedule, at: Millis) -> str | None:
     if before:
         since, note = before[-1].at, f"paused: {before[-1].by.reason}".removesuffix(": ")
     elif found := [each for each in stored.log if each.at <= at and not each.key and each.note.startswith("paused")]:
-        # The record of the action itself may have been dropped for later ones.
+        # Later records may have replaced the record of the action itself.
         since, note = found[-1].at, found[-1].note
     else:
         return None
@@ -422,10 +422,10 @@ _GAP = 3 * HOUR
 
 
 def occurrence_at(schedule: Schedule, at: Millis) -> Occurrence | None:
-    """The occurrence at a time given by a user: to the minute for whole minutes, else to the second.
+    """The occurrence at a user's time: to the minute for whole minutes, else to the second.
 
-    A local time that the clock skipped is found by the offset before the change; an occurrence with jitter, by its due
-    time.
+    A local time that the clock skipped is found by the offset before the change, and an occurrence with jitter by its
+    due time.
     """
     first, unit = time_meant(at)
     for found in between(schedule, first - 1, first + unit - 1, MAX_OCCURRENCES):
@@ -457,7 +457,7 @@ def time_meant(at: Millis) -> tuple[Millis, Millis]:
 
 
 def _lost_at(schedule: Schedule, first: Millis, unit: Millis) -> Occurrence | None:
-    """The occurrence of a local time that the clock skipped."""
+    """The occurrence at a local time that the clock skipped."""
     if count_between(schedule, first - _GAP, first + _GAP) >= MAX_OCCURRENCES:
         return None
     for found in between(schedule, first - _GAP, first + _GAP, MAX_OCCURRENCES):
@@ -467,25 +467,25 @@ def _lost_at(schedule: Schedule, first: Millis, unit: Millis) -> Occurrence | No
 
 
 class OccurrenceOutcome(StrEnum):
-    """The outcome of a schedule's time.
+    """What happened to a schedule at a time.
 
     Attributes:
         RAN: its task has ended.
         OPEN: its task has not ended; the task's explanation has the reason for its wait.
         PLANNED: it will run.
-        LATE: it is due, and has no task yet.
+        LATE: it is due but has no task yet.
         SKIPPED: its task was skipped before it started, because of the schedule or an earlier run.
         EXCLUDED: a calendar excludes it.
         CLOCK_CHANGE: the clock was set forward past it.
         MISSED: it was detected too late.
-        PAUSED: the schedule was paused, or is.
-        NO_RUNS_LEFT: no runs were left, or are left.
-        ENDED: the schedule had ended, or has.
+        PAUSED: the schedule was or is paused.
+        NO_RUNS_LEFT: no runs were or are left.
+        ENDED: the schedule had or has ended.
         NOT_SCHEDULED: the timing does not include that time.
-        BEFORE_START: it lies before the start of the schedule.
-        AFTER_END: it lies after the end of the schedule.
+        BEFORE_START: the time is before the start of the schedule.
+        AFTER_END: the time is after the end of the schedule.
         BEFORE_CREATION: the schedule did not exist yet.
-        NOT_RECORDED: stored data does not say.
+        NOT_RECORDED: the stored data does not show what happened.
     """
 
     RAN = "ran"

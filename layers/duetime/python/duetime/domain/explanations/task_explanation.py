@@ -35,11 +35,11 @@ class TaskExplanation:
     Attributes:
         as_of: when the explanation was made.
         text: the answer in one or two sentences.
-        gates: passed gates in order, then the current one, then others that would prevent it from starting now. The
-            durations of the gates sum to `total`.
+        gates: passed gates in order, then the current gate, then others that would prevent the task from starting now.
+            The durations of the gates sum to `total`.
         since: its creation or its due time, whichever is earlier.
         until: its end; `as_of` while it has not ended.
-        steps: names of the steps that its handler has done.
+        steps: names of the steps that its handler has completed.
     """
 
     task: Task
@@ -52,7 +52,7 @@ class TaskExplanation:
 
     @property
     def total(self) -> Millis:
-        """Length of its life so far, in milliseconds."""
+        """Duration from `since` to `until`, in milliseconds."""
         return self.until - self.since
 
     @property
@@ -170,7 +170,7 @@ class _Mark:
 
 
 def timeline(task: Task, older: Sequence[AttemptRecord], now: Millis) -> tuple[Part, ...]:
-    """The life of a task, from its creation or due time, whichever is earlier, to its end or to now.
+    """A task's history, from its creation or due time, whichever is earlier, to its end or to now.
 
     Time that the record does not explain is a separate part.
 
@@ -187,7 +187,7 @@ def timeline(task: Task, older: Sequence[AttemptRecord], now: Millis) -> tuple[P
 
 
 def _parts(marks: Sequence[_Mark], begin: Millis, end: Millis) -> Iterator[Part]:
-    """The parts between marks. The last of several marks at one instant applies; equal neighbors are merged."""
+    """The parts between marks. The last of several marks at an instant applies; equal neighbors are merged."""
     bounds = [max(begin, min(mark.at, end)) for mark in marks]
     current: Part | None = None
     for mark, (since, until) in zip(marks, pairwise([*bounds, end]), strict=True):
@@ -241,11 +241,11 @@ def _before_the_first_check(task: Task, lines: Sequence[AttemptRecord]) -> Itera
 
 
 def _first_check(task: Task, lines: Sequence[AttemptRecord]) -> Millis:
-    """When the task was first enqueued, as far as recorded."""
+    """When the task was first enqueued, according to the record."""
     ready = max(task.due_at, task.created_at)
     waits = [wait.since for wait in task.waits if wait.reason not in _STAGES]
     if waits and not (lines and 0 < lines[0].started_at < waits[0]):
-        # A task that was postponed then had been due, and enqueued, before.
+        # A task must have been due and enqueued before it was postponed.
         return waits[0] if _was_blocked(task) else min(waits[0], ready)
     if not lines:
         return task.next_at
@@ -254,7 +254,7 @@ def _first_check(task: Task, lines: Sequence[AttemptRecord]) -> Millis:
 
 
 def _was_blocked(task: Task) -> bool:
-    """Whether it began blocked by other tasks."""
+    """Whether the task was initially blocked by other tasks."""
     return task.node_ref is not None or task.after is not None
 
 
@@ -281,7 +281,7 @@ def _of_line(task: Task, line: AttemptRecord, previous: AttemptRecord | None, *,
     if previous is None or (previous.started_at and planned >= previous.started_at + previous.took):
         stages = [wait.since for wait in task.waits if wait.reason in _OF_ITS_MESSAGE]
         is_known = any(wait.reason == QUEUED and planned < wait.since <= line.started_at for wait in task.waits)
-        # A message that was sent in time has its own stage from that instant on.
+        # From this instant on, a message that was sent in time has its own stage.
         if planned not in stages:
             yield _Mark(planned, *(_before_the_queue(task) if is_known else _DISPATCH))
     failed = f": {line.error.type}" if line.error else ""
@@ -290,12 +290,12 @@ def _of_line(task: Task, line: AttemptRecord, previous: AttemptRecord | None, *,
 
 
 def _before_the_queue(task: Task) -> tuple[GateName, str]:
-    """Where a task was before its received message was sent: an earlier message may have been lost."""
+    """Where a task was before the received message was sent: an earlier message may have been lost."""
     return _LOST if task.sent and not task.generation else _TRIGGER
 
 
 def _of_lost(task: Task, line: AttemptRecord, previous: AttemptRecord | None) -> _Mark:
-    """Mark of an attempt that was lost with its worker; its start is known only for the first one."""
+    """Mark of an attempt that was lost with its worker; only the first attempt's start is known."""
     text = f"attempt {line.attempt}, which was lost with its worker, and the time until this was detected"
     if previous is None and task.started_at is not None:
         return _Mark(task.started_at, GateName.RECOVERY, text)
@@ -316,7 +316,7 @@ def _of_present(task: Task, previous: AttemptRecord | None) -> Iterator[_Mark]:
 
 
 def summary_of(task: Task, parts: Sequence[Part]) -> str:
-    """Where the time of an ended task went, in one sentence; the longest part first."""
+    """Where an ended task's time went, in one sentence, the longest part first."""
     end = parts[-1].until
     spent: dict[GateName, Millis] = {}
     for part in parts:
@@ -337,7 +337,7 @@ class SpentQuota:
     """A quota that an owner has used up.
 
     Attributes:
-        refuses: whether it refuses the creation; otherwise the task waits.
+        refuses: whether the quota rejects the creation; otherwise the task waits.
     """
 
     quota: Quota
@@ -348,16 +348,16 @@ class SpentQuota:
 
 @frozen
 class StartConditions:
-    """The conditions for the start of a task that is not created yet.
+    """The conditions for the start of a task that has not been created.
 
     Attributes:
-        now: when it was read.
-        closed: the gates that would keep the task from starting under present conditions.
-        unique: its unique key; `None` if it has none.
-        holder: the task that holds that key; `None` if none does.
+        now: when the conditions were read.
+        closed: the gates that would keep the task from starting under current conditions.
+        unique: its unique key; `None` if it has no unique key.
+        holder: the task that holds that key; `None` if no task does.
         quotas: quotas that are used up.
         queue: name of its queue.
-        backlog: messages that wait there.
+        backlog: number of messages that wait on the queue.
     """
 
     now: Millis
@@ -375,8 +375,8 @@ class StartPreview:
 
     Attributes:
         task: the task as it would be created.
-        expected_start: when it would start; `None` if that is not known, or if it would not be created.
-        reasons: what it would wait for.
+        expected_start: when the task would start; `None` if unknown, or if the task would not be created.
+        reasons: what the task would wait for.
     """
 
     as_of: Millis

@@ -1,4 +1,4 @@
-"""Backfill: runs the occurrences of a past period, again or for the first time, at a given pace."""
+"""Backfill: runs a past period's occurrences, again or for the first time, at a given pace."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.schedule import Schedule
 
 HAS_A_RUN = "has a run already"
-"""Why a backfill of missing runs passes over an occurrence."""
+"""Why a backfill of missing runs skips an occurrence."""
 
 
 @frozen
@@ -28,10 +28,10 @@ class Backfill:
     Attributes:
         start: the first instant.
         end: the last instant.
-        per_minute: how many occurrences run in a minute.
-        asked_at: when the first occurrence is due; the others follow at the pace.
-        only_missing: whether occurrences that already have a run are passed over.
-        overlap: `ALLOW_ALL`, or `BUFFER_ALL`: each waits for the end of the schedule's other runs.
+        per_minute: how many occurrences run per minute.
+        asked_at: when the first occurrence is due; the others follow at the given pace.
+        only_missing: whether to skip occurrences that already have a run.
+        overlap: `ALLOW_ALL`, or `BUFFER_ALL`, which makes each run wait for the schedule's other runs to end.
     """
 
     start: Millis
@@ -47,7 +47,7 @@ class Backfill:
         return self.overlap is Overlap.BUFFER_ALL
 
     def size(self, schedule: Schedule) -> int:
-        """Number of occurrences, including those that a calendar excludes; computed without enumerating them."""
+        """Number of occurrences, including ones that a calendar excludes; computed without enumerating them."""
         return count_between(schedule, self.start - 1, self.end)
 
 
@@ -58,7 +58,7 @@ class BackfillCursor:
     Attributes:
         until: everything up to and including this instant is done.
         runs_started: number of occurrences for which tasks were created.
-        runs_known: number of occurrences that were passed over because they already have a run.
+        runs_known: number of occurrences that were skipped because they already have a run.
     """
 
     until: Millis
@@ -91,7 +91,7 @@ def requested(
     """Creates a backfill of [start, end].
 
     Raises:
-        FieldInvalid: the period is empty or not past, or the pace is out of bounds.
+        FieldInvalid: the period is empty or not in the past, or the pace is out of range.
     """
     if start > end:
         raise FieldInvalid("scheduled_before", "should be after scheduled_after", FaultCode.CONFLICT)
@@ -107,7 +107,7 @@ def requested(
 
 
 def unstarted(schedule: Schedule, backfill: Backfill, cursor: BackfillCursor | None = None) -> Iterator[Occurrence]:
-    """The remaining occurrences that may run, as the timing has them."""
+    """The remaining occurrences that may run, according to the timing."""
     after = backfill.start - 1 if cursor is None else cursor.until
     return (each for each in forward(_wanted(schedule), after, backfill.end) if each.runs)
 
@@ -121,12 +121,12 @@ def steps(
 ) -> Iterator[tuple[Occurrence, BackfillCursor]]:
     """Each remaining occurrence, with the cursor to store after it is placed.
 
-    Includes occurrences that a calendar or a clock change excludes, and those that already have a run; they do not
-    count for the pace. Occurrences that a user had stopped do run, because they are requested now. Continuing from the
-    last cursor always gives the same occurrences with the same due times.
+    Includes occurrences that a calendar or a clock change excludes, or that already have a run; they do not count for
+    the pace. Occurrences that a user had stopped do run, because the backfill requests them. Continuing from the last
+    cursor always gives the same occurrences with the same due times.
 
     Args:
-        schedule: as it is now.
+        schedule: the schedule in its current form.
         backfill: the period.
         size: number of occurrences at the time of the request.
         cursor: progress so far.
@@ -143,14 +143,14 @@ def steps(
 
 
 def _wanted(schedule: Schedule) -> Schedule:
-    """The schedule without fields that do not apply to a backfill: its limit of runs, and stopped occurrences."""
+    """The schedule without fields that do not apply to a backfill: the limit of runs, and stopped occurrences."""
     return replace(schedule, remaining_runs=None, stopped=frozenset())
 
 
 def home_of(backfill: Backfill, size: int, nominal: Millis) -> Millis:
     """The time from which a task's id is derived: approximately its due time.
 
-    Depends on nothing that can change between an interrupted expansion and the next one.
+    Does not depend on anything that can change between an interrupted expansion and the next one.
     """
     length = size * MINUTE // backfill.per_minute
     return backfill.asked_at + (nominal - backfill.start) * length // (backfill.end - backfill.start + 1)

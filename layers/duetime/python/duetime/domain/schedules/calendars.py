@@ -31,8 +31,8 @@ class CalendarMode(StrEnum):
     """Whether work runs inside or outside the times of a calendar.
 
     Attributes:
-        EXCLUDES: work does not run during them.
-        INCLUDES: work runs only during them.
+        EXCLUDES: work does not run during the calendar's times.
+        INCLUDES: work runs only during the calendar's times.
     """
 
     EXCLUDES = "excludes"
@@ -43,20 +43,20 @@ EMPTY_CALENDAR = {
     CalendarMode.EXCLUDES: "so the calendar would exclude nothing",
     CalendarMode.INCLUDES: "so nothing would ever run within the calendar",
 }
-"""Consequence of a calendar without times, for the error that rejects it."""
+"""The effect that a calendar without times would have, for the error that rejects the calendar."""
 
 
 @frozen(order=True)
 class Window:
-    """A time of day by the calendar's clock.
+    """A daily period by the calendar's clock.
 
     If the clock is set back, a window lasts from its first start to its last end.
 
     Attributes:
         start: since midnight, in milliseconds.
-        end: the first moment after it; `end <= start` means a window over midnight.
-        weekdays: the days it begins on, 0 for Monday.
-        label: its name for people.
+        end: the first moment after the window; `end <= start` means a window over midnight.
+        weekdays: the days on which the window begins, 0 for Monday.
+        label: the window's name for people.
     """
 
     start: Millis
@@ -90,8 +90,8 @@ class Calendar:
         weekdays: its days of each week, 0 for Monday.
         windows: its times of day.
         spans: its periods, in order.
-        known_until: the time after which its times are unknown, for example because recurring events were expanded no
-            further; `None` if all are known.
+        known_until: when its known times end, for example because recurring events were expanded only up to then;
+            `None` if all times are known.
     """
 
     name: str
@@ -142,7 +142,7 @@ class Calendar:
         return self.known_until is not None and at >= self.known_until
 
     def covering(self, at: Millis) -> Span | None:
-        """A span around an excluded instant, with the reason; `None` if the instant is not excluded.
+        """An excluded span around an instant, with the reason; `None` if the instant is not excluded.
 
         Returns:
             A span that contains the instant and is excluded throughout; it need not be the longest.
@@ -152,7 +152,7 @@ class Calendar:
         return closed[index] if index >= 0 and at < closed[index].end else None
 
     def free_around(self, at: Millis) -> Span:
-        """A span around a free instant, on that day, in which work may run; it need not be the longest."""
+        """A span around a free instant, on the same day, in which work may run; not necessarily the longest."""
         day = day_of(self.zone.wall_at(at))
         closed = self._closed(day)
         index = bisect_right(closed, at, key=lambda span: span.start)
@@ -170,7 +170,7 @@ class Calendar:
 
 
 def _closed_on(calendar: Calendar, day: date) -> Iterator[Span]:
-    """The excluded spans of a day, in order and without overlaps; the first of overlapping spans gives the reason."""
+    """A day's excluded spans, in order and without overlaps; the first of overlapping spans gives the reason."""
     start, end = _start_of(calendar.zone, day), _start_of(calendar.zone, day + _ONE_DAY)
     spans = [each for each in _spans_reaching(calendar, day) if each.start < end and start < each.end]
     if calendar.mode is CalendarMode.INCLUDES:
@@ -212,7 +212,7 @@ def _windows_on(calendar: Calendar, day: date) -> Iterator[Span]:
     if day in calendar.except_dates or not calendar.windows:
         return
     wall, weekday = wall_of(day), day.weekday()
-    # On almost all days, windows have a constant UTC offset, and searching for clock changes is slow.
+    # The UTC offset is constant on almost all days, and searching for clock changes is slow.
     offset = calendar.zone.even_offset(wall, wall + 2 * DAY)
     for window in calendar.windows:
         if weekday in window.weekdays:
@@ -233,7 +233,7 @@ def _spans_near(calendar: Calendar, day: date) -> Iterator[Span]:
 
 
 def _apart(spans: Sequence[Span]) -> Iterator[Span]:
-    """Sorted spans without overlaps; overlapping ones are merged with the reason of the first."""
+    """Sorted spans without overlaps; overlapping spans are merged and keep the first reason."""
     current: Span | None = None
     for span in sorted(spans):
         if current is not None and span.start < current.end:
@@ -261,7 +261,7 @@ _NEVER_MANY = 100_000
 
 
 def covering(calendars: Sequence[Calendar], at: Millis) -> Span | None:
-    """A span around an excluded instant, with the reason of the first calendar; `None` if it is not excluded.
+    """An excluded span around an instant, with the first calendar's reason; `None` if the instant is not excluded.
 
     Returns:
         A span that contains the instant and is excluded throughout; it need not be the longest.
@@ -273,7 +273,7 @@ def covering(calendars: Sequence[Calendar], at: Millis) -> Span | None:
 
 
 def free_around(calendars: Sequence[Calendar], at: Millis) -> Span:
-    """A span around an instant in which no calendar excludes work; it need not be the longest."""
+    """A span around an instant in which no calendar excludes work; not necessarily the longest."""
     spans = [each.free_around(at) for each in calendars]
     return Span(max(span.start for span in spans), min(span.end for span in spans))
 
@@ -282,7 +282,7 @@ def free_around(calendars: Sequence[Calendar], at: Millis) -> Span:
 class Searched:
     """A period [start, end) that a search found excluded, from which the next search continues.
 
-    Many occurrences in one long excluded period search for its end.
+    Otherwise, each of many occurrences in a long excluded period would search for its end.
     """
 
     start: Millis = 0
@@ -290,12 +290,12 @@ class Searched:
 
 
 def next_working_moment(calendars: Sequence[Calendar], at: Millis, searched: Searched | None = None) -> Millis | None:
-    """The first moment from `at` on at which no calendar excludes work; `None` if there is none within two years.
+    """The first moment from `at` on when no calendar excludes work; `None` if there is none within two years.
 
     Args:
-        calendars: all of them.
+        calendars: all of the schedule's calendars.
         at: start of the search.
-        searched: a period that these calendars were found to exclude; it is updated.
+        searched: a period that these calendars were found to exclude; updated by the search.
     """
     closed = Searched() if searched is None else searched
     if not closed.start <= at <= closed.end:

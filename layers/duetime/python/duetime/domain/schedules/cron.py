@@ -1,4 +1,4 @@
-"""A cron expression as sets of values. Its wall times are computed without enumerating minutes."""
+"""A cron expression as sets of values. Wall times are computed without enumerating minutes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 LAST_OF_MONTH = 0
-"""Index of a weekday in its month: 1 to 5, or this value for the last."""
+"""Index for the last weekday of its kind in a month; other indexes are 1 to 5."""
 _WEEK = 7
 _SATURDAY = 5
 
@@ -35,7 +35,7 @@ class Cron:
         weekdays: 0 for Monday to 6 for Sunday.
         from_end: additional days, counted from the last day of the month: 0 is the last day itself.
         nearest: days of the month for which the nearest weekday (Monday to Friday) in that month matches.
-        nearest_from_end: the same for days counted from the last one.
+        nearest_from_end: like `nearest`, for days counted from the last day of the month.
         nth: pairs of a weekday and its index in the month: 1 to 5, or `LAST_OF_MONTH`.
         either_day: whether a match by date or by weekday suffices; depends on the dialect (`cron_dialects`).
         years: the matching years; empty for all.
@@ -94,7 +94,7 @@ class Cron:
         return whole - before + within
 
     def ever_fires(self) -> bool:
-        """Whether any day matches, within the 400 years after which the calendar repeats."""
+        """Whether any day matches within 400 years, after which the calendar repeats."""
         years = self.years or range(2000, 2400)
         return any(self._days_of(year, month) for year in years for month in self.months)
 
@@ -104,7 +104,7 @@ class Cron:
     def _days_of(self, year: int, month: int) -> tuple[int, ...]:
         if month not in self.months or (self.years and year not in self.years):
             return ()
-        # A month is determined by its first weekday and its length: there are only 28 such months.
+        # First weekday and length determine a month, so there are only 28 different months.
         shape = monthrange(year, month)
         days = self._known.get(shape)
         if days is None:

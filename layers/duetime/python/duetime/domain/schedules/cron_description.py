@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.cron import Cron
 
 _MAX_PARTS = 6
-"""Lists with more values and ranges than this are described by their step, if they have one."""
+"""Longer lists of values and ranges are described by their step, if they have a step."""
 _MAX_TIMES = 4
-"""If there are more times of day than this, hours and minutes are described separately."""
+"""With more times of day than this, hours and minutes are described separately."""
 _RANGE = 3
-"""Minimum number of consecutive values for a range."""
+"""Minimum number of consecutive values that are written as a range."""
 _MINUTES = _SECONDS = 60
 _HOURS = 24
 _DAYS = 31
@@ -27,7 +27,7 @@ _TIMES = ("first", "second", "third", "fourth", "fifth")
 
 
 def describe_cron(cron: Cron) -> str:
-    """Describes when it runs, such as `at 02:30 on Monday to Friday`."""
+    """Describes when an expression runs, such as `at 02:30 on Monday to Friday`."""
     time, days = _time_of_day(cron), _days(cron)
     months = "" if len(cron.months) == _MONTHS else f"in {_listed(cron.months, lambda month: month_name[month])}"
     years = f"in {_stepped(cron.years, 'year') or _listed(cron.years, str)}" if cron.years else ""
@@ -67,7 +67,7 @@ def _time_of_day(cron: Cron) -> str:
 
 
 def _hourly(hours: Sequence[int], minute: int) -> str:
-    """Describes one run per hour in some hours."""
+    """Describes one run per hour in the given hours."""
     at = f"at minute {minute}"
     if (step := _step(hours, _HOURS)) is not None:
         each = "every hour" if step == 1 else f"every {step} hours"
@@ -86,7 +86,7 @@ def _every(values: Sequence[int], unit: str, size: int) -> str:
 
 
 def _within(hours: Sequence[int]) -> str:
-    """Describes the hours in which something repeats; empty for all."""
+    """Describes the hours in which something repeats; empty for every hour."""
     if len(hours) == _HOURS:
         return ""
     if (step := _step(hours, _HOURS)) is not None and len(hours) > _RANGE:
@@ -102,7 +102,7 @@ def _days(cron: Cron) -> str:
     """Describes the days; empty for every day."""
     date, weekday = _by_date(cron), _by_weekday(cron)
     if cron.either_day:
-        # Either suffices: if one matches every day, both do.
+        # Either suffices, so if one matches every day, every day matches.
         return f"{date}, or {weekday}" if date and weekday else ""
     return f"{date} if that day is {weekday.removeprefix('on ')}" if date and weekday else date or weekday
 
@@ -119,7 +119,7 @@ def _by_date(cron: Cron) -> str:
             parts.append(_numbered(cron.days, "day"))
     parts.extend(_from_end(before) for before in cron.from_end)
     parts.extend(f"the working day nearest to day {day}" for day in cron.nearest)
-    # The weekday nearest to the last day precedes it, because it stays within the month.
+    # The weekday nearest to the last day is earlier, because it stays within the month.
     parts.extend(
         f"the working day nearest to {_from_end(before)}" if before else "the last working day"
         for before in cron.nearest_from_end
@@ -136,7 +136,7 @@ def _from_end(before: int) -> str:
 def _by_weekday(cron: Cron) -> str:
     if len(cron.weekdays) == _WEEKDAYS:
         return ""
-    # One list contains all of them: the parser rejects mixtures.
+    # Only one of the two lists has values: the parser rejects mixtures.
     if cron.weekdays:
         return f"on {_listed(cron.weekdays, lambda day: day_name[day])}"
     return f"on {_joined([_of_the_month(day, which) for day, which in cron.nth])} of the month"
@@ -167,7 +167,7 @@ def _numbered(values: Sequence[int], unit: str) -> str:
 
 
 def _stepped(values: Sequence[int], unit: str) -> str | None:
-    """Describes many values with a constant distance; `None` for any others."""
+    """Describes many values with a constant distance; `None` for any other values."""
     step = values[1] - values[0] if len(values) > 1 else 1
     if step == 1 or len(values) <= _MAX_PARTS or tuple(values) != tuple(range(values[0], values[-1] + 1, step)):
         return None

@@ -1,7 +1,7 @@
-"""Cron dialects: how each interprets an expression, and the differences.
+"""Cron dialects: how each of them interprets an expression, and the differences.
 
-An expression can have several interpretations. A schedule names its dialect; without one, an expression is accepted
-only if all dialects that accept it agree.
+An expression can have several interpretations. A schedule can name a dialect; otherwise an expression is accepted only
+if all dialects that accept the expression agree.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Dialect(StrEnum):
         CRON: 5 fields, or 6 with seconds first; rejects expressions that other crons interpret differently.
         VIXIE: the crontab of Vixie cron, Debian, cronie and the BSDs.
         KUBERNETES: robfig/cron, which Kubernetes and Prow use.
-        QUARTZ: 6 fields with seconds first, and maybe a year; Sunday is 1.
+        QUARTZ: 6 fields with seconds first, and optionally a year; Sunday is 1.
         SPRING: 6 fields with seconds first; Sunday is 0.
         EVENTBRIDGE: `cron(...)` with a year as the sixth field, `rate(...)` and `at(...)`.
     """
@@ -39,11 +39,11 @@ class Days(StrEnum):
     """How a day of the month and a day of the week are combined.
 
     Attributes:
-        STAR: either suffices, unless one of the fields begins with `*`: then both must match.
-        EITHER: either suffices, unless one of the fields matches every day: then the other decides.
+        STAR: either suffices, but both must match if one of the fields begins with `*`.
+        EITHER: either suffices, but if one of the fields matches every day, the other decides.
         BOTH: both must match.
-        ONE: one of them is `?`.
-        AGREED: as `EITHER`, but rejects expressions that other dialects interpret differently.
+        ONE: one of the fields is `?`.
+        AGREED: like `EITHER`, but rejects expressions that other dialects interpret differently.
     """
 
     STAR = "star"
@@ -61,7 +61,7 @@ class DialectRules:
         fields: allowed numbers of fields, the most common first.
         has_year: whether the last field is a year if all fields are given.
         sunday_is_one: whether weekdays are 1 for Sunday to 7 for Saturday.
-        days: how the two fields of days are combined.
+        days: how the two day fields are combined.
         has_macros: whether macros such as `@daily` are allowed.
         words: names of its fields in errors.
     """
@@ -106,8 +106,8 @@ class Difference:
         text: the expression.
         readings: the interpretations, with sources.
         here: the result in `dialect: cron`.
-        rejected: whether that dialect rejects it.
-        dialects: dialects that accept it, with their interpretations.
+        rejected: whether `dialect: cron` rejects the expression.
+        dialects: dialects that accept the expression, with their interpretations.
     """
 
     text: str

@@ -1,6 +1,6 @@
 """Parses cron expressions. Croniter expands the fields after this module has rejected what croniter would misinterpret.
 
-Rejected expressions are invalid, or interpreted differently by different crons; the error lists the options.
+Rejected expressions are invalid, or different crons interpret them differently; the error lists the options.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _RANGE = re.compile(r"(?:\*|(?P<low>[0-9]{1,4}|[a-z]{3})(?:-(?P<high>[0-9]{1,4}|
 _HASHED = re.compile(r"h(?P<range>\(.*\))?(?:/(?P<step>[0-9]{1,3}))?|h.*")
 _RANDOM = re.compile(r"r(?:\(.*\))?(?:/.*)?|[0-9]*~[0-9]*(?:/.*)?")
 _SPREADS = {"minute": 60, "hour": 3_600}
-"""Seconds per value of the fields in which a spread can replace `H`."""
+"""Seconds per value, for the fields in which a spread can replace `H`."""
 _SUNDAY_TOO = 7
 
 
@@ -40,7 +40,7 @@ class Field:
         name: as used in errors.
         low: its smallest value.
         high: its largest value.
-        names: names of values, starting with that of `low`.
+        names: names of values, starting with the name of `low`.
         sunday_first: whether weekdays are 1 for Sunday to 7 for Saturday, not 0 or 7 for Sunday.
     """
 
@@ -54,7 +54,7 @@ class Field:
         """Parses a number or a name.
 
         Raises:
-            FieldInvalid: it is not a value of this field.
+            FieldInvalid: the text is not a value of this field.
         """
         if text.isdigit():
             number = int(text)
@@ -201,7 +201,7 @@ def years_of(field: str) -> tuple[int, ...]:
 _NEAREST = re.compile(r"(?P<day>[0-9]{1,2})w")
 _FROM_END = re.compile(r"l(?:-(?P<before>[0-9]{1,2}))?(?P<nearest>w)?")
 _MOST_BEFORE = 30
-"""Maximum number of days before the last one, in a month of 31."""
+"""Maximum number of days before the last day, in a month with 31 days."""
 
 
 @dataclass(slots=True)
@@ -212,7 +212,7 @@ class DaysOfMonth:
         plain: values, ranges and steps in croniter's format.
         from_end: days counted from the last day of the month: 0 is the last day itself.
         nearest: days for which the nearest weekday (Monday to Friday) matches.
-        nearest_from_end: the same for days counted from the last one.
+        nearest_from_end: like `nearest`, for days counted from the last day of the month.
     """
 
     plain: list[str] = field(default_factory=list)
@@ -227,7 +227,7 @@ class DaysOfMonth:
 
     @property
     def has_others(self) -> bool:
-        """Whether it contains anything except plain values."""
+        """Whether the field contains anything except plain values."""
         return bool(self.from_end or self.nearest or self.nearest_from_end)
 
 
@@ -235,7 +235,7 @@ def read_days(text: str) -> DaysOfMonth:
     """Parses the day-of-month field: values, `15W`, `L`, `L-3`, `LW` and `L-3W`.
 
     Raises:
-        FieldInvalid: the field is invalid; gives the reason.
+        FieldInvalid: the field is invalid; the message gives the reason.
     """
     found = DaysOfMonth()
     if text == "?":
@@ -285,7 +285,7 @@ def parse_cron(text: str, dialect: Dialect = Dialect.CRON) -> Cron:
     """Parses an expression in the fields of its dialect, or a macro such as `@daily`.
 
     Raises:
-        FieldInvalid: it is invalid, never matches, or has several interpretations; gives the reason.
+        FieldInvalid: the expression is invalid, never matches, or has several interpretations; the message says which.
     """
     written = _bounded(text)
     lowered = written.lower()
@@ -350,7 +350,7 @@ def _bounded(text: str) -> str:
 
 
 def _reject_foreign(written: str, dialect: Dialect) -> None:
-    """Rejects other programs' syntax, and names the dialect or field of duetime that replaces it."""
+    """Rejects other programs' syntax, and names the duetime dialect or field that replaces it."""
     lowered = written.lower()
     if dialect is not Dialect.EVENTBRIDGE and lowered.startswith(("cron(", "rate(", "at(")):
         raise FieldInvalid(FIELD, "uses EventBridge's syntax: set dialect: eventbridge")
@@ -383,7 +383,7 @@ def _macro(lowered: str, dialect: Dialect) -> str:
 
 
 def _reject_ambiguous_days(columns: _Columns) -> None:
-    """Rejects two fields of days if some crons require both and some either."""
+    """Rejects two day fields if some crons require a match of both, and others of either."""
     if columns.day in _EVERY_DAY or columns.weekday in _EVERY_DAY:
         return
     if columns.has_seconds:
@@ -433,7 +433,7 @@ def _reject_ambiguous_numbers(columns: _Columns) -> None:
 
 
 def _reject_ambiguous_order(columns: _Columns) -> None:
-    """Rejects six fields that are valid both with seconds first and with seconds last, as in croniter."""
+    """Rejects six fields that are valid both with seconds first and with seconds last (croniter's order)."""
     if (
         not columns.has_seconds
         or columns.hour != "*"
@@ -546,7 +546,7 @@ def _weekday_number(text: str, column: Field) -> int:
 
 
 def _expanded(expression: str) -> tuple[Sequence[Sequence[int | str]], Mapping[int, set[int | str]]]:
-    """Croniter's lists of values: minute, hour, day, month, weekday from Sunday, second; and weekdays of the month."""
+    """Croniter's value lists (minute, hour, day, month, weekday from Sunday, second), and the weekdays of the month."""
     # The import takes 0.1 s, so only parsing a cron expression pays for it.
     from croniter import croniter  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""The definition of a schedule as its client requests it, and updates of it; the timing is kept as written."""
+"""A schedule's definition as its client requests it, and updates of the definition; the timing is kept as written."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ _OF_CLOCK = {"timezone": "zone", "dst_gap": "gap", "dst_fold": "fold"}
 
 
 class Overlap(StrEnum):
-    """The handling of an occurrence that is due while the previous run is still open.
+    """What happens to an occurrence that is due while the previous run is still open.
 
     Attributes:
         SKIP: it does not run.
-        BUFFER_ONE: one occurrence waits for the end of the run.
-        BUFFER_ALL: all wait, up to `MAX_WAITING_RUNS`, and run one after another.
-        CANCEL_OTHER: a stop of the previous run is requested; the latest occurrence runs after its end.
-        REPLACE_OTHER: a stop of the previous run is requested, and the latest occurrence runs at once.
-        ALLOW_ALL: they run concurrently.
+        BUFFER_ONE: one occurrence waits for the run to end.
+        BUFFER_ALL: all occurrences wait, up to `MAX_WAITING_RUNS`, and run one after another.
+        CANCEL_OTHER: the previous run is asked to stop, and the latest occurrence runs after its end.
+        REPLACE_OTHER: the previous run is asked to stop, and the latest occurrence runs at once.
+        ALLOW_ALL: the runs are concurrent.
     """
 
     SKIP = "skip"
@@ -49,11 +49,11 @@ class Overlap(StrEnum):
 
 
 class OnExcluded(StrEnum):
-    """The handling of an occurrence at an excluded time.
+    """What happens to an occurrence at an excluded time.
 
     Attributes:
         SKIP: it does not run.
-        MOVE: it runs at the next time that is not excluded; several occurrences that are moved there run once.
+        MOVE: it runs at the next time that is not excluded; several occurrences moved to the same time run once.
         PREVIOUS_DAY: it runs at the same time on the latest earlier day on which that time is not excluded.
         NEXT_DAY: it runs at the same time on the first later day on which that time is not excluded.
     """
@@ -65,7 +65,7 @@ class OnExcluded(StrEnum):
 
     @property
     def step(self) -> int:
-        """Direction of the search for another day: 1 for later, -1 for earlier, 0 for none."""
+        """Direction of the search for another day: 1 for later, -1 for earlier, 0 for no search."""
         return (self is OnExcluded.NEXT_DAY) - (self is OnExcluded.PREVIOUS_DAY)
 
 
@@ -73,8 +73,8 @@ class CatchUpMode(StrEnum):
     """Which missed occurrences run, if they are within the catch-up window.
 
     Attributes:
-        LATEST: the latest of them.
-        ALL: all of them, in order.
+        LATEST: the latest missed occurrence.
+        ALL: all missed occurrences, in order.
     """
 
     LATEST = "latest"
@@ -83,7 +83,7 @@ class CatchUpMode(StrEnum):
 
 @frozen
 class Written:
-    """A timing as written: exactly one field is set, except for the dialect, which belongs to `cron`."""
+    """A timing as written: exactly one field is set, besides the dialect, which belongs to `cron`."""
 
     cron: str | None = None
     rate: str | None = None
@@ -108,7 +108,7 @@ class Written:
         return Several(tuple(each.one_of_several(index) for index, each in enumerate(self.timings)))
 
     def one_of_several(self, index: int) -> SingleTiming:
-        """Parses it as one of several timings; errors name its index.
+        """Parses the timing as one of several; errors name its index.
 
         Raises:
             FieldInvalid: it is invalid; gives the reason.
@@ -134,22 +134,21 @@ class ScheduleSpec:
         name: unique among the owner's schedules; empty for a generated one.
         clock: time zone, and rules for times that clock changes skip or repeat.
         calendars: names of calendars.
-        on_excluded: the handling of an occurrence that a calendar excludes.
+        on_excluded: what happens to an occurrence that a calendar excludes.
         extra_dates: additional date-times.
         excluded_dates: days and date-times without occurrences.
         spread_seconds: upper bound of a constant delay of all occurrences, derived from the schedule's name.
-        jitter_seconds: upper bound of each occurrence's individual constant delay, never past the next occurrence.
-        start_at: no occurrence comes before it; rates are counted from it.
-        end_at: no occurrence comes after it.
-        remaining_runs: maximum number of further runs; `None` for no limit.
+        jitter_seconds: upper bound of each occurrence's own constant delay, which never passes the next occurrence.
+        start_at: no occurrence comes before this time, at which rates start.
+        end_at: no occurrence comes after this time.
+        remaining_runs: maximum number of runs from now on; `None` for no limit.
         catch_up_seconds: how late a missed occurrence may still run.
         catch_up_mode: which missed occurrences run.
-        pause_on_failure: whether a failed task pauses it.
+        pause_on_failure: whether a failed task pauses the schedule.
         expect_success_by: local time of day by which a run of that day must have succeeded, such as `06:00`.
         expect_every_seconds: longest allowed time without a success.
         expect_duration_factor: longest expected duration of a run, as a multiple of the median of its latest successes.
-        changed_occurrences: occurrences that its user skipped or moved, in order; updates of its fields do not change
-            them.
+        changed_occurrences: occurrences that its user skipped or moved, in order; updates of fields keep them.
     """
 
     written: Written
@@ -176,11 +175,11 @@ class ScheduleSpec:
 
     @property
     def is_delayed(self) -> bool:
-        """Whether occurrences are due later than their instants, apart from calendars."""
+        """Whether occurrences are due later than their instants, regardless of calendars."""
         return bool(self.spread_seconds or self.jitter_seconds)
 
     def has_timing_of(self, other: ScheduleSpec) -> bool:
-        """Whether both have the same occurrences, so that occurrences placed by one remain valid for the other."""
+        """Whether both have the same occurrences, so that occurrences placed under one are valid for the other."""
         return all(getattr(self, name) == getattr(other, name) for name in _TIMING)
 
 
@@ -197,11 +196,11 @@ class TimingUpdate(Protocol):
 
 
 class TemplateUpdate(Protocol):
-    """An update of a schedule's task."""
+    """An update of a schedule's task template."""
 
     @property
     def has_payload(self) -> bool:
-        """Whether it changes the payload."""
+        """Whether the update changes the payload."""
         ...
 
     def of(self, before: TaskSpec) -> TaskSpec:
@@ -247,8 +246,8 @@ class ChangedOccurrence:
     """A user's change of one occurrence.
 
     Attributes:
-        nominal: the instant of the timing; nothing runs there.
-        at: when it runs instead; `None` if it is skipped.
+        nominal: the timing's instant, at which nothing runs.
+        at: when the occurrence runs instead; `None` if it is skipped.
     """
 
     nominal: Millis
@@ -256,10 +255,10 @@ class ChangedOccurrence:
 
 
 def changed_of(changes: Iterable[ChangedOccurrence], nominal: Millis) -> ChangedOccurrence | None:
-    """The change of the occurrence at an instant."""
+    """The change of the occurrence at an instant, if any."""
     return next((each for each in changes if each.nominal == nominal), None)
 
 
 def moved_to(changes: Iterable[ChangedOccurrence], at: Millis) -> ChangedOccurrence | None:
-    """The change that moved an occurrence to an instant."""
+    """The change that moved an occurrence to an instant, if any."""
     return next((each for each in changes if each.at == at), None)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 MAX_EXPANSION = 1_000
-"""Maximum number of occurrences per expansion; a schedule with one per second has sixty a minute."""
+"""Maximum number of occurrences per expansion; a schedule that runs every second has sixty a minute."""
 
 
 @frozen
@@ -41,8 +41,8 @@ class CatchUp:
     Attributes:
         run: the latest missed occurrence, if it may still run.
         missed: number of missed occurrences.
-        note: the decision in words; empty if none was missed.
-        until: occurrences up to and including this instant are decided.
+        note: the decision in words; empty if no occurrence was missed.
+        until: the decision covers occurrences up to and including this instant.
     """
 
     run: Occurrence | None = None
@@ -58,13 +58,13 @@ class CatchUp:
 
 @frozen
 class Expansion:
-    """The occurrences of a period.
+    """The occurrences in a period.
 
     Attributes:
-        occurrences: in order, including those that do not run.
+        occurrences: in order, including occurrences that do not run.
         until: everything up to and including this instant is done; the last placed instant if no run is left.
         next_at: the next instant of the timing after `until`; `None` if there is none.
-        remaining_runs: number of further runs; `None` for no limit.
+        remaining_runs: number of runs that are left; `None` for no limit.
     """
 
     occurrences: tuple[Occurrence, ...]
@@ -79,11 +79,11 @@ def expand(
     """The occurrences in (after, horizon].
 
     Args:
-        schedule: its present form.
-        after: the instant up to which it is already expanded.
+        schedule: its current form.
+        after: the instant up to which the schedule is already expanded.
         horizon: expand up to this instant.
         limit: maximum number of occurrences.
-        taken: number of runs that are used up already.
+        taken: number of runs that are already used up.
     """
     remaining = None if schedule.remaining_runs is None else max(0, schedule.remaining_runs - taken)
     found: list[Occurrence] = []
@@ -98,17 +98,17 @@ def expand(
             until = occurrence.nominal
             break
     if remaining == 0:
-        # Later occurrences must still be placed if a run does not start.
+        # If a placed run does not start, later occurrences must still be placed.
         return Expansion(tuple(found), found[-1].nominal if found else after, None, remaining)
     next_at = next_nominal(schedule, until)
     return Expansion(tuple(found), until, next_at, remaining)
 
 
 def catch_up(schedule: Schedule, done: Millis, now: Millis) -> CatchUp:
-    """Decides about occurrences missed in (done, now], without enumerating them.
+    """Decides which of the occurrences missed in (done, now] run, without enumerating them.
 
-    With `LATEST`, only the latest runs, if it is within the catch-up window. With `ALL`, the expansion runs those
-    within the window, and this decides only about earlier ones.
+    With `LATEST`, only the latest missed occurrence runs, if it is within the catch-up window. With `ALL`, the
+    expansion runs missed occurrences within the window, and this function decides only about earlier ones.
     """
     earliest = now - schedule.spec.catch_up_seconds * SECOND
     until = now if schedule.spec.catch_up_mode is CatchUpMode.LATEST else earliest - 1
@@ -120,12 +120,12 @@ def catch_up(schedule: Schedule, done: Millis, now: Millis) -> CatchUp:
 
 
 def count_missed(schedule: Schedule, done: Millis, now: Millis) -> int:
-    """Number of occurrences missed in (done, now]; 0 if no run is left, because none would have run."""
+    """Number of occurrences missed in (done, now]; 0 if no runs are left, because no occurrence would have run."""
     return 0 if schedule.remaining_runs == 0 else count_between(schedule, done, now)
 
 
 def is_caught_up(schedule: Schedule, occurrence: Occurrence, missed_by: Millis) -> bool:
-    """Whether an occurrence was missed and runs now, in a schedule that runs all missed ones."""
+    """Whether an occurrence was missed and runs now because its schedule runs all missed occurrences."""
     return schedule.spec.catch_up_mode is CatchUpMode.ALL and occurrence.nominal <= missed_by
 
 
@@ -136,7 +136,7 @@ def _latest(schedule: Schedule, done: Millis, until: Millis, earliest: Millis) -
         occurrence = judged(schedule, nominal)
         if occurrence.at < earliest or occurrence.runs:
             return occurrence if occurrence.at >= earliest else None
-        # Occurrences in the same excluded span do not run either, so the whole span is passed over.
+        # Occurrences in the same excluded span do not run either, so the search skips the whole span.
         span = covering(schedule.calendars, nominal)
         nominal = previous_nominal(schedule, nominal if span is None else span.start)
     return None
@@ -151,11 +151,11 @@ def _words(schedule: Schedule, run: Occurrence | None, missed: int) -> str:
 
 @frozen
 class TimingExpansion:
-    """An expansion of the timing of a schedule.
+    """An expansion of a schedule's timing.
 
     Attributes:
-        runs: the occurrences to place, in order, including a missed one first.
-        after: the schedule after they are placed.
+        runs: the occurrences to place, in order; a missed occurrence that runs comes first.
+        after: the schedule after their placement.
         next_at: the time of the next expansion; `None` for never.
         more: whether another expansion must follow at once because the limit was reached.
     """
@@ -172,7 +172,7 @@ class BackfillExpansion:
 
     Attributes:
         occurrences: occurrences to place, in order.
-        after: the backfill after they are placed.
+        after: the backfill after their placement.
         more: whether another expansion must follow at once because the limit was reached.
     """
 
@@ -195,11 +195,11 @@ def expand_timing(
 
     Args:
         stored: the schedule; missed occurrences have been decided.
-        schedule: the same in computable form.
+        schedule: the schedule in computable form.
         until: expand up to this instant; at most `horizon`.
         horizon: how far ahead occurrences are placed.
         now: the time.
-        delay: how long after its last occurrence a schedule ends, in milliseconds.
+        delay: how long after its last occurrence the schedule ends, in milliseconds.
         has_open_runs: whether all remaining runs are placed and some have not started.
     """
     expansion = expand(schedule, stored.done, until)
@@ -221,7 +221,7 @@ def expand_timing(
         runs_skipped=stored.runs_skipped + len(skipped),
     )
     if expansion.next_at is None:
-        # The schedule ends when its last occurrence is due: until then it can be changed.
+        # The schedule ends when its last occurrence is due, so it can be changed until then.
         ends_at = max((each.due_at for each in runs), default=after.last_run.nominal if after.last_run else now)
         is_to_settle = after.remaining_runs == 0 and bool(runs or has_open_runs)
         if is_to_settle and next_nominal(replace(schedule, remaining_runs=None), after.done) is not None:
@@ -235,13 +235,13 @@ def expand_timing(
 
 
 def with_runs_given_back(stored: StoredSchedule, schedule: Schedule, runs: int, now: Millis) -> StoredSchedule:
-    """A copy with room for more runs, because placed ones do not start.
+    """A copy with room for more runs, because placed runs do not start.
 
-    Occurrences that passed while no run was left are dropped, like those after the last run.
+    Occurrences that passed while no runs were left are dropped, like occurrences after the last run.
 
     Args:
         stored: the schedule.
-        schedule: the same in computable form.
+        schedule: the schedule in computable form.
         runs: number of additional runs.
         now: the time.
     """
@@ -266,11 +266,11 @@ def with_runs_given_back(stored: StoredSchedule, schedule: Schedule, runs: int, 
 def decide_missed(
     stored: StoredSchedule, schedule: Schedule, missed_by: Millis, now: Millis
 ) -> tuple[StoredSchedule, CatchUp]:
-    """Stores the decision about missed occurrences in the schedule, so that later expansions do not decide differently.
+    """Stores the decision about missed occurrences in the schedule, so that later expansions keep to it.
 
     Args:
         stored: the schedule.
-        schedule: the same in computable form.
+        schedule: the schedule in computable form.
         missed_by: occurrences up to and including this instant were missed.
         now: the time.
     """
@@ -296,12 +296,12 @@ def expand_backfill(
     """Expands one backfill.
 
     Args:
-        schedule: of the backfill.
+        schedule: the backfill's schedule.
         run: the backfill with its progress.
         horizon: how far ahead occurrences are placed.
         now: the time.
         limit: maximum number of occurrences.
-        known: occurrences that already have a run, and how far this is known; `None` if all of them run.
+        known: occurrences that already have a run, and up to when this is known; `None` if all occurrences run.
     """
     found: list[Occurrence] = []
     has_run = frozenset() if known is None else known.instants

@@ -1,8 +1,8 @@
-"""The expectations of a schedule, and whether they were met. Decisions as values.
+"""A schedule's expectations, and whether they were met. Decisions as values.
 
-A run counts at the end of its task's last attempt, if that succeeded. Runs are read after each deadline, and for a
-frequent schedule also earlier, after every `EXPECTATION_READS / 2` instants: so each success since the last deadline is
-found, however many runs failed after it. Changing, pausing or resuming a schedule restarts its windows.
+A run counts at the end of its task's last attempt, if the attempt succeeded. Runs are read after each deadline, and for
+a frequent schedule also after every `EXPECTATION_READS / 2` instants, to find each success since the last deadline,
+however many runs failed afterwards. Changing, pausing or resuming a schedule restarts its windows.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
 
 OLDEST_WINDOWS = 2 * DAY
-"""After a longer outage, older deadlines are passed over: they are no longer relevant."""
+"""After an outage, older deadlines are skipped, because they are no longer relevant."""
 MAX_OPEN_RUNS = 20
-"""Runs that were open when they were read, and are read again the next time: the latest, if there are more."""
+"""Maximum number of open runs that are read again the next time; only the latest if there are more."""
 
 
 @frozen
@@ -36,7 +36,7 @@ class Window:
     Attributes:
         since: successes after this instant count.
         deadline: successes up to this instant count.
-        is_period: whether it belongs to `expect_every_seconds`, not to `expect_success_by`.
+        is_period: whether the window belongs to `expect_every_seconds`, not to `expect_success_by`.
     """
 
     since: Millis
@@ -45,9 +45,9 @@ class Window:
 
 
 def begun(state: ExpectationState | None, updated_at: Millis, created_at: Millis) -> ExpectationState:
-    """Initial state of a schedule that was created, and last changed, paused or resumed, at these times."""
+    """The state at the start of checking, or after the schedule was changed, paused or resumed at `updated_at`."""
     if state is None:
-        # A run that started before a change may end after it.
+        # A run that started before a change may end after the change.
         return ExpectationState(updated_at, updated_at, looked_at=max(updated_at - DAY, created_at - 1))
     return replace(state, by_since=max(state.by_since, updated_at), every_since=max(state.every_since, updated_at))
 
@@ -58,7 +58,7 @@ def next_window(spec: ScheduleSpec, state: ExpectationState, oldest: Millis) -> 
     Args:
         spec: of the schedule.
         state: progress of the checks.
-        oldest: earlier deadlines are passed over.
+        oldest: earlier deadlines are skipped.
     """
     windows = []
     if spec.expect_success_by is not None:
@@ -72,7 +72,7 @@ def next_window(spec: ScheduleSpec, state: ExpectationState, oldest: Millis) -> 
     if spec.expect_every_seconds is not None:
         length = spec.expect_every_seconds * SECOND
         passed_over = max(0, oldest - state.every_since) // length
-        # A deadline does not move until it has passed, however long its period is.
+        # A deadline does not move before it has passed, however long its period is.
         since = state.every_since + passed_over * length
         windows.append(Window(since, since + length, is_period=True))
     return min(windows, key=lambda window: window.deadline, default=None)
@@ -94,7 +94,7 @@ def succeeded_in(ends: Iterable[Millis], window: Window) -> Millis | None:
 
 
 def with_runs(state: ExpectationState, tasks: Sequence[Task], now: Millis) -> ExpectationState:
-    """The state after reading all runs since the last time and the runs that were open then."""
+    """The state after reading all runs since the last read, and the runs that were open then."""
     ends = ends_of_successes(tasks)
     latest = max([*ends, *([] if state.succeeded_at is None else [state.succeeded_at])], default=None)
     still_open = sorted(task.id for task in tasks if not task.is_terminal)
@@ -109,8 +109,8 @@ def after_window(
     Args:
         state: the state before.
         window: the window that has passed.
-        succeeded: the latest success in it.
-        is_planned: whether the schedule had an occurrence in it: without one, a time of day expects nothing.
+        succeeded: the latest success in the window.
+        is_planned: whether the window had an occurrence; without an occurrence, `expect_success_by` expects nothing.
     """
     if window.is_period:
         after = replace(state, every_since=succeeded or window.deadline)
@@ -127,7 +127,7 @@ def minutes_of(text: str) -> int:
     """Parses a time of day such as `06:00`, as minutes since midnight.
 
     Raises:
-        ValueError: it is not a time of day.
+        ValueError: the text is not a time of day.
     """
     hours, colon, minutes = text.partition(":")
     is_written = colon and len(hours) == len(minutes) == 2 and (hours + minutes).isdecimal() and text.isascii()  # noqa: PLR2004 - digits
@@ -137,7 +137,7 @@ def minutes_of(text: str) -> int:
 
 
 def _next_time(zone: Zone, time_of_day: str, after: Millis) -> Millis:
-    """The next instant at which a clock shows a time of day for the last time, or skips it."""
+    """The next instant at which a clock shows a time of day (the second time if repeated), or skips it."""
     day = day_of(zone.wall_at(after))
     while True:
         wall = wall_of(day, minutes_of(time_of_day) * MINUTE)

@@ -1,4 +1,4 @@
-"""Forecast: how many runs schedules plan in each coming period, and where they coincide."""
+"""Forecast: how many runs schedules plan in each coming period, and when runs coincide."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 FORECAST_LENGTH = 24 * HOUR
-"""Length of a forecast by default."""
+"""Default length of a forecast."""
 MAX_FORECAST_HOURS = 7 * 24
 """Maximum length of a forecast, in hours."""
 MAX_FORECAST_SCHEDULES = 2_000
 """Maximum number of schedules in a forecast."""
 MAX_LISTED_RUNS = 300
-"""Runs of a schedule with more runs than this are counted without enumerating them: calendars do not affect the count,
-and the schedule is ignored for collisions, since it coincides with everything."""
+"""If a schedule has more runs than this, they are counted without enumerating them: calendars do not affect the count,
+and the schedule is ignored for collisions, because it coincides with everything."""
 
 
 @frozen
 class PlannedPeriod:
-    """A period, with the number of planned runs per schedule; schedules without any are left out."""
+    """A period, with the number of planned runs per schedule; schedules without planned runs are left out."""
 
     start: Millis
     runs: Mapping[str, int]
@@ -61,7 +61,7 @@ class Forecast:
 
 
 def period_of(length: Millis) -> Millis:
-    """Length of the periods of a forecast: half an hour, or three hours if it is longer than a day."""
+    """Length of a forecast's periods: half an hour, or three hours if the forecast is longer than a day."""
     return 30 * MINUTE if length <= FORECAST_LENGTH else 3 * HOUR
 
 
@@ -74,7 +74,7 @@ def forecast(
     """The forecast of named schedules from an instant on.
 
     Args:
-        schedules: the schedules by name; read one after the other, as each may take milliseconds.
+        schedules: the schedules by name; read one after the other, because each may take milliseconds.
         start: when the forecast begins.
         length: how far it looks ahead.
         is_complete: called at the end; returns whether all schedules were given.
@@ -109,7 +109,7 @@ def forecast(
 
 
 def planned_times(schedule: Schedule, start: Millis, end: Millis) -> Sequence[Millis] | None:
-    """Due times of its runs in [start, end); `None` if there are too many to list."""
+    """Due times of a schedule's runs in [start, end); `None` if there are too many to list."""
     count = count_between(schedule, start - 1, end - 1)
     if count > MAX_LISTED_RUNS and (schedule.remaining_runs is None or schedule.remaining_runs > MAX_LISTED_RUNS):
         return None

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 CHANGED_OCCURRENCES = "changed_occurrences"
 _SCHEDULED_AT, _DUE_AT = "scheduled_at", "due_at"
 _NOW = SECOND
-"""How far in the future an occurrence that runs now is moved, so that its time is not past when the change is
-stored."""
+"""How far into the future "run now" moves an occurrence, so that its time is not past when the change is stored."""
 
 
 @frozen
@@ -30,9 +29,9 @@ class ManualRun:
     """A run of a schedule's task that its owner requests.
 
     Attributes:
-        payload: instead of the schedule's, JSON text in UTF-8; `None` for the schedule's.
-        due_at: when it is due; `None` for `delay` after the request.
-        delay: milliseconds.
+        payload: JSON text in UTF-8 that replaces the schedule's payload; `None` for the schedule's payload.
+        due_at: when the run is due; `None` for `delay` after the request.
+        delay: in milliseconds.
     """
 
     payload: bytes | None = None
@@ -46,7 +45,7 @@ class OccurrenceAction(StrEnum):
     Attributes:
         SKIP: it does not run.
         MOVE: it runs at another time.
-        RUN_NOW: it runs now, and not at its time.
+        RUN_NOW: it runs now instead of at its time.
         RESTORE: it runs at its original time.
     """
 
@@ -71,10 +70,10 @@ class OccurrenceRequest:
     due_at: Millis | None = None
 
     def changes_of(self, schedule: Schedule, now: Millis) -> tuple[ChangedOccurrence, ...]:
-        """The schedule's changes including this one.
+        """The schedule's occurrence changes, including the requested one.
 
         Raises:
-            FieldInvalid: the change is not possible; gives the reason.
+            FieldInvalid: the change is not possible; the message gives the reason.
         """
         before = schedule.spec.changed_occurrences
         at = now + _NOW if self.action is OccurrenceAction.RUN_NOW else self.due_at
@@ -91,10 +90,10 @@ class OccurrenceRequest:
 
 
 def with_change(schedule: Schedule, change: ChangedOccurrence, now: Millis) -> tuple[ChangedOccurrence, ...]:
-    """The changes of a schedule plus another one, which replaces an earlier change of the same occurrence.
+    """The schedule's occurrence changes plus a new one, which replaces an earlier change of the same occurrence.
 
     Raises:
-        FieldInvalid: there is no such occurrence, it is past, or its new time is invalid.
+        FieldInvalid: the occurrence does not exist or is past, or its new time is invalid.
     """
     others = without_change(schedule, change.nominal, now)
     if not _is_meant(schedule, change.nominal):
@@ -112,7 +111,7 @@ def with_change(schedule: Schedule, change: ChangedOccurrence, now: Millis) -> t
 
 
 def without_change(schedule: Schedule, nominal: Millis, now: Millis) -> tuple[ChangedOccurrence, ...]:
-    """The changes of a schedule without that of one occurrence, which must be in the future.
+    """The schedule's occurrence changes except the one at `nominal`, which must be in the future.
 
     Raises:
         FieldInvalid: the occurrence or its new time is past or due within seconds, or its user stopped it.
@@ -126,7 +125,7 @@ def without_change(schedule: Schedule, nominal: Millis, now: Millis) -> tuple[Ch
 
 
 def kept_by(schedule: Schedule, changes: Sequence[ChangedOccurrence], now: Millis) -> tuple[ChangedOccurrence, ...]:
-    """The changes that remain valid with another timing: those of its occurrences, and past ones."""
+    """The occurrence changes to keep under another timing: past ones, and changes of occurrences that it includes."""
     return tuple(each for each in changes if each.nominal <= now or _is_meant(schedule, each.nominal))
 
 
@@ -143,10 +142,10 @@ def _check_new_time(
 
 
 def _is_meant(schedule: Schedule, at: Millis) -> bool:
-    """Whether the timing itself includes an instant, without changes."""
+    """Whether the timing includes an instant, ignoring changes."""
     return schedule.unchanged_recurrence.after(at - 1) == at
 
 
 def _is_past(change: ChangedOccurrence, now: Millis) -> bool:
-    """Whether a task of the change can no longer be pending."""
+    """Whether no task of a change can be pending any more."""
     return max(change.nominal, change.at or 0) < now - CHANGED_OCCURRENCE_LIFE

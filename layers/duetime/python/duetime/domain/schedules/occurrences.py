@@ -1,4 +1,4 @@
-"""Occurrences of a schedule: future and past times, and why one does not run."""
+"""Occurrences of a schedule: future and past times, and why an occurrence does not run."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class Occurrence:
         nominal: the instant of the timing.
         at: when it runs without jitter: `nominal`, or the working moment to which it is moved.
         due_at: when its task is due: `at` plus spread and jitter.
-        key: unique local time with offset of the instant, `2026-11-21T02:33:00+00:00`.
+        key: the instant as unique local time with offset, `2026-11-21T02:33:00+00:00`.
         runs: whether it runs.
-        note: effects of clock changes or calendars, in words; the reason if it does not run.
-        home: the time of its task's id if changes of the schedule must not affect it: for a backfill.
+        note: effects of clock changes or calendars, in words; why the occurrence does not run, if so.
+        home: for a backfill, the time in its task's id, which must not depend on changes of the schedule.
     """
 
     nominal: Millis
@@ -51,7 +51,7 @@ class Occurrence:
 
 
 def following(schedule: Schedule, after: Millis, limit: int) -> Sequence[Occurrence]:
-    """The first occurrences after an instant, including those that do not run; `remaining_runs` counts from there."""
+    """The first occurrences after an instant, including ones that do not run; `remaining_runs` counts from there."""
     return list(islice(_forward(schedule, after, LAST_WALL), limit))
 
 
@@ -66,20 +66,20 @@ def preceding(schedule: Schedule, before: Millis, limit: int) -> Iterator[Occurr
 
 
 def count_between(schedule: Schedule, after: Millis, until: Millis) -> int:
-    """Number of instants of the timing in (after, until], ignoring calendars; computed without enumerating them."""
+    """Number of the timing's instants in (after, until], ignoring calendars; computed without enumerating them."""
     first, last = _bounds(schedule, after, until)
     return schedule.recurrence.count(first, last) if first < last else 0
 
 
 def next_nominal(schedule: Schedule, after: Millis) -> Millis | None:
-    """The next instant of the timing after `after`; `None` if there is none."""
+    """The timing's next instant after `after`; `None` if there is none."""
     first, last = _bounds(schedule, after, LAST_WALL)
     found = schedule.recurrence.after(first)
     return None if found is None or found > last else found
 
 
 def may_mean(schedule: Schedule, nominal: Millis) -> bool:
-    """Whether its timing includes an instant, or could with other calendars."""
+    """Whether the schedule's timing includes an instant, or could with other calendars."""
     first, last = _bounds(schedule, nominal - 1, nominal)
     rolled, recurrence = schedule.rolled, schedule.recurrence
     return first < last and (
@@ -88,14 +88,14 @@ def may_mean(schedule: Schedule, nominal: Millis) -> bool:
 
 
 def previous_nominal(schedule: Schedule, before: Millis) -> Millis | None:
-    """The last instant of the timing before `before`."""
+    """The timing's last instant before `before`."""
     first, last = _bounds(schedule, -1, before - 1)
     found = schedule.recurrence.before(last + 1)
     return None if found is None or found <= first else found
 
 
 def neighbors(schedule: Schedule, nominal: Millis) -> tuple[Millis | None, Millis | None]:
-    """The previous and next instants of the timing, ignoring calendars."""
+    """The timing's previous and next instants, ignoring calendars."""
     return previous_nominal(schedule, nominal), next_nominal(schedule, nominal)
 
 
@@ -105,7 +105,7 @@ def forward(schedule: Schedule, after: Millis, until: Millis) -> Iterator[Occurr
 
 
 def judged(schedule: Schedule, nominal: Millis) -> Occurrence:
-    """The occurrence at an instant of the timing: whether it runs, when, and why."""
+    """The occurrence at an instant: whether it runs, when, and why."""
     said = schedule.recurrence.note(nominal)
     key = schedule.spec.clock.zone.text_at(nominal)
     occurrence = Occurrence(nominal, nominal, nominal, key, note=said)
@@ -124,7 +124,7 @@ def judged(schedule: Schedule, nominal: Millis) -> Occurrence:
 
 
 def _by_calendars(schedule: Schedule, occurrence: Occurrence) -> Occurrence:
-    """The occurrence after its schedule's calendars exclude or move it, without delays."""
+    """The occurrence as excluded or moved by its schedule's calendars, without delays."""
     nominal = occurrence.nominal
     if (span := covering(schedule.calendars, nominal)) is not None:
         occurrence = _excluded(schedule, occurrence, span)
@@ -134,12 +134,12 @@ def _by_calendars(schedule: Schedule, occurrence: Occurrence) -> Occurrence:
 
 
 def is_in_gap(schedule: Schedule, occurrence: Occurrence) -> bool:
-    """Whether it is a skipped local time: no instant has its key."""
+    """Whether an occurrence is a local time that the clock skipped, so that no instant has its key."""
     return occurrence.key != schedule.spec.clock.zone.text_at(occurrence.nominal)
 
 
 def unmoved_due_at(schedule: Schedule, occurrence: Occurrence) -> Millis:
-    """Its due time if no calendar excluded it: calendars can be replaced at any time."""
+    """The due time without calendars, which can be replaced at any time."""
     if moved_to(schedule.spec.changed_occurrences, occurrence.nominal) is not None or schedule.spec.on_excluded.step:
         return occurrence.nominal
     if occurrence.runs and occurrence.at == occurrence.nominal:
@@ -150,7 +150,7 @@ def unmoved_due_at(schedule: Schedule, occurrence: Occurrence) -> Millis:
 
 
 def _changed(schedule: Schedule, occurrence: Occurrence) -> Occurrence | None:
-    """The user's change of it, or of an occurrence moved here, which runs exactly then, whatever calendars say."""
+    """The effect of a user's change: an occurrence moved here runs exactly at this time, whatever calendars say."""
     zone, changes = schedule.spec.clock.zone, schedule.spec.changed_occurrences
     if (moved := moved_to(changes, occurrence.nominal)) is not None:
         return replace(occurrence, note=f"moved here from {zone.text_at(moved.nominal)} by a user")
@@ -181,7 +181,7 @@ def _excluded(schedule: Schedule, occurrence: Occurrence, span: Span) -> Occurre
 
 
 def _delay(schedule: Schedule, occurrence: Occurrence) -> Millis:
-    """Its spread and jitter, limited by the next occurrence and by the schedule's end."""
+    """The occurrence's spread and jitter, limited by the next occurrence and by the schedule's end."""
     spread, jitter = schedule.spec.spread_seconds * SECOND, schedule.spec.jitter_seconds * SECOND
     room = spread + jitter
     later = schedule.recurrence.after(occurrence.at)
@@ -189,7 +189,7 @@ def _delay(schedule: Schedule, occurrence: Occurrence) -> Millis:
         room = min(room, later - occurrence.at - 1)
     if schedule.spec.end_at is not None:
         room = min(room, schedule.spec.end_at - occurrence.at)
-    # Scaled down if the next occurrence is sooner: truncating would make many schedules due at the same time.
+    # Scaled down if the next occurrence is sooner: truncation would make many schedules due at the same time.
     offset = spread_offset(schedule.spec.name, schedule.spec.spread_seconds) * min(spread, room) // max(1, spread)
     if not jitter:
         return offset

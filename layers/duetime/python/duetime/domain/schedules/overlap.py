@@ -27,18 +27,18 @@ _STILL_GOING = " is still running"
 _CAME_SINCE = " replaces it"
 _WAITING_LIMITS = {Overlap.BUFFER_ONE: 1, Overlap.BUFFER_ALL: MAX_WAITING_RUNS}
 _LONGEST_CHECK = 10
-"""Longest interval between checks of an occurrence that waits behind many, in `OVERLAP_CHECK_INTERVAL`s."""
+"""Longest interval between checks of an occurrence far back in the queue, in `OVERLAP_CHECK_INTERVAL`s."""
 LATEST_RUNS = frozenset({Overlap.CANCEL_OTHER, Overlap.REPLACE_OTHER})
-"""Policies with which a later occurrence replaces an earlier one."""
+"""Policies under which a later occurrence replaces an earlier one."""
 
 
 @frozen
 class OtherRuns:
-    """The other runs of a schedule, from the view of an occurrence that wants to start.
+    """The other runs of a schedule, as seen by an occurrence that wants to start.
 
     Attributes:
-        latest: the run with the latest instant that was admitted or waits; `None` if there is none.
-        ahead: the next open run in the queue, for which the occurrence waits; `None` if there is none.
+        latest: the run with the latest instant that was admitted or waits; `None` if there are no other runs.
+        ahead: the open run next in the queue, for which the occurrence waits; `None` if no run is ahead.
     """
 
     ahead: Task | None = None
@@ -51,8 +51,8 @@ class StartDecision:
 
     Attributes:
         verdict: `None` if it may start.
-        activity: must be stored first; the verdict is valid only if nothing else was stored in between.
-        stop: the run whose stop must be requested before that.
+        activity: to store before acting on the verdict, which is invalid if anything else was stored in between.
+        stop: the run to ask to stop before storing `activity`.
     """
 
     verdict: Postponed | Skipped | None
@@ -66,7 +66,7 @@ def may_overlap(stored: StoredSchedule) -> bool:
 
 
 def for_run(stored: StoredSchedule, schedule_ref: ScheduleRef) -> StoredSchedule:
-    """The schedule with the overlap policy of one of its runs: a backfill has its own."""
+    """The schedule with the overlap policy of one of its runs: a backfill has a separate policy."""
     if schedule_ref.cause is not Cause.BACKFILL:
         return stored
     overlap = Overlap.BUFFER_ALL if schedule_ref.is_buffered else Overlap.ALLOW_ALL
@@ -88,7 +88,7 @@ def skipped(stored: StoredSchedule, schedule_ref: ScheduleRef) -> Skipped | None
 def skipped_before(stored: StoredSchedule, schedule_ref: ScheduleRef) -> Skipped | None:
     """Why an occurrence was skipped for the previous run, if its worker stored the remark but not the outcome."""
     if schedule_ref.cause is Cause.BACKFILL:
-        # The remark concerns the timing's run at this instant.
+        # The remark is about the timing's run at this instant.
         return None
     key = stored.spec.clock.zone.text_at(schedule_ref.nominal)
     notes = (
@@ -99,14 +99,14 @@ def skipped_before(stored: StoredSchedule, schedule_ref: ScheduleRef) -> Skipped
 
 
 def waiting_limit(stored: StoredSchedule) -> int:
-    """Maximum number of occurrences that wait for the running one."""
+    """Maximum number of occurrences that wait for the running occurrence."""
     return 1 if stored.is_permanent else _WAITING_LIMITS.get(stored.spec.overlap, 0)
 
 
 def start_decision(
     stored: StoredSchedule, task: Task, activity: Activity, others: OtherRuns, now: Millis
 ) -> StartDecision:
-    """Starts one occurrence at a time, in order of the queue if some may wait.
+    """Decides whether an occurrence starts: one at a time, in queue order if occurrences may wait.
 
     Args:
         stored: a schedule whose occurrences must not overlap.
@@ -120,24 +120,23 @@ def start_decision(
     queue, ahead = _behind(activity, task.id), others.ahead
     if ahead is None:
         return StartDecision(None, replace(activity.with_begun(task, now), waiting=queue))
-    # All runs before it have ended.
+    # All runs before `ahead` have ended.
     waiting = _behind(activity, ahead.id)
     if task.id not in waiting:
         if len(waiting) >= (most := waiting_limit(stored)):
             if task.schedule_ref is not None and task.schedule_ref.is_buffered:
-                # Occurrences of a backfill are not dropped: they request a place in the queue again.
+                # A backfill's occurrences are not dropped, but request a place in the queue again.
                 later = now + _LONGEST_CHECK * OVERLAP_CHECK_INTERVAL
                 return StartDecision(Postponed(later, f"the run of {_nominal(ahead)}"), activity)
             reason = f"the run of {_nominal(ahead)}{_STILL_GOING}" + (f", and {len(waiting)} waiting" if most else "")
             return StartDecision(Skipped(reason, SkipCode.OVERLAP), activity)
-        # Ids start with the original due times: missed occurrences arrive in any order.
+        # Missed occurrences arrive in any order, but their ids start with the original due times.
         waiting = tuple(sorted((*waiting, task.id)))
-    # The next occurrence is notified when the one before it ends, and also checks in case the notification is lost; the
-    # others do the same.
+    # Each occurrence is notified when the one before it ends, and also checks in case the notification is lost.
     position = min(waiting.index(task.id) + 1, _LONGEST_CHECK)
     verdict = Postponed(now + position * OVERLAP_CHECK_INTERVAL, f"the run of {_nominal(ahead)}")
     if ahead.id != activity.active:
-        # It has not been admitted: it stays in the queue, and is counted when it starts.
+        # `ahead` has not been admitted: it stays in the queue, and is counted when it starts.
         waiting = (ahead.id, *waiting)
     return StartDecision(verdict, replace(activity, waiting=waiting))
 
@@ -145,7 +144,7 @@ def start_decision(
 def _for_the_latest(
     stored: StoredSchedule, task: Task, activity: Activity, others: OtherRuns, now: Millis
 ) -> StartDecision:
-    """Only the latest occurrence should run: a stop of the previous run is requested, and waiting ones are skipped."""
+    """Lets only the latest occurrence run: the previous run is asked to stop, and waiting occurrences are skipped."""
     if others.latest is not None and _instant(others.latest) > _instant(task):
         return StartDecision(Skipped(f"the run of {_nominal(others.latest)}{_CAME_SINCE}", SkipCode.OVERLAP), activity)
     running = others.ahead if others.ahead is not None and others.ahead.id == activity.active else None
@@ -156,9 +155,9 @@ def _for_the_latest(
 
 
 def no_run_left(stored: StoredSchedule, schedule_ref: ScheduleRef, activity: Activity) -> Skipped | None:
-    """The reason why an occurrence may not start if no run is left.
+    """Why an occurrence may not start because no runs are left; `None` if it may.
 
-    Only started runs are counted, so too many may be placed: a late run was assumed to be lost.
+    Only started runs are counted, so too many may be placed if a late run was assumed to be lost.
     """
     if stored.runs_limit is None or not schedule_ref.is_by_timing or activity.begun < stored.runs_limit:
         return None
@@ -166,14 +165,14 @@ def no_run_left(stored: StoredSchedule, schedule_ref: ScheduleRef, activity: Act
 
 
 def _behind(activity: Activity, task_id: TaskId) -> tuple[TaskId, ...]:
-    """The occurrences that wait behind one of the runs; empty for an unknown run."""
+    """The occurrences that wait behind a run; empty for an unknown run."""
     if task_id == activity.active:
         return activity.waiting
     return activity.waiting[activity.waiting.index(task_id) + 1 :] if task_id in activity.waiting else ()
 
 
 def pauses_schedule(stored: StoredSchedule, task: Task) -> bool:
-    """Whether the outcome of an occurrence pauses its schedule; outcomes of a backfill do not."""
+    """Whether an occurrence's outcome pauses its schedule; a backfill's outcomes do not."""
     if not stored.spec.pause_on_failure or task.schedule_ref is None or task.schedule_ref.cause is Cause.BACKFILL:
         return False
     was_undone = task.state is State.ROLLED_BACK and any(

@@ -1,4 +1,4 @@
-"""Builds the recurrence of a timing, a clock and a start; a zone's clock sometimes skips or repeats wall times."""
+"""Builds a recurrence from a timing, a clock and a start; a zone's clock sometimes skips or repeats wall times."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 
 
 _NAMED = 3
-"""Maximum number of skipped wall times that are named; the others are counted."""
+"""Maximum number of skipped wall times that a note names; the others are only counted."""
 _COMPARED = 3_600
-"""Maximum number of skipped wall times that are compared with those after the gap: patterns differ early."""
+"""Maximum number of skipped wall times to compare with wall times after the gap: patterns differ early."""
 
 
 @frozen
@@ -97,7 +97,7 @@ class ZonedRecurrence:
         return total
 
     def note(self, at: Millis) -> str:
-        """The decision about an instant."""
+        """What was decided about an instant, in words."""
         periods = self.clock.zone.periods_from(at)
         period, following = next(periods), next(periods)
         if at == period.start and self._shifted(period):
@@ -109,7 +109,7 @@ class ZonedRecurrence:
         return ""
 
     def lost(self, after: Millis, until: Millis) -> Sequence[Lost]:
-        """Times that the clock skipped in (after, until] and that do not run at another time."""
+        """Times in (after, until] that the clock skipped and that do not run at another time."""
         found: list[Lost] = []
         follows = self.pattern.follows_clock
         if self.clock.gap is Gap.SHIFT_FORWARD and not follows:
@@ -131,7 +131,7 @@ class ZonedRecurrence:
                 yield period
 
     def _unseen(self, period: UtcOffsetPeriod) -> Wall:
-        """The first wall time of a period that counts: earlier ones may be repetitions."""
+        """The first wall time of a period that counts; earlier wall times may be repetitions."""
         again = self.pattern.follows_clock or self.clock.fold is Fold.BOTH
         return period.start + (period.offset if again else max(period.offset, period.before))
 
@@ -144,9 +144,10 @@ class ZonedRecurrence:
         return wall is not None and wall < gap[1]
 
     def _loses(self, period: UtcOffsetPeriod) -> bool:
-        """Whether a skipped wall time has no counterpart in the time after it.
+        """Whether a skipped wall time has no counterpart after the gap.
 
-        If each has one, as with every hour and a change of an hour, the distance between instants stays constant.
+        If each has a counterpart, as for an hourly timing and a one-hour change, the distance between instants is
+        constant.
         """
         gap = period.gap
         if gap is None:
@@ -193,13 +194,13 @@ def written(wall: Wall, offset: Millis) -> str:
 
 
 def gap_note(walls: Sequence[Wall], count: int, zone: Zone, decision: str) -> str:
-    """Describes the handling of skipped wall times.
+    """Describes what happens to skipped wall times.
 
     Args:
         walls: the first skipped times.
         count: number of skipped times.
         zone: whose clock it is.
-        decision: what happens to them, in words.
+        decision: what happens to the skipped times, in words.
     """
     named = ", ".join(clock_text(wall) for wall in walls)
     more = f" and {count - len(walls)} more" if count > len(walls) else ""
@@ -226,7 +227,7 @@ def recurrence_of(
         clock: its time zone and rules for clock changes.
         anchor: the schedule's start, from which rates, and intervals without a start, are counted.
         extra: additional date-times.
-        moved: the instants to which single occurrences were moved.
+        moved: the instants to which individual occurrences were moved.
 
     Returns:
         The recurrence; empty for a permanent timing, whose runs do not depend on a clock.
@@ -252,7 +253,7 @@ def recurrence_of(
 
 
 def with_moved(recurrence: Recurrence, moved: tuple[Millis, ...]) -> Recurrence:
-    """A recurrence plus the instants to which single occurrences were moved."""
+    """A recurrence plus the instants to which individual occurrences were moved."""
     if not moved:
         return recurrence
     return UnionRecurrence((recurrence, ListedRecurrence(tuple(sorted(moved)), ("",) * len(moved), ())))
@@ -271,7 +272,7 @@ def _interval(interval: Interval, clock: Clock, anchor: Millis) -> Recurrence:
 
 
 def _instant(moment: Moment, zone: Zone) -> Millis:
-    """The instant of a date-time: the first of two, or the end of the gap if it is skipped."""
+    """The instant of a date-time: the first one if the clock repeats it, the end of the gap if the clock skips it."""
     return zone.instant_after_gap(moment.wall) if moment.offset is None else moment.wall - moment.offset
 
 
@@ -301,20 +302,20 @@ def _listed(moments: Sequence[Moment], clock: Clock) -> ListedRecurrence:
 
 
 _MONTH = 30.436875 * DAY
-"""Mean length of a month in the Gregorian calendar, as the start of a search."""
+"""Mean length of a month in the Gregorian calendar, from which a search starts."""
 
 
 @frozen
 class Steps:
     """Wall times `start`, `start` plus one period, `start` plus two periods, and so on.
 
-    Days that a month does not have become its last day.
+    If a month does not have the day, its last day is used.
 
     Attributes:
-        start: the first one.
+        start: the first wall time.
         months: calendar months of the period.
         days: calendar days of the period.
-        times: number of times; `None` for no end.
+        times: number of wall times; `None` for no end.
     """
 
     start: Wall
@@ -324,7 +325,7 @@ class Steps:
 
     @property
     def follows_clock(self) -> bool:
-        """Always false: a period of days is a time of day, which is not repeated with the clock."""
+        """Always false: calendar periods mean a fixed time of day, which runs once even if the clock repeats it."""
         return False
 
     def next(self, at: Wall) -> Wall | None:
@@ -353,7 +354,7 @@ class Steps:
         return index
 
     def _at(self, index: int) -> Wall:
-        """The wall time with a given index; after the last one, a time beyond all."""
+        """The wall time with a given index; a time beyond all others after the last one."""
         beyond = LAST_WALL + DAY * 366 * 4
         if self.times is not None and index >= self.times:
             return beyond

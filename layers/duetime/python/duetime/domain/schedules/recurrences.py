@@ -1,4 +1,4 @@
-"""Recurrences: the instants of a timing, which can be searched in both directions and counted."""
+"""Recurrences: a timing's instants, which can be searched in both directions and counted."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 @frozen
 class Clock:
-    """The time zone of a timing, and its rules for clock changes.
+    """A timing's time zone and rules for clock changes.
 
     Attributes:
         zone: the zone.
-        gap: the handling of a time of day that the clock skips.
-        fold: the handling of a time of day that the clock repeats.
+        gap: what happens to a time of day that the clock skips.
+        fold: what happens to a time of day that the clock repeats.
     """
 
     zone: Zone = UTC_ZONE
@@ -31,7 +31,7 @@ class Clock:
 
 UTC_CLOCK = Clock()
 _WALKED = 10_000
-"""Maximum number of instants that are compared with each other to count a union."""
+"""Maximum number of instants to compare with each other when counting a union."""
 
 
 @frozen
@@ -40,7 +40,7 @@ class Lost:
 
     Attributes:
         at: the instant of the clock change.
-        key: the first of them, with the offset before the change; no instant has this key.
+        key: the first lost wall time, with the offset before the change; no instant has this key.
         note: the decision in words.
     """
 
@@ -50,7 +50,7 @@ class Lost:
 
 
 class Recurrence(Protocol):
-    """The instants of a timing, without repeats, computed without enumerating them."""
+    """A timing's instants, without duplicates, computed without enumerating them."""
 
     def after(self, at: Millis) -> Millis | None:
         """The first instant after `at`; `None` if there is none."""
@@ -65,7 +65,7 @@ class Recurrence(Protocol):
         ...
 
     def note(self, at: Millis) -> str:
-        """The decision about an instant at a clock change, in words; empty if there was none."""
+        """What was decided about an instant at a clock change, in words; empty if nothing was decided."""
         ...
 
     def lost(self, after: Millis, until: Millis) -> Sequence[Lost]:
@@ -75,7 +75,7 @@ class Recurrence(Protocol):
 
 @frozen
 class EvenRecurrence:
-    """Instants at a constant distance of elapsed time."""
+    """Instants at constant intervals of elapsed time."""
 
     start: Millis
     every: Millis
@@ -143,7 +143,7 @@ class ListedRecurrence:
 
 @frozen
 class UnionRecurrence:
-    """The instants of several recurrences, without repeats."""
+    """The instants of several recurrences, without duplicates."""
 
     members: tuple[Recurrence, ...]
 
@@ -158,8 +158,8 @@ class UnionRecurrence:
     def count(self, after: Millis, until: Millis) -> int:
         """Number of instants in (after, until].
 
-        Enumerates the instants of all members except the largest, to count repeats once. To limit the time of a
-        request, only the first `_WALKED` are enumerated: beyond them, the number is an upper bound.
+        Enumerates the instants of all members except the largest, to count duplicates once. To limit the time of a
+        request, only the first `_WALKED` are enumerated; beyond them, the count is an upper bound.
         """
         counts = [each.count(after, until) for each in self.members]
         order = sorted(range(len(counts)), key=lambda index: counts[index])
@@ -173,7 +173,7 @@ class UnionRecurrence:
         return total
 
     def note(self, at: Millis) -> str:
-        """The decisions about an instant, of all members that have it."""
+        """The notes about an instant from all members that include it."""
         said = (each.note(at) for each in self.members if each.after(at - 1) == at)
         return "; ".join(dict.fromkeys(note for note in said if note))
 

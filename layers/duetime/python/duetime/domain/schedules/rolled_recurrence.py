@@ -1,6 +1,6 @@
-"""A recurrence whose excluded instants are rolled: to the same time on an earlier or later day.
+"""A recurrence whose excluded instants are rolled to the same time on an earlier or later day.
 
-Only times near excluded ones are enumerated; elsewhere, the underlying recurrence is used.
+Only times near excluded times are enumerated; elsewhere, the underlying recurrence is used.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 
 
 _WALKED = 200
-"""Maximum number of instants that are enumerated to count them."""
+"""Maximum number of instants that are enumerated for a count."""
 _NAMED = 3
-"""Maximum number of instants rolled to the same time that are named; the others are counted."""
+"""Maximum number of instants rolled to the same time that a note names; the others are only counted."""
 
 
 @frozen
 class RolledRecurrence:
-    """The instants of another recurrence, with excluded ones rolled; several that are rolled to one time are merged.
+    """Another recurrence's instants, with excluded ones rolled; instants that are rolled to the same time are merged.
 
     Attributes:
         inner: the underlying recurrence.
-        rule: determines which instants are excluded, and the days to which they are rolled.
+        rule: determines which instants are excluded, and the days to which these are rolled.
     """
 
     inner: Recurrence
@@ -78,7 +78,7 @@ class RolledRecurrence:
     def count(self, after: Millis, until: Millis) -> int:
         """Number of instants in (after, until].
 
-        If any are excluded, the first `_WALKED` are enumerated, and the rest is counted in the underlying recurrence.
+        If any are excluded, the first `_WALKED` instants are enumerated, and the underlying recurrence counts the rest.
         """
         if after >= until:
             return 0
@@ -92,7 +92,7 @@ class RolledRecurrence:
         return total + self.inner.count(at, until)
 
     def note(self, at: Millis) -> str:
-        """The decision about an instant, and the instants that were rolled to it."""
+        """What was decided about an instant, and which instants were rolled to it, in words."""
         said = []
         if self.inner.after(at - 1) == at and self.rule.roll(at).days == 0:
             said.append(self.inner.note(at))
@@ -132,7 +132,7 @@ class Roll(NamedTuple):
 
     Attributes:
         at: the new time.
-        days: number of days; 0 if it stays, because it is not excluded or no day is free.
+        days: number of days; 0 if the instant stays, because it is not excluded or no day is free.
         start: all instants in [start, end) are rolled by the same number of days.
         end: see `start`.
     """
@@ -147,14 +147,14 @@ class Roll(NamedTuple):
 class RollRule:
     """Rolls excluded instants to the nearest day on which their time is not excluded.
 
-    For a time of day that the clock repeats, the first is used. For one that it skips, the end of the gap is used, or
-    the day does not count as free, depending on the clock's rule.
+    If the clock repeats the time of day, the first one is used. If the clock skips it, its rule decides: the end of the
+    gap is used, or the day does not count as free.
 
     Attributes:
         clock: determines days.
-        calendars: exclude instants; include `left_out`.
-        left_out: days and times excluded by the schedule itself, which are not rolled.
-        step: 1 for later days, -1 for earlier ones.
+        calendars: the calendars that exclude instants, including `left_out`.
+        left_out: days and times that the schedule itself excludes, which are not rolled.
+        step: 1 for later days, -1 for earlier days.
         rolls: results so far, by instant.
     """
 
@@ -165,7 +165,7 @@ class RollRule:
     rolls: dict[Millis, Roll] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def roll(self, origin: Millis) -> Roll:
-        """The result of rolling an instant; remembered, because successive occurrences roll the same ones."""
+        """The result of rolling an instant; cached, because successive occurrences roll the same instants."""
         found = self.rolls.get(origin)
         if found is None:
             found = self.rolls[origin] = self._roll(origin)
@@ -183,7 +183,7 @@ class RollRule:
                 continue
             closed, period = covering(self.calendars, at), zone.period_at(at)
             span = free_around(self.calendars, at) if closed is None else closed
-            # Only the first of a repeated time counts, except for the instant itself.
+            # Only the first of two repeated times counts, except for the instant itself.
             first = period.start + (max(0, period.before - period.offset) if days else 0)
             start = max(start, origin + max(span.start, first) - at)
             end = min(end, origin + min(span.end, period.end) - at)
@@ -192,7 +192,7 @@ class RollRule:
         return Roll(origin, 0, start, end)
 
     def is_plain(self, after: Millis, until: Millis) -> bool:
-        """Whether no instant in (after, until] is rolled, and none is rolled into it."""
+        """Whether no instant is rolled out of (after, until] or into it."""
         walls = self._walls(after, until)
         return self._is_free(walls, 0) and self._is_free(walls, 1)
 
@@ -219,11 +219,11 @@ class RollRule:
         return zone.instant_after_gap(wall) if self.clock.gap is Gap.SHIFT_FORWARD else None
 
     def _is_free(self, walls: tuple[Wall, Wall], days: int) -> bool:
-        """Whether nothing is excluded `days` away from these times, so nothing is rolled to them by that many."""
+        """Whether nothing `days` away from these times is excluded, so nothing is rolled here by that many days."""
         at, last = self._origins(walls, days)
         period = self.clock.zone.period_at(at)
         if at + period.offset != self._wall(walls[0], -days) or last >= period.end:
-            # A time of day that the clock skips is passed over as if it were excluded.
+            # A time of day that the clock skips is treated like an excluded one.
             return False
         while at <= last:
             if covering(self.calendars, at) is not None:
@@ -241,7 +241,7 @@ class RollRule:
         """The wall times [from, to] that the clock shows, or skips, in (after, until]."""
         zone = self.clock.zone
         period = zone.period_at(until)
-        # A clock that was set back has shown later times before.
+        # Before a clock was set back, it showed later times.
         return zone.wall_at(after) + 1, max(until + period.offset, period.start + period.before - 1)
 
     def _wall(self, wall: Wall, days: int) -> Wall:
@@ -249,7 +249,7 @@ class RollRule:
 
 
 def roll_rule(clock: Clock, calendars: Sequence[Calendar], step: int, excluded_dates: tuple[str, ...]) -> RollRule:
-    """The rule of a schedule: dates that it excludes itself are not rolled, and nothing is rolled to them."""
+    """A schedule's rule: nothing is rolled from or to dates that the schedule itself excludes."""
     left_out = _left_out(excluded_dates, clock.zone)
     return RollRule(clock, (*calendars, left_out), left_out, step)
 

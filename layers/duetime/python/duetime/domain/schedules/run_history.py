@@ -1,4 +1,4 @@
-"""The run history of a schedule: the latest runs, open runs, backfills, remarks and expectations."""
+"""A schedule's run history: the latest runs, open runs, backfills, remarks and expectations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class LastRun:
     """The latest placed occurrence, which may be in the future.
 
     Attributes:
-        revision: under which it was placed.
+        revision: the revision that placed it.
     """
 
     task_id: TaskId
@@ -38,7 +38,7 @@ class BegunRun:
 
     Attributes:
         nominal: its instant.
-        started_at: when it began.
+        started_at: when it started.
     """
 
     task_id: TaskId
@@ -47,7 +47,7 @@ class BegunRun:
 
 
 def begun_run(task: Task) -> BegunRun | None:
-    """The started run of a task, if its target was called; `None` for deleted tasks, whose start is unknown."""
+    """A task's started run; `None` if its target was not called, or the start of a deleted task is unknown."""
     if task.schedule_ref is None or (task.started_at is None and not task.attempt_history):
         return None
     started = [each.started_at for each in task.attempt_history[:1]] if task.started_at is None else [task.started_at]
@@ -60,7 +60,7 @@ class Remark:
 
     Attributes:
         at: when it was made.
-        key: of the occurrence, or the first of several; empty if it concerns none.
+        key: of the occurrence, or the first of several; empty if the remark is not about an occurrence.
         note: for people.
     """
 
@@ -92,9 +92,9 @@ class Activity:
 
     Attributes:
         uid: of the schedule; an activity of an earlier schedule with the same name is ignored.
-        active: the latest admitted run; it may have ended.
-        waiting: runs that wait for its end, in order of the queue; some may have ended.
-        begun: number of admitted runs of its timing.
+        active: the latest admitted run, which may have ended.
+        waiting: runs that wait for `active` to end, in queue order; some may have ended.
+        begun: number of admitted runs by its timing.
         by_hand: number of admitted runs that its user started.
         latest: the latest admitted run.
         counted: admitted runs before `active` that may not have called their target yet, if the number of runs is
@@ -117,15 +117,15 @@ class Activity:
         return self.begun + self.by_hand
 
     def of(self, uid: TaskId) -> Activity:
-        """The activity if it belongs to this schedule; otherwise an empty one."""
+        """The activity if it belongs to this schedule; otherwise an empty activity."""
         return self if self.uid == uid else Activity(uid, version=self.version)
 
     def has_counted(self, task_id: TaskId) -> bool:
-        """Whether a run was admitted and counted before; it may have waited for a lock since."""
+        """Whether a run was already admitted and counted; it may have waited for a lock since."""
         return task_id == self.active or task_id in self.counted
 
     def with_begun(self, task: Task, now: Millis) -> Activity:
-        """A copy with another admitted run; runs of backfills are not counted."""
+        """A copy with another admitted run; backfill runs are not counted."""
         cause, nominal = (None, task.due_at) if task.schedule_ref is None else _of(task.schedule_ref)
         return replace(
             self,
@@ -159,7 +159,7 @@ NO_ACTIVITY = Activity()
 
 @frozen
 class CalendarEnd:
-    """A reported end of a calendar's known times.
+    """The end of a calendar's known times, as reported.
 
     Attributes:
         name: of the calendar.
@@ -175,14 +175,14 @@ class ExpectationState:
     """Progress of checking a schedule's expectations.
 
     Attributes:
-        by_since: the window of the next time of day starts here.
-        every_since: the latest success, or another start of the next period.
+        by_since: start of the window for the next `expect_success_by`.
+        every_since: start of the next period of `expect_every_seconds`: the latest success, or another time.
         missed_at: the latest missed deadline.
         met_at: the latest success that met a deadline.
         misses: number of missed deadlines.
-        looked_at: runs of instants up to this one were read.
-        succeeded_at: end of the latest success among those.
-        open_runs: runs among those that were still open, oldest first.
+        looked_at: runs with instants up to this one were read.
+        succeeded_at: end of the latest success among the runs read.
+        open_runs: the runs read that were still open, oldest first.
     """
 
     by_since: Millis

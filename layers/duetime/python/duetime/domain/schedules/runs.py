@@ -1,4 +1,4 @@
-"""Runs of a schedule: which occurrences ran, are running, failed, were skipped or missed, or are planned."""
+"""A schedule's runs: which occurrences ran, are running, failed, were skipped or missed, or are planned."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class RunStatus(StrEnum):
     Attributes:
         PLANNED: its time is in the future.
         WAITING: its time has come, and no attempt is running: it is queued, paused, or waits for something else.
-        SKIPPED: it was not meant to run: a calendar, the previous run, a pause or a change of the schedule.
-        MISSED: it should have run and did not, for example after an outage.
+        SKIPPED: a calendar, the previous run, a pause or a change of the schedule prevented it.
+        MISSED: it should have run but did not, for example because of an outage.
         EXPIRED: its task has been removed, so its outcome is unknown.
     """
 
@@ -71,7 +71,7 @@ class ScheduleRun:
     Attributes:
         nominal: the time for which it was scheduled.
         cause: why its task exists, or would exist.
-        task: its task; `None` if there is none.
+        task: its task; `None` if it has no task.
         reason: why it did not run, or did not succeed.
     """
 
@@ -87,10 +87,10 @@ class ScheduleStatus:
     """Current status of a schedule: its started runs, and the next one.
 
     Attributes:
-        latest_run: the latest started run, of its timing or by request; `None` if none is known.
-        runs_started: number of started runs, excluding backfills. If nothing limits or orders runs, they are not
-            counted when they start; then it is the number of runs whose time has come.
-        next_at: when the next run is due; `None` if there is none, or it is unknown.
+        latest_run: the latest started run, by its timing or by request; `None` if unknown.
+        runs_started: number of started runs, excluding backfills. If nothing limits or orders runs, starts are not
+            counted, and this is the number of runs whose time has come.
+        next_at: when the next run is due; `None` if there is no next run, or its time is unknown.
     """
 
     stored: StoredSchedule
@@ -143,17 +143,17 @@ def run_of_task(task: Task, now: Millis) -> ScheduleRun:
 def run_without_task(
     stored: StoredSchedule, occurrence: Occurrence, task: Task | None, kept_since: Millis, not_kept: str
 ) -> ScheduleRun | None:
-    """The run of an occurrence of the present timing that has no listed task.
+    """The run of an occurrence of the current timing without a listed task.
 
     Args:
         stored: the schedule.
-        occurrence: its time has come.
+        occurrence: an occurrence whose time has come.
         task: its task, if it exists; a deleted task leaves a placeholder.
         kept_since: tasks that were due before this time may have been removed.
-        not_kept: reason to show for such an occurrence.
+        not_kept: the reason to show if the task may have been removed.
 
     Returns:
-        `None` if its task is listed, or if its schedule has yet to place it, or had ended.
+        `None` if its task is listed, or if its schedule has not placed it yet or had ended.
     """
     if task is not None and not task.erased:
         return None
@@ -174,7 +174,7 @@ def run_without_task(
 
 
 def _is_beyond_the_last(stored: StoredSchedule, occurrence: Occurrence) -> bool:
-    """Whether no run was left for an occurrence."""
+    """Whether an occurrence comes after the last run that its schedule allows."""
     last = stored.last_run
     return stored.remaining_runs == 0 and last is not None and occurrence.nominal > last.nominal
 
@@ -182,11 +182,11 @@ def _is_beyond_the_last(stored: StoredSchedule, occurrence: Occurrence) -> bool:
 def runs_remarked(
     remarks: Iterable[Remark], known: frozenset[Millis], after: Millis, before: Millis
 ) -> Iterator[ScheduleRun]:
-    """The runs of occurrences without tasks from before the present timing, according to remarks.
+    """The runs, according to remarks, of occurrences without tasks from before the current timing.
 
     Args:
         remarks: of the schedule.
-        known: times of the occurrences that are listed by their tasks.
+        known: times of the occurrences whose tasks are listed.
         after: the first instant.
         before: the end of the period, exclusive.
     """
@@ -199,21 +199,21 @@ def runs_remarked(
 
 
 RUNS_COMPARED = 10
-"""Latest occurrences of a schedule whose runs are compared."""
+"""Number of a schedule's latest occurrences whose runs are compared."""
 FEWEST_COMPARED = 3
-"""Successful runs among them that a comparison needs."""
+"""Minimum number of successful runs among them for a comparison."""
 
 
 def with_usual_duration(notify_on: NotifyOn | None, factor: float | None, runs: Iterable[Task]) -> NotifyOn | None:
-    """Notices with the limit of a long run: a multiple of the median duration, unless it has a shorter one.
+    """Notices with a limit for long runs: a multiple of the median duration, unless a shorter limit is set.
 
     Args:
         notify_on: the notices of the schedule's tasks; `None` for none.
         factor: the multiple; `None` for no limit.
-        runs: earlier tasks of the schedule. The duration of a run is that of its last attempt.
+        runs: earlier tasks of the schedule. A run's duration is the duration of its last attempt.
 
     Returns:
-        The same notices if too few of the runs have succeeded.
+        The notices; unchanged if too few of the runs have succeeded.
     """
     durations = [
         run.finished_at - run.run_at

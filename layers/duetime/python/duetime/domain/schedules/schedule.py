@@ -44,12 +44,12 @@ _STOPPED = LEASED | {State.PAUSED, State.SUCCEEDED, State.FAILED, State.ROLLED_B
 
 @frozen
 class RevisionEnd:
-    """The end of a revision with the same timing as the later ones: occurrences that it placed up to the end still run.
+    """The end of a revision with the same timing as later ones: occurrences that it placed up to the end still run.
 
     Attributes:
-        until: the last instant that belongs to it.
+        until: the last instant that belongs to the revision.
         revision: its number.
-        since: number of the first revision that was merged into it, or its own.
+        since: number of the first revision that was merged into this one, or this one's own number.
     """
 
     until: Millis
@@ -61,12 +61,12 @@ class RevisionEnd:
 class StoppedOccurrence:
     """A placed occurrence that its user stopped, or ran early, before the schedule was changed.
 
-    Also an occurrence that was placed before a pause and is due after it: no other change keeps those.
+    Also an occurrence that was placed before a pause and is due after the pause, which nothing else would keep.
 
     Attributes:
         nominal: its instant; no later revision places it again.
         task_id: its task.
-        revision: under which it was placed: if its user resumes it, it still runs.
+        revision: under which it was placed; if its user resumes it, it still runs.
     """
 
     nominal: Millis
@@ -79,14 +79,14 @@ def revision_of(nominal: Millis, revision: int, ends: Sequence[RevisionEnd]) -> 
 
     Args:
         nominal: its instant.
-        revision: the present revision.
+        revision: the current revision.
         ends: of the earlier revisions with the same timing, latest last.
     """
     return next((end.revision for end in ends if nominal <= end.until), revision)
 
 
 def is_of(placed_by: int, nominal: Millis, revision: int, ends: Sequence[RevisionEnd]) -> bool:
-    """Whether an occurrence that was placed by a revision may still run."""
+    """Whether an occurrence that a revision placed may still run."""
     for end in ends:
         if nominal <= end.until:
             return end.since <= placed_by <= end.revision
@@ -94,7 +94,7 @@ def is_of(placed_by: int, nominal: Millis, revision: int, ends: Sequence[Revisio
 
 
 def with_end(ends: Sequence[RevisionEnd], until: Millis, revision: int) -> tuple[RevisionEnd, ...]:
-    """Adds the end of a revision; beyond the limit the two oldest are merged, which drops no occurrence."""
+    """Adds a revision's end; beyond the limit, the two oldest ends are merged, which drops no occurrence."""
     after = (*ends, RevisionEnd(until, revision, revision))
     while len(after) > MAX_REVISION_ENDS:
         oldest, following, *others = after
@@ -103,7 +103,7 @@ def with_end(ends: Sequence[RevisionEnd], until: Millis, revision: int) -> tuple
 
 
 def is_to_begin(task: Task) -> bool:
-    """Whether an occurrence can still start for the first time: it is open, and no attempt has ended."""
+    """Whether an occurrence is open and none of its attempts has ended."""
     return not task.is_terminal and not task.attempt_history and task.state is not State.ROLLING_BACK
 
 
@@ -117,14 +117,14 @@ def is_stopped(task: Task) -> bool:
     if task.erased or task.state in _STOPPED:
         return True
     if task.state is State.CANCELLED:
-        # Occurrences that the schedule itself dropped may run now.
+        # An occurrence that the schedule itself dropped may run now.
         return not task.was_dropped
     return bool(task.attempt_history)
 
 
 @frozen
 class Derivation:
-    """Bits derived from a schedule, its revision and the key of an occurrence.
+    """Bits derived from a schedule, its revision and an occurrence's key.
 
     Attributes:
         tail: 64 bits for the task's id.
@@ -140,7 +140,7 @@ class Derivation:
         """The id of the occurrence's task.
 
         Args:
-            home: when it is due, or now if that is later; stored with the schedule before the task is created.
+            home: the later of its due time and now; stored with the schedule before the task is created.
             shards: number of shards.
         """
         return TaskId.of(home, self.spread % shards, self.tail)
@@ -153,7 +153,7 @@ def derived(schedule_id: str, revision: int, key: str, purpose: str = "") -> Der
         schedule_id: the schedule's id.
         revision: its revision.
         key: the occurrence's key.
-        purpose: distinguishes other tasks of the occurrence from the regular one, for example by a backfill's id.
+        purpose: distinguishes other tasks of the occurrence from its regular task, for example by a backfill's id.
     """
     digest = sha256("\0".join((schedule_id, str(revision), key, purpose)).encode()).digest()
     return Derivation(
@@ -171,9 +171,9 @@ class ScheduleState(StrEnum):
     """The state of a schedule.
 
     Attributes:
-        ACTIVE: it creates tasks.
-        PAUSED: by its owner, or after a failure.
-        ENDED: it has no more occurrences.
+        ACTIVE: the schedule creates tasks.
+        PAUSED: its owner or a failure paused the schedule.
+        ENDED: the schedule has no more occurrences.
     """
 
     ACTIVE = "active"
@@ -186,16 +186,16 @@ class Schedule:
     """The computable form of a schedule.
 
     Attributes:
-        id: its own id.
-        spec: the owner's definition; names of calendars and `remaining_runs` are not used here.
+        id: the schedule's own id.
+        spec: the owner's definition; its calendar names and `remaining_runs` are not used here.
         timing: the parsed timing.
-        created_at: rates without a start are counted from here.
-        calendars: its calendars in their present form.
+        created_at: where rates without a start begin.
+        calendars: its calendars in their current form.
         remaining_runs: number of runs after the placed ones; `None` for no limit.
-        revision: incremented with every change; occurrences carry it.
+        revision: incremented with every change; occurrences carry the revision.
         revision_ends: ends of the earlier revisions with the same timing, latest last.
-        stopped: instants that do not run, because their user stopped their tasks, or ran them early.
-        searched: a cached period that its calendars exclude; a copy with other fields starts a new one.
+        stopped: instants that do not run because a user stopped their tasks, or ran them early.
+        searched: a cached period that its calendars exclude; a copy with other fields starts a new cache.
     """
 
     id: str
@@ -216,7 +216,7 @@ class Schedule:
 
     @cached_property
     def recurrence(self) -> Recurrence:
-        """The recurrence of its timing, including rolled and moved occurrences."""
+        """Its timing's recurrence, including rolled and moved occurrences."""
         moved = tuple(each.at for each in self.spec.changed_occurrences if each.at is not None)
         if self.calendars and self.rolled is not None:
             return with_moved(self.rolled, moved)
@@ -224,14 +224,14 @@ class Schedule:
 
     @property
     def unchanged_recurrence(self) -> Recurrence:
-        """The recurrence of its timing, ignoring occurrences that its user moved."""
+        """Its timing's recurrence, ignoring occurrences that its user moved."""
         if self.calendars and self.rolled is not None:
             return self.rolled
         return recurrence_of(self.timing, self.spec.clock, self.anchor, self.spec.extra_dates)
 
     @cached_property
     def rolled(self) -> RolledRecurrence | None:
-        """The recurrence of its timing, rolled to days that are not excluded; `None` if it is not rolled."""
+        """Its timing's recurrence, rolled to days that are not excluded; `None` if occurrences are not rolled."""
         spec = self.spec
         if not spec.on_excluded.step:
             return None
@@ -244,7 +244,7 @@ class Schedule:
 
     @property
     def is_permanent(self) -> bool:
-        """Whether each run is scheduled from the end of the previous one."""
+        """Whether each run is scheduled when the previous run ends."""
         return isinstance(self.timing, Permanent)
 
 
@@ -252,7 +252,7 @@ def check(schedule: Schedule) -> Schedule:
     """Validates that the fields of a schedule fit together, and returns it.
 
     Raises:
-        FieldInvalid: a field is invalid; names it and gives the reason.
+        FieldInvalid: a field is invalid; the message names the field and the reason.
     """
     spec = schedule.spec
     bounds = (

@@ -1,7 +1,7 @@
-"""Changes of a schedule and their next revision. Decisions as values; the current time is a parameter.
+"""Changes of a schedule and the resulting revision. Decisions as values; the current time is a parameter.
 
-Occurrences due during a pause are dropped, later ones run. With a calendar or jitter, an occurrence can run long after
-its instant, but never after the next instant. So at most one occurrence has a past instant and still runs: the latest.
+Occurrences due during a pause are dropped; later ones run. With a calendar or jitter, an occurrence can run long after
+its instant, but never after the next instant. So at most one occurrence with a past instant, the latest, still runs.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def retimed(stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar] = ()) -> StoredSchedule:
-    """The next revision: placed future occurrences will not run, and count as remaining runs again."""
+    """The next revision, under which placed future occurrences do not run and count as remaining runs again."""
     now = max((now, *(end.until for end in stored.revision_ends)))
     remaining, taken_back = stored.remaining_runs, len(coming(stored, now, calendars))
     return replace(
@@ -52,9 +52,9 @@ def retimed(stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar] =
 
 
 def edited(stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar] = ()) -> StoredSchedule:
-    """The next revision with the same timing: future occurrences are placed again, due ones still run.
+    """The next revision with the same timing: future occurrences are placed again; due ones still run.
 
-    Due occurrences include those that are not placed or caught up yet: they keep their revision, and so their ids.
+    Due occurrences that are not yet placed or caught up also keep their revision, and therefore their ids.
     """
     after = retimed(stored, now, calendars)
     ends = stored.revision_ends
@@ -77,7 +77,7 @@ def edited(stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar] = 
 def rescheduled(stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar] = ()) -> StoredSchedule:
     """The next revision before a change of the timing: due occurrences still run if the new timing includes them.
 
-    Overdue occurrences without tasks are decided here, because the new timing does not include them.
+    The decision about overdue occurrences without tasks is made here, because the new timing does not include them.
     """
     if stored.owed is None and count_missed(stored.schedule(calendars), stored.done, now):
         schedule = stored.schedule(calendars)
@@ -88,7 +88,7 @@ def rescheduled(stored: StoredSchedule, now: Millis, calendars: Sequence[Calenda
 
 
 def coming(stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar] = ()) -> Sequence[Occurrence]:
-    """The future occurrences that its present revision has placed, except stopped ones."""
+    """The future occurrences that the current revision has placed, except stopped ones."""
     last = stored.last_run
     if last is None or last.revision != stored.revision or last.nominal <= now:
         return ()
@@ -122,13 +122,13 @@ def perhaps_placed(
 def with_placed(
     stored: StoredSchedule, placed: Sequence[Millis], now: Millis, calendars: Sequence[Calendar]
 ) -> StoredSchedule:
-    """Restores its counts after calendars were replaced, before a change takes back placed occurrences.
+    """Corrects its counts after calendars were replaced, before a change withdraws placed occurrences.
 
     Args:
         stored: the schedule, including stopped occurrences.
         placed: future instants with a task that was not stopped.
         now: the time.
-        calendars: in their present form.
+        calendars: in their current form.
     """
     if stored.is_permanent or not stored.spec.calendars:
         return stored
@@ -142,7 +142,7 @@ def with_placed(
 
 
 def counted(stored: StoredSchedule, stopped: Sequence[StoppedOccurrence], now: Millis) -> StoredSchedule:
-    """Counts stopped occurrences as placed, if their expansion did not store that."""
+    """Counts stopped occurrences as placed, if their expansion did not store the count."""
     more, remaining = sum(each.nominal > _saved_to(stored, now) for each in stopped), stored.remaining_runs
     if stored.is_permanent or not more:
         return stored
@@ -154,19 +154,19 @@ def counted(stored: StoredSchedule, stopped: Sequence[StoppedOccurrence], now: M
 
 
 def with_stopped(stored: StoredSchedule, stopped: Sequence[StoppedOccurrence]) -> StoredSchedule:
-    """A copy with these occurrences that its user stopped or ran early; only the latest, if there are too many."""
+    """A copy with these occurrences that its user stopped or ran early; only the latest if there are too many."""
     return replace(stored, stopped=tuple(sorted(stopped, key=lambda each: each.nominal))[-MAX_STOPPED_OCCURRENCES:])
 
 
 def stopped_since(stored: StoredSchedule, found: Sequence[StoppedOccurrence]) -> StoredSchedule:
-    """Adds occurrences that its user stopped while the schedule was changed: the change no longer affects them."""
+    """Adds occurrences that its user stopped during the change, which no longer affects them."""
     known = stored.stopped_instants
     more = [each for each in found if each.nominal not in known]
     if not more:
         return stored
     after, remaining = with_stopped(stored, (*stored.stopped, *more)), stored.remaining_runs
     if stored.is_permanent and stored.last_run is not None:
-        # The next occurrence is that very run, in any state.
+        # The next occurrence is that run, in any state.
         same = [each for each in more if each.nominal == stored.last_run.nominal]
         last = [LastRun(each.task_id, each.nominal, each.revision) for each in same]
         return replace(after, last_run=last[0]) if last else after
@@ -178,7 +178,7 @@ def stopped_since(stored: StoredSchedule, found: Sequence[StoppedOccurrence]) ->
 
 
 def with_manual_run(stored: StoredSchedule, task: Task, now: Millis, by: Attribution = BY_OWNER) -> StoredSchedule:
-    """Counts a run by request and adds a remark, unless it was counted before."""
+    """Counts a requested run and adds a remark, unless the run was counted before."""
     if task.schedule_ref is None or _is_counted(stored, task):
         return stored
     key = stored.spec.clock.zone.text_at(task.schedule_ref.nominal)
@@ -188,7 +188,7 @@ def with_manual_run(stored: StoredSchedule, task: Task, now: Millis, by: Attribu
 
 
 def _is_counted(stored: StoredSchedule, task: Task) -> bool:
-    """Whether a run by request was counted: it has a remark, or the remark may have been dropped for later ones."""
+    """Whether a requested run was counted: it has a remark, or later remarks may have replaced the remark."""
     if any(remark.note == f"{RUN_BY_HAND}{task.id}" for remark in stored.log):
         return True
     return len(stored.log) == MAX_REMARKS and stored.log[0].at + MAX_CLOCK_DIFFERENCE > task.created_at
@@ -203,13 +203,13 @@ def with_new_timing(stored: StoredSchedule) -> StoredSchedule:
 
 
 def _saved_to(stored: StoredSchedule, now: Millis) -> Millis:
-    """The last instant of placed future occurrences that was stored with the present revision."""
+    """The last instant of placed future occurrences that was stored with the current revision."""
     last = stored.last_run
     return max(now, last.nominal) if last is not None and last.revision == stored.revision else now
 
 
 def _has_instants(stored: StoredSchedule, until: Millis, calendars: Sequence[Calendar]) -> bool:
-    """Whether any instant up to `until` belongs to the present revision, so that its end must be stored."""
+    """Whether any instant up to `until` belongs to the current revision, so that the revision's end must be stored."""
     since = stored.revision_ends[-1].until if stored.revision_ends else -1
     if stored.is_permanent:
         return stored.last_run is not None and since < stored.last_run.nominal <= until
@@ -222,7 +222,7 @@ def _chain_id(stored: StoredSchedule, nominal: Millis) -> TaskId:
 
 
 def with_new_rules(stored: StoredSchedule, version: str, now: Millis) -> StoredSchedule:
-    """Adds a remark if it was last computed with other time zone rules than `version`."""
+    """Adds a remark if the schedule was last computed with other time zone rules than `version`."""
     if not _has_other_rules(stored, version):
         return stored
     zone = stored.spec.clock.zone.name
@@ -232,9 +232,9 @@ def with_new_rules(stored: StoredSchedule, version: str, now: Millis) -> StoredS
 
 
 def with_patience(stored: StoredSchedule, schedule: Schedule, version: str) -> Schedule:
-    """The schedule for deciding about missed occurrences: newer rules may have moved an occurrence before its timer.
+    """The schedule with a longer catch-up window if newer time zone rules may have moved an occurrence to the past.
 
-    Such an occurrence is late by the difference, for which no catch-up window was chosen.
+    The user did not choose the catch-up window for such an occurrence, which is late by the difference of the rules.
     """
     if not _has_other_rules(stored, version):
         return schedule
@@ -247,7 +247,7 @@ def _has_other_rules(stored: StoredSchedule, version: str) -> bool:
 
 
 def latest_occurrence(stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar] = ()) -> Occurrence | None:
-    """The occurrence of the latest instant, for a schedule whose occurrences can be due after their instants."""
+    """The occurrence at the latest instant, for a schedule whose occurrences can be due after their instants."""
     if stored.is_permanent or not (stored.spec.is_delayed or stored.spec.calendars):
         return None
     schedule = stored.schedule(calendars)
@@ -269,7 +269,7 @@ def paused(
         stored: the schedule, including occurrences that its user stopped.
         now: the time.
         reason: in words.
-        calendars: the known ones.
+        calendars: the known calendars.
         by: who requested it.
         still_due: placed occurrences with a past instant that are due after `now`.
     """
@@ -287,7 +287,7 @@ def paused(
 
 
 def is_dropped(task: Task, now: Millis) -> bool:
-    """Whether the end of a pause drops an occurrence placed before it: it was due, and has not started."""
+    """Whether resuming drops an occurrence that was placed before the pause: it was due and has not started."""
     return not is_stopped(task) and (task.finished_at is not None or task.due_at <= now)
 
 
@@ -298,13 +298,13 @@ def resumed(
     dropped: Sequence[StoppedOccurrence],
     by: Attribution,
 ) -> StoredSchedule:
-    """An active copy: occurrences that were due during the pause are not caught up.
+    """An active copy that does not catch up occurrences that were due during the pause.
 
     Args:
         stored: the schedule.
         now: the time.
         calendars: its calendars.
-        dropped: occurrences placed before the pause that were due during it.
+        dropped: occurrences that were placed before the pause and due during the pause.
         by: who requested it.
     """
     found = latest_occurrence(stored, now, calendars)

@@ -1,6 +1,6 @@
-"""History of actions on a schedule: who did what, when, and why. Its occurrences have separate runs.
+"""History of actions on a schedule: who did what, when, and why. Runs are stored separately.
 
-As with tasks, an action is stored by the write that it causes, and the schedule keeps the latest.
+As with tasks, an action is stored by the write that it causes, and the schedule keeps the latest actions.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 _MOST_SHOWN = 64
-"""Longest value that is kept, in characters."""
+"""Maximum length of a stored value, in characters."""
 _FIXED_BYTES = 32
 """Approximate size of an entry without its texts."""
 
@@ -40,7 +40,7 @@ class ScheduleAction(StrEnum):
 
     Attributes:
         UPDATED: fields were changed.
-        PAUSED: it was paused, or the reason of its pause was changed.
+        PAUSED: it was paused, or the reason for its pause was changed.
         RESUMED: it was resumed.
         RUN_REQUESTED: a run was requested.
         BACKFILL_REQUESTED: a backfill was requested.
@@ -61,8 +61,8 @@ class NewValue:
 
     Attributes:
         field: public name.
-        before: as text; `None` if there was none.
-        after: the same after the update.
+        before: the value before the update, as text; `None` if there was no value.
+        after: the value after the update.
     """
 
     field: str
@@ -76,9 +76,9 @@ class ScheduleActionRecord:
 
     Attributes:
         at: when, by the clock of the process that executed it.
-        version: of the schedule after it.
+        version: of the schedule after the action.
         fields: for an update, the changed fields.
-        values: values of those that have short ones.
+        values: the values of changed fields with short values.
         subject: id of the requested task or backfill; empty for other actions.
     """
 
@@ -103,14 +103,14 @@ class ScheduleHistory:
     """The latest actions, oldest first.
 
     Attributes:
-        dropped: number of removed older ones.
+        dropped: number of older actions that were removed.
     """
 
     records: tuple[ScheduleActionRecord, ...] = ()
     dropped: int = 0
 
     def plus(self, record: ScheduleActionRecord) -> ScheduleHistory:
-        """A copy with another action. If actions are too many or too large, the oldest are removed, not the new one."""
+        """A copy with another action. If there are too many or too large actions, the oldest are removed."""
         kept = [*self.records, record][-ACTIONS_INLINE:]
         while len(kept) > 1 and sum(each.size for each in kept) > ACTIONS_INLINE_BYTES:
             kept.pop(0)
@@ -123,13 +123,13 @@ BY_OWNER = Attribution()
 
 
 def changed_fields(before: ScheduleSpec, after: ScheduleSpec) -> Sequence[str]:
-    """The public names of the fields that an update changed; fields of the task start with `task.`."""
+    """The public names of the fields that an update changed; names of task fields start with `task.`."""
     old, new = _public_fields(before), _public_fields(after)
     return sorted(name for name, value in old.items() if value != new[name])
 
 
 def new_values(before: ScheduleSpec, after: ScheduleSpec) -> tuple[NewValue, ...]:
-    """The values of the fields that an update changed, of those whose values are short texts and numbers."""
+    """The values of the fields that an update changed, if they are short texts or numbers."""
     old, new = _public_fields(before), _public_fields(after)
     changed = (NewValue(name, _text(old[name]), _text(new[name])) for name in changed_fields(before, after))
     return tuple(each for each in changed if each.before != each.after)
@@ -145,7 +145,7 @@ def _public_fields(spec: ScheduleSpec) -> dict[str, object]:
 
 
 def _text(value: object) -> str | None:
-    """A value as a short text; `None` if it has none."""
+    """A value as a short text; `None` if it has no short text."""
     match value:
         case Zone():
             return value.name

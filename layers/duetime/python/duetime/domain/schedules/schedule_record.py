@@ -44,14 +44,14 @@ if TYPE_CHECKING:
 
 
 _WAITED_FOR = frozenset({Overlap.BUFFER_ONE, Overlap.BUFFER_ALL, Overlap.CANCEL_OTHER})
-"""Policies with which an occurrence waits for another run."""
+"""Policies under which an occurrence waits for another run."""
 _MARK = 6
-"""Length of the part of `uid` that distinguishes occurrences from those of an earlier schedule with the same name."""
+"""Length of the part of `uid` that distinguishes the occurrences of schedules that had the same name."""
 
 
 @frozen
 class ScheduleFilter:
-    """Selects the schedules to list; a filter without conditions matches all.
+    """Selects the schedules to list; a filter without conditions matches all schedules.
 
     Attributes:
         states: their states; empty for any.
@@ -67,12 +67,12 @@ class ScheduleFilter:
 
     @property
     def reads_more(self) -> bool:
-        """Whether schedules that do not match must be read, too."""
+        """Whether schedules that do not match must also be read."""
         return bool(self.states or self.type or self.tags)
 
     @property
     def before_first(self) -> str:
-        """A text before the first name with the prefix, and after all names that precede it."""
+        """A text that sorts before the first name with the prefix, and after all earlier names."""
         if not self.name_prefix:
             return ""
         # Names are ASCII, in which this is the last character.
@@ -91,10 +91,10 @@ class ScheduleFilter:
 
 @frozen
 class RemovedSchedule:
-    """A recently removed schedule, because the process that removed it may not have set the expiry of its payloads.
+    """A recently removed schedule, stored because its payloads may not have an expiry yet.
 
     Attributes:
-        uid: which schedule it was.
+        uid: the id of the removed schedule.
         outside_payloads: its payloads that are stored outside the definition.
     """
 
@@ -107,37 +107,37 @@ class StoredSchedule:
     """A schedule as stored.
 
     Attributes:
-        uid: distinguishes it from an earlier schedule with the same name; its shard is that of its timers.
-        shards: number of shards at its creation: ids of its occurrences do not change with the number.
+        uid: distinguishes it from an earlier schedule with the same name; its timers are in the same shard.
+        shards: number of shards at its creation, so that the ids of its occurrences do not depend on later changes.
         spec: the owner's definition, without the payload.
         payload: of each occurrence.
-        updated_at: when its owner last changed, paused or resumed it; start of the present revision.
-        revision: incremented when future occurrences must be placed again; occurrences carry it.
+        updated_at: when its owner last changed, paused or resumed it; start of the current revision.
+        revision: incremented when future occurrences must be placed again; occurrences carry the revision.
         revision_ends: ends of the earlier revisions with the same timing, latest last: occurrences up to an end belong
-            to that revision, and still run. Revisions without an instant are left out.
+            to that revision, and still run. Revisions without instants are left out.
         actions: history of actions on it.
-        stopped: occurrences of earlier revisions that their user stopped, or ran early, and occurrences placed before a
-            pause that are due after it.
-        version: incremented by each action of its owner, and when a failure pauses it; the ETag.
+        stopped: occurrences of earlier revisions that their user stopped, or ran early, and occurrences that were
+            placed before a pause and are due after it.
+        version: incremented by each of its owner's actions, and when a failure pauses it; the ETag.
         incarnation: incremented by every write.
-        generation: incremented by every expansion; stale timers are dropped by it.
-        done: the instant up to which occurrences are placed, or have a remark with the reason.
-        runs_limit: number of runs of its timing that may start in total, counted as `activity.begun` is; `None` for no
-            limit.
-        remaining_runs: number of runs that may still be placed; placed runs that do not start make room for others.
+        generation: incremented by every expansion; timers with an older generation are dropped.
+        done: the instant up to which occurrences are placed, or have a remark that says why not.
+        runs_limit: total number of its timing's runs that may start (`activity.begun`); `None` for no limit.
+        remaining_runs: number of runs that may still be placed; a placed run that does not start makes room for
+            another.
         last_run: the latest placed occurrence, which may be in the future.
         owed: an occurrence that was missed, or is due after a pause, and should run; it may not be placed yet.
         log: the latest remarks, oldest first.
-        runs_started: number of placed occurrences in total, including future ones, but not backfills and occurrences
-            taken back by a change.
+        runs_started: total number of placed occurrences, including future ones, but not backfills and occurrences that
+            a change withdrew.
         runs_skipped: number of occurrences that were not placed.
         former_payload: the payload before its last change, which must expire; `None` if there is none.
-        expectation: progress of checking its expectations; `None` if there are none, or before the first check.
-        calendar_end: the latest `known_until` of its calendars that was reported; `None` if none was.
-        traceparent: trace of its creation, to which its runs link; `None` if the request had none.
+        expectation: progress of checking its expectations; `None` without expectations, or before the first check.
+        calendar_end: its calendars' last reported `known_until`; `None` if none was reported.
+        traceparent: trace of its creation, to which its runs link; `None` if the request had no trace.
         later_options: task options stored by newer code, which this code keeps unchanged.
-        latest_run: the latest started run when that was last read, if its runs are not counted.
-        runs_before: number of runs that had started before the present way of counting.
+        latest_run: the latest started run as last read, if its runs are not counted.
+        runs_before: number of runs that had started before the current way of counting.
         activity: its started runs, as read; stored separately.
     """
 
@@ -183,27 +183,27 @@ class StoredSchedule:
 
     @property
     def mark(self) -> str:
-        """Identifies it to its occurrences, together with its name."""
+        """Identifies the schedule in its occurrences, together with its name."""
         return self.uid.text[-_MARK:]
 
     @property
     def is_permanent(self) -> bool:
-        """Whether each run is scheduled from the end of the previous one."""
+        """Whether each run is scheduled when the previous run ends."""
         return self.spec.written.permanent is not None
 
     @property
     def runs_left(self) -> int | None:
-        """Number of runs of its timing that may still start; `None` for no limit."""
+        """Number of its timing's runs that may still start; `None` for no limit."""
         return None if self.runs_limit is None else max(0, self.runs_limit - self.activity.begun)
 
     @property
     def counts_runs(self) -> bool:
-        """Whether its runs are counted when they start: if they must not overlap, or their number is limited."""
+        """Whether its runs are counted when they start, because they must not overlap or their number is limited."""
         return self.is_permanent or self.spec.overlap is not Overlap.ALLOW_ALL or self.runs_limit is not None
 
     @property
     def has_placed_all(self) -> bool:
-        """Whether all remaining runs are placed: if one of them never starts, another takes its place."""
+        """Whether all remaining runs are placed; if one of them never starts, another takes its place."""
         return self.remaining_runs == 0 and self.owed is None
 
     @property
@@ -237,7 +237,7 @@ class StoredSchedule:
 
     @property
     def outside_payloads(self) -> tuple[Content, ...]:
-        """Its present and former payloads that are stored outside of it."""
+        """Its current and former payloads that are stored outside its definition."""
         known = (self.payload, self.former_payload)
         return tuple(each for each in known if each is not None and each.is_outside)
 
@@ -261,7 +261,7 @@ class StoredSchedule:
         return placed.revision == self.revision or self.means(placed.nominal)
 
     def means(self, nominal: Millis) -> bool:
-        """Whether its present timing includes an instant, or could with other calendars."""
+        """Whether its current timing includes an instant, or could with other calendars."""
         if self.is_permanent:
             return True
         is_changed = changed_of(self.spec.changed_occurrences, nominal) is not None
@@ -271,18 +271,18 @@ class StoredSchedule:
         return next((each for each in self.stopped if each.nominal == nominal), None)
 
     def id_of(self, occurrence: Occurrence, purpose: str = "") -> TaskId:
-        """The id of an occurrence's task: always the same, even if calendars change."""
+        """The id of an occurrence's task, which stays the same even if calendars change."""
         if purpose:
             # Tasks with a separate purpose survive changes of the schedule.
             if occurrence.home is None:
                 return derived(self.uid.text, 0, occurrence.key, purpose).task_id(occurrence.due_at, self.shards)
-            # The instant, independent of later changes of the zone.
+            # The instant does not depend on later changes of the zone.
             return derived(self.uid.text, 0, str(occurrence.nominal), purpose).task_id(occurrence.home, self.shards)
         home = unmoved_due_at(self.schedule(), occurrence)
         return derived(self.uid.text, self.revision_of(occurrence.nominal), occurrence.key).task_id(home, self.shards)
 
     def schedule_ref(self, nominal: Millis, cause: Cause = Cause.SCHEDULE, by: Sequence[Calendar] = ()) -> ScheduleRef:
-        """The reference to it that an occurrence's task carries."""
+        """The reference to the schedule that an occurrence's task carries."""
         reports = self.hears_of_ends and cause is not Cause.BACKFILL
         before, after = neighbors(self.schedule(by), nominal)
         return ScheduleRef(self.name, self.revision_of(nominal), nominal, cause, self.mark, reports, before, after)
@@ -293,7 +293,7 @@ class StoredSchedule:
         return replace(self, log=log[-MAX_REMARKS:])
 
     def with_calendar_notice(self, calendars: Iterable[Calendar], now: Millis) -> StoredSchedule:
-        """A copy with a remark if a calendar's `known_until` is near and was not reported yet; otherwise itself."""
+        """A copy with a remark if a calendar's `known_until` is near and not yet reported; otherwise this schedule."""
         ends = [(each.known_until, each) for each in calendars if each.known_until is not None]
         until, calendar = min(ends, key=lambda end: end[0], default=(None, None))
         if until is None or calendar is None or until - now > CALENDAR_NOTICE:
@@ -312,17 +312,17 @@ class StoredSchedule:
         subject: str = "",
         values: tuple[NewValue, ...] = (),
     ) -> StoredSchedule:
-        """A copy with another action, which led to this version."""
+        """A copy with another action in its history, which led to this version."""
         record = ScheduleActionRecord(action, at, by, self.version, tuple(changed), subject, values)
         return replace(self, actions=self.actions.plus(record))
 
     def limited_to(self, runs: int | None) -> StoredSchedule:
-        """A copy with another limit of runs that may start from now on; `None` for no limit."""
+        """A copy with another limit for the runs that may start from now on; `None` for no limit."""
         limit = None if runs is None else self.activity.begun + runs
         return replace(self, runs_limit=limit, remaining_runs=runs)
 
     def recounted(self, before: StoredSchedule) -> StoredSchedule:
-        """Carries over the number of runs after a change of whether runs are counted."""
+        """A copy that carries over the number of runs if an update changed whether runs are counted."""
         if self.counts_runs is before.counts_runs:
             return self
         counted = self.activity.number_of_runs
@@ -331,7 +331,7 @@ class StoredSchedule:
         return replace(self, runs_started=self.runs_before + counted)
 
     def with_backfill(self, run: BackfillRun) -> StoredSchedule:
-        """A copy with the new state of a backfill; of ended backfills the latest are kept."""
+        """A copy with the new state of a backfill; only the latest ended backfills are kept."""
         others = tuple(each for each in self.backfills if each.id != run.id)
         ended = [each for each in others if each.finished_at is not None]
         forgotten = ended[: max(0, len(others) + 1 - 2 * MAX_BACKFILLS)]

@@ -1,4 +1,4 @@
-"""The chain of a permanent schedule: each run is scheduled when the previous one has ended."""
+"""A permanent schedule's chain of runs, each of which is scheduled when the previous run has ended."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ if TYPE_CHECKING:
 
 
 def run_of(stored: StoredSchedule, nominal: Millis) -> Occurrence:
-    """The run of a permanent schedule at an instant."""
+    """A permanent schedule's run at an instant."""
     return Occurrence(nominal, nominal, nominal, stored.spec.clock.zone.text_at(nominal))
 
 
 def first_run(schedule: Schedule, since: Millis) -> Millis | None:
-    """The first run of a chain that starts at `since`; `None` if there is none."""
+    """The first run of a chain that starts at `since`; `None` if the schedule has no run."""
     pause = schedule.timing.pause if isinstance(schedule.timing, Permanent) else 0
     return _working(schedule, next_permanent_run(schedule, since - pause))
 
 
 def run_after(schedule: Schedule, last: LastRun, ended_at: Millis) -> Millis | None:
-    """The run after one that has ended; `None` if there is none."""
+    """The run after a run that has ended; `None` if there are no more runs."""
     at = next_permanent_run(schedule, ended_at)
-    # Never the instant of the previous run, which identifies it.
+    # Never the instant of the previous run, because instants identify runs.
     return _working(schedule, None if at is None else max(at, last.nominal + 1))
 
 
 def continued(stored: StoredSchedule, nominal: Millis | None) -> StoredSchedule:
-    """A copy with its next run scheduled, or in its ended state."""
+    """A copy with the next run scheduled, or ended if there is no next run."""
     if nominal is None:
         return replace(stored, state=ScheduleState.ENDED)
     remaining = stored.remaining_runs
@@ -51,7 +51,7 @@ def continued(stored: StoredSchedule, nominal: Millis | None) -> StoredSchedule:
 
 
 def ended_at(task: Task, now: Millis) -> Millis:
-    """When a run ended: its last attempt, or its record if it had none; `now` if neither is known."""
+    """When a run ended: the end of its last attempt, else of its task; `now` if neither is known."""
     if task.attempt_history and (line := task.attempt_history[-1]).started_at:
         return line.started_at + line.took
     return now if task.finished_at is None else task.finished_at

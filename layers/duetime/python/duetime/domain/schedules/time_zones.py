@@ -1,7 +1,7 @@
 """Time zones: maps wall times to instants, including skipped and repeated ones.
 
-The rules come from the package `tzdata`, never from the machine, so that a laptop and a Lambda function agree, and
-their version can be stored with computed times.
+The rules come from the package `tzdata`, never from the machine, so that a laptop and a Lambda function agree, and the
+rules' version can be stored with computed times.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class LocalTimePattern(Protocol):
 
     @property
     def follows_clock(self) -> bool:
-        """Whether it means "whenever the clock shows it": repeated hours count twice, skipped ones are not replaced."""
+        """Whether wall times run whenever the clock shows them: twice if repeated, not at all if skipped."""
         ...
 
     def next(self, at: Wall) -> Wall | None:
@@ -54,7 +54,7 @@ class LocalTimePattern(Protocol):
 
 
 def wall_of(day: date, time_of_day: Millis = 0) -> Wall:
-    """The wall time of a day and a time since its midnight."""
+    """The wall time of a day and a time since midnight."""
     return (day.toordinal() - _EPOCH_DAY) * DAY + time_of_day
 
 
@@ -74,7 +74,7 @@ def datetime_of(at: Wall) -> datetime:
 
 
 def clock_text(at: Wall) -> str:
-    """Time of day as text: `02:30`, with seconds if they are not zero."""
+    """The time of day as text: `02:30`, or with seconds if they are not zero."""
     seconds = at // SECOND
     minutes = f"{seconds // 3600 % 24:02d}:{seconds // 60 % 60:02d}"
     return minutes if at % MINUTE == 0 else f"{minutes}:{seconds % 60:02d}"
@@ -90,17 +90,17 @@ _LOOK = 3 * DAY
 """Sampling interval in the search for clock changes. The closest two changes of any zone since 1970 are a week
 apart."""
 _END_YEAR = LAST_YEAR + 5
-"""Zones are computed for longer than schedules last, because occurrences can be moved to a later working moment."""
+"""Zones are computed beyond the last year of schedules, because occurrences can move to a later working moment."""
 _NEAR = 2 * DAY
-"""A clock change this long before a year's end belongs to the next year; no zone changes twice in that time."""
+"""A clock change this close to a year's end belongs to the next year; no zone changes twice in that time."""
 
 
 class Gap(StrEnum):
-    """The handling of a local time that the clock skips when it is set forward.
+    """What happens to a local time that the clock skips when it is set forward.
 
     Attributes:
         SKIP: there is no occurrence.
-        SHIFT_FORWARD: the occurrence is at the first moment after the gap; several in one gap are merged.
+        SHIFT_FORWARD: the occurrence is at the first moment after the gap; several occurrences in a gap are merged.
     """
 
     SKIP = "skip"
@@ -108,7 +108,7 @@ class Gap(StrEnum):
 
 
 class Fold(StrEnum):
-    """The handling of a local time that occurs twice, when the clock is set back.
+    """What happens to a local time that occurs twice because the clock is set back.
 
     Attributes:
         FIRST: there is one occurrence, at the first time.
@@ -121,12 +121,12 @@ class Fold(StrEnum):
 
 @frozen
 class UtcOffsetPeriod:
-    """A period with a constant UTC offset; a year of a zone consists of one or a few of them.
+    """A period with a constant UTC offset; a zone's year consists of one or a few such periods.
 
     Attributes:
         start: its first instant.
-        end: the first instant after it.
-        offset: how far its clock is ahead of UTC, in milliseconds.
+        end: the first instant after the period.
+        offset: how far the clock is ahead of UTC, in milliseconds.
         before: the offset before `start`.
     """
 
@@ -148,19 +148,19 @@ class UtcOffsetPeriod:
 
 @frozen
 class Zone:
-    """A time zone of the IANA database; created by `zone_named`."""
+    """A time zone in the IANA database; created by `zone_named`."""
 
     name: str
 
     def periods_from(self, at: Millis) -> Iterator[UtcOffsetPeriod]:
-        """The period of an instant, and later ones."""
+        """The period of an instant, and later periods."""
         for year in range(_year_of(at), _END_YEAR):
             for period in _periods(self.name, year):
                 if period.end > at:
                     yield period
 
     def periods_until(self, at: Millis) -> Iterator[UtcOffsetPeriod]:
-        """The period of an instant, and earlier ones, backwards."""
+        """The period of an instant, and earlier periods, in reverse order."""
         for year in range(_year_of(at + _NEAR), FIRST_YEAR - 1, -1):
             for period in reversed(_periods(self.name, year)):
                 if period.start <= at:
@@ -186,7 +186,7 @@ class Zone:
         return period.offset if from_start >= 2 * DAY and to_end >= 2 * DAY else None
 
     def instants_of(self, wall: Wall) -> tuple[Millis, ...]:
-        """The instants of a wall time: one, none in a gap, two in a fold."""
+        """The instants of a wall time: usually one, none in a gap, two in a fold."""
         return tuple(
             wall - period.offset for period in self._around(wall) if period.start <= wall - period.offset < period.end
         )
@@ -201,7 +201,7 @@ class Zone:
         raise AssertionError(wall)
 
     def _around(self, wall: Wall) -> Iterator[UtcOffsetPeriod]:
-        """The periods that may contain a wall time: UTC offsets and clock changes are at most a day."""
+        """The periods that may contain a wall time, because UTC offsets and clock changes are at most a day."""
         for period in self.periods_from(max(0, wall - 2 * DAY)):
             if period.start > wall + 2 * DAY:
                 return
@@ -215,7 +215,7 @@ def zone_named(name: str) -> Zone:
     """Finds a zone by its IANA name.
 
     Raises:
-        FieldInvalid: there is no such zone: paths, POSIX rules and offsets are not accepted.
+        FieldInvalid: the zone does not exist; paths, POSIX rules and offsets are not accepted.
     """
     if len(name) > MAX_ZONE_LENGTH:
         raise FieldInvalid(FIELD, f"should have at most {MAX_ZONE_LENGTH} characters", FaultCode.TOO_LONG)
@@ -241,7 +241,7 @@ def _names() -> frozenset[str]:
 @lru_cache(maxsize=1024)
 def _zone_info(name: str) -> ZoneInfo:
     if name not in _names():
-        # The name becomes a path below, so only known names are accepted.
+        # The name becomes part of a path below, so only known names are accepted.
         raise FieldInvalid(FIELD, "should be an IANA time zone", FaultCode.PATTERN)
     with resources.files("tzdata").joinpath("zoneinfo", *name.split("/")).open("rb") as file:
         return ZoneInfo.from_file(file, key=name)
@@ -271,7 +271,7 @@ def _periods(name: str, year: int) -> tuple[UtcOffsetPeriod, ...]:
 
 
 def _bound(info: ZoneInfo, year: int) -> Millis:
-    """Start of a year's periods: moved to a clock change just before it, so that a fold stays in one year."""
+    """Start of a year's periods: at a clock change just before the year, if any, so that a fold stays in one year."""
     start = _start_of(year)
     if _offset(info, start - _NEAR) == _offset(info, start - SECOND):
         return start

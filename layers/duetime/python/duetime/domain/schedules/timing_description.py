@@ -1,4 +1,4 @@
-"""Describes the timing of a schedule in words, based on its effect. The time zone is shown separately."""
+"""Describes a schedule's timing in words, based on its effect. The time zone is shown separately."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 _SHOWN = 3
-"""Lists with more dates are shown as a number."""
+"""Longer lists of dates are shown as a number of dates."""
 _YEAR, _WEEK = 12, 7
 
 
 def describe_timing(timing: Timing, extra_dates: Sequence[str] = ()) -> str:
-    """Describes when a timing is due."""
+    """Describes when the occurrences of a timing are due."""
     if extra_dates:
         return f"{describe_timing(timing)}, and {_dates(parse_dates(extra_dates))}"
     match timing:
@@ -55,7 +55,7 @@ def _period(period: Period) -> str:
 
 
 def _elapsed(length: Millis) -> str:
-    """Describes elapsed time; 24 hours are not written as a day, because a calendar day may be longer or shorter."""
+    """Describes elapsed time; 24 hours are not called a day, because a calendar day may be longer or shorter."""
     return _amounts(
         (length // HOUR, "hour"), (length % HOUR // MINUTE, "minute"), (length % MINUTE // SECOND, "second")
     )

@@ -1,4 +1,4 @@
-"""Timings: five kinds, or a list of several, and the dates that they exclude, parsed from the API's texts."""
+"""Timings (five kinds, or a list of several) and excluded dates, parsed from the API's texts."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Moment:
 
     Attributes:
         wall: its wall time.
-        offset: its UTC offset; `None` for local time of the schedule's zone.
+        offset: its UTC offset; `None` for local time in the schedule's zone.
     """
 
     wall: Wall
@@ -80,7 +80,7 @@ def parse_moment(text: str, field: str) -> Moment:
     """Parses `2026-12-01T09:00:00`, with or without an offset.
 
     Raises:
-        FieldInvalid: it is not a date-time of the years 1970 to 2199; names the field and gives the reason.
+        FieldInvalid: not a date-time in the years 1970 to 2199; the message names the field and the reason.
     """
     found = _MOMENT.fullmatch(text) if len(text) <= MAX_EXPRESSION_LENGTH else None
     if found is None:
@@ -110,7 +110,7 @@ def parse_duration(text: str, field: str) -> Period:
     """Parses an ISO 8601 duration: `P1M`, `P2D`, `PT36H`.
 
     Raises:
-        FieldInvalid: it is invalid, or mixes calendar days with elapsed time, which is ambiguous at clock changes.
+        FieldInvalid: invalid, or a mix of calendar days and elapsed time, which is ambiguous at clock changes.
     """
     found = _DURATION.fullmatch(text)
     if found is None or text == "P" or found["time"] == "T":
@@ -136,7 +136,7 @@ def parse_length(text: str, field: str) -> Millis:
     """Parses `5 minutes`, `1 hour`, `90s` or `4h30m` as elapsed time; a day is 24 hours.
 
     Raises:
-        FieldInvalid: it is invalid, shorter than a second, or longer than ten years.
+        FieldInvalid: invalid, shorter than a second, or longer than ten years.
     """
     lowered = text.strip().lower()
     if single := _AMOUNT.fullmatch(lowered):
@@ -231,15 +231,15 @@ def parse_timing(
     """Parses the one timing field of a schedule.
 
     Args:
-        cron: a cron expression; for the dialect of EventBridge also `rate(...)` and `at(...)`.
+        cron: a cron expression; in the EventBridge dialect also `rate(...)` and `at(...)`.
         rate: `5 minutes`, `rate(5 minutes)` or `4h30m`.
         interval: `R5/2026-01-31T09:00:00/P1M`, `R/PT1H` or `PT1H`.
         dates: date-times, with an offset or in the schedule's zone.
         permanent: seconds from the end of one run to the next.
-        dialect: of `cron`.
+        dialect: the dialect of `cron`.
 
     Raises:
-        FieldInvalid: there is not exactly one timing, or it is invalid; gives the reason.
+        FieldInvalid: there is not exactly one timing, or the timing is invalid; the message gives the reason.
     """
     given = [
         name for name, value in zip(_NAMES, (cron, rate, interval, dates, permanent), strict=True) if value is not None
@@ -262,7 +262,7 @@ def parse_eventbridge(text: str) -> Cron | Rate | Dates:
     """Parses `cron(0 10 * * ? *)`, `rate(5 minutes)`, `at(2026-11-20T13:00:00)`, or the six fields alone.
 
     Raises:
-        FieldInvalid: it is none of these; gives the reason.
+        FieldInvalid: the text is none of these; the message gives the reason.
     """
     if len(text) > MAX_EXPRESSION_LENGTH:
         raise FieldInvalid(CRON_FIELD, f"should have at most {MAX_EXPRESSION_LENGTH} characters", FaultCode.TOO_LONG)
@@ -296,10 +296,10 @@ def parse_rate(text: str) -> Rate:
 
 
 def parse_interval(text: str) -> Interval:
-    """Parses an ISO 8601 repeating interval; with neither `R` nor a start it repeats from the schedule's start.
+    """Parses an ISO 8601 repeating interval; without `R` and a start, it repeats from the schedule's start.
 
     Raises:
-        FieldInvalid: it is invalid or ambiguous; gives the reason.
+        FieldInvalid: the interval is invalid or ambiguous; the message gives the reason.
     """
     _check_text(text, "interval")
     parts = text.strip().upper().split("/")
@@ -331,10 +331,10 @@ def parse_interval(text: str) -> Interval:
 
 
 def parse_dates(texts: Sequence[str], field: str = "dates") -> Dates:
-    """Parses a list of date-times; the error's field contains the index of the invalid one.
+    """Parses a list of date-times; the error's field contains the index of the invalid date-time.
 
     Raises:
-        FieldInvalid: the list is empty or too long, or an entry is invalid; gives the reason.
+        FieldInvalid: the list is empty or too long, or an entry is invalid; the message gives the reason.
     """
     if not 1 <= len(texts) <= MAX_DATES:
         raise FieldInvalid(field, f"should have 1 to {MAX_DATES} date-times", FaultCode.OUT_OF_RANGE)
@@ -346,7 +346,7 @@ def parse_permanent(seconds: int) -> Permanent:
     """Parses the wait between runs of a permanent schedule.
 
     Raises:
-        FieldInvalid: it is negative or longer than ten years.
+        FieldInvalid: the wait is negative or longer than ten years.
     """
     if not 0 <= seconds * SECOND <= MAX_PERIOD_DAYS * DAY:
         raise FieldInvalid(
@@ -366,7 +366,7 @@ class ExcludedDates:
 
     Attributes:
         days: whole days by the schedule's clock.
-        walls: times by its clock; a repeated time is excluded both times.
+        walls: times by the schedule's clock; a repeated time is excluded both times.
         instants: times given with an offset.
     """
 

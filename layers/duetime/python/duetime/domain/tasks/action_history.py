@@ -1,7 +1,7 @@
 """History of actions on a task: who did what, when, and why. Attempts have separate records.
 
-An action is stored by the write that it causes: it is an attribute of the record, and costs no write. Records of tasks
-without actions do not have the attribute.
+An action is an attribute of the task's record, stored by the write that the action causes, so it costs no extra write.
+Records without actions do not have the attribute.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ class Action(StrEnum):
 
     Attributes:
         UPDATED: fields were changed.
-        PAUSED: it was paused before it started.
-        PAUSE_REQUESTED: a pause of its running attempt was requested.
-        RESUMED: it was resumed, or a request to pause was withdrawn.
-        RUN_REQUESTED: a run now was requested.
-        RETRIED: a retry after its end was requested.
-        ROLLBACK_REQUESTED: a rollback after its end was requested.
-        CANCELLED: it was cancelled before it started.
-        CANCEL_REQUESTED: a stop of its running attempt was requested.
-        APPROVED: it was approved.
-        REJECTED: it was rejected.
+        PAUSED: the task was paused before it started.
+        PAUSE_REQUESTED: a pause of the running attempt was requested.
+        RESUMED: the task was resumed, or a pause request was withdrawn.
+        RUN_REQUESTED: an immediate run was requested.
+        RETRIED: a retry after the end was requested.
+        ROLLBACK_REQUESTED: a rollback after the end was requested.
+        CANCELLED: the task was cancelled before it started.
+        CANCEL_REQUESTED: a stop of the running attempt was requested.
+        APPROVED: the task was approved.
+        REJECTED: the task was rejected.
     """
 
     UPDATED = "updated"
@@ -57,7 +57,7 @@ class ActorType(StrEnum):
     Attributes:
         USER: a caller of the API.
         SCHEDULE: the schedule that created the task.
-        TOPOLOGY: the topology of the node.
+        TOPOLOGY: the node's topology.
         SYSTEM: the scheduler itself.
     """
 
@@ -74,8 +74,8 @@ class Attribution:
     Attributes:
         actor: the kind of actor.
         name: of a user other than the task's owner: several people may act for one owner.
-        reason: why, in the user's words; empty for none.
-        operation: the bulk operation that performs it.
+        reason: why, in the user's words; empty if not given.
+        operation: the bulk operation that performs the action.
     """
 
     actor: ActorType = ActorType.USER
@@ -94,7 +94,7 @@ class ActionRecord:
 
     Attributes:
         at: when, by the clock of the process that executed it.
-        version: of the record after it; `None` if it was written without reading the record.
+        version: of the record after the action; `None` if written without reading the record.
         fields: for an update, the changed fields.
         nodes: for a retry of a topology, the nodes that were chosen to run again.
     """
@@ -118,14 +118,14 @@ class ActionHistory:
     """The last actions, oldest first.
 
     Attributes:
-        dropped: number of older ones that did not fit.
+        dropped: number of older actions that did not fit.
     """
 
     records: tuple[ActionRecord, ...] = ()
     dropped: int = 0
 
     def plus(self, record: ActionRecord) -> ActionHistory:
-        """A copy with another action. If actions are too many or too large, the oldest are removed, not the new one."""
+        """A copy with another action. If there are too many or too large actions, the oldest are removed."""
         kept = [*self.records, record][-ACTIONS_INLINE:]
         while len(kept) > 1 and sum(each.size for each in kept) > ACTIONS_INLINE_BYTES:
             kept.pop(0)

@@ -1,4 +1,4 @@
-"""Rules of a deployment about what tasks may call."""
+"""A deployment's rules for what tasks may call."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ Source: IANA IPv4 and IPv6 Special-Purpose Address Registries; RFC 2765, RFC 387
 _UNICAST = ipaddress.ip_network("2000::/3")
 """The IPv6 range that IANA has allocated for global unicast."""
 _LOCAL_NAMES = ("localhost", "localdomain", "local", "internal", "home.arpa")
-"""Names, including their subdomains, that no public DNS server resolves (Source: RFC 6761, RFC 6762, RFC 8375; ICANN
-resolution 2024.07.29.06 on `internal`); `metadata.google.internal` is one of them."""
+"""Names that, like their subdomains (`metadata.google.internal`), no public DNS server resolves (Source: RFC 6761,
+RFC 6762, RFC 8375; ICANN resolution 2024.07.29.06 on `internal`)."""
 _DOTS = dict.fromkeys(map(ord, "\u3002\uff0e\uff61"), ".")
 """Characters that are equivalent to a dot in a name (Source: RFC 3490, section 3.1)."""
 _WIDTH, _PART = 32, 8
@@ -115,7 +115,7 @@ def refusal(url: str, allowed: Collection[str]) -> str | None:
 
 
 def port_of(parts: SplitResult) -> int | None:
-    """The port of a split URL, explicit or by its scheme."""
+    """A split URL's port, explicit or the default of its scheme."""
     return PORTS.get(parts.scheme) if parts.port is None else parts.port
 
 
@@ -186,7 +186,7 @@ class HttpSecrets:
         Args:
             name: as used in tasks.
             url: of the endpoint.
-            reachable: hosts that are allowed although they are not public, also without TLS.
+            reachable: hosts that are allowed although they are not public, even without TLS.
         """
         secret = self.by_name.get(name)
         if secret is None:
@@ -241,10 +241,10 @@ class TargetRules:
     arn_owners: Reservations = _NOTHING_RESERVED
 
     def accept(self, owner: str, spec: TaskSpec) -> Target:
-        """The target of a new task. Later, `target_of` returns it, even if its type no longer has a handler.
+        """The target of a new task. Later, `target_of` returns the same target, even if the handler no longer exists.
 
         Raises:
-            FieldInvalid: as for `target_of`; or no handler is known for its type, and the request does not allow that.
+            FieldInvalid: as for `target_of`; or its type has no known handler, and the request does not allow that.
         """
         target = self.target_of(owner, spec)
         is_known = self.handled is None or spec.type in self.handled or spec.allow_unknown_type
@@ -253,20 +253,20 @@ class TargetRules:
         return target
 
     def default_target(self, task_type: str) -> Target:
-        """The target of a task that names none: pull workers of its type, else its handler."""
+        """The target of a task that names no target: its type's pull workers, else its handler."""
         return PullTarget() if task_type in self.pulled else HandlerTarget()
 
     def usable_types(self, owner: str, types: Iterable[str]) -> set[str]:
-        """Those of some types that are not reserved for other owners."""
+        """The given types, except types that are reserved for other owners."""
         return {each for each in types if self.type_owners.allow(owner, each)}
 
     def target_of(self, owner: str, spec: TaskSpec) -> Target:
         """The target of an owner's task: the requested one, else the default of its type.
 
         Raises:
-            FieldInvalid: its type or resource is reserved for other owners; its type cannot be pulled, or its rollback
-                is not supported by pull workers, AWS resources or topologies; or an HTTP call would reach an address
-                that is not public; or an attempt may take longer than a worker function can.
+            FieldInvalid: its type or resource is reserved for other owners; its type cannot be pulled; pull workers,
+                AWS resources or topologies do not support its rollback; an HTTP call would reach an address that is not
+                public; or an attempt may take longer than a worker function can run.
         """
         if not self.type_owners.allow(owner, spec.type):
             raise FieldInvalid("type", _RESERVED.format(spec.type), FaultCode.NOT_ALLOWED)
@@ -350,7 +350,7 @@ def _check_request(target: HttpTarget) -> None:
 
 
 def _check_header(auth: Auth, request: HttpRequest) -> None:
-    """Rejects a header name that its scheme does not use, a missing one, or a duplicate header."""
+    """Rejects an unused or missing header name, or a duplicate header."""
     if (auth.scheme is AuthScheme.HEADER) != bool(auth.header):
         why = "is allowed with the scheme `header` only"
         raise FieldInvalid("target.auth.header", why, FaultCode.CONFLICT)

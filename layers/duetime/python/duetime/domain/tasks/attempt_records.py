@@ -1,4 +1,4 @@
-"""Attempt records: how each attempt of a task ended, and its waits in between."""
+"""Attempt records: how each attempt of a task ended, and the waits between attempts."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class TaskError:
     """The type and message of an attempt's error.
 
-    Any text from a user's code is accepted: characters that UTF-8 cannot encode are escaped, and so are unprintable
-    ones in a type.
+    Any text from a user's code is accepted: characters that UTF-8 cannot encode, and unprintable characters in a type,
+    are escaped.
     """
 
     type: str
@@ -37,7 +37,7 @@ EXPIRED = "Expired"
 RETRY_DURATION_EXPIRED = "RetryDurationExpired"
 """Error type of a task whose next attempt could not start within the `max_duration_seconds` of its retry policy."""
 LOCK_WAIT_EXPIRED = "LockWaitExpired"
-"""Error type of a task that has waited for its lock longer than its `wait_seconds`."""
+"""Error type of a task that has waited for a lock longer than the lock's `wait_seconds`."""
 
 
 class AttemptOutcome(StrEnum):
@@ -47,7 +47,7 @@ class AttemptOutcome(StrEnum):
         RETRIED: it failed, and another attempt follows.
         FAILED: it failed, and no other attempt follows.
         LOST: its worker did not report in time.
-        PAUSED: it paused by request; it does not count as an attempt.
+        PAUSED: it paused by request, and does not count as an attempt.
         CANCELLED: it stopped by request.
         ROLLED_BACK: the target's `rollback` has run.
     """
@@ -58,7 +58,7 @@ class AttemptOutcome(StrEnum):
     LOST = "lost"
     """Its worker was lost: the lease expired."""
     PAUSED = "paused"
-    """It stopped because its user requested a pause; it does not count as an attempt."""
+    """It stopped because its user requested a pause, and does not count as an attempt."""
     CANCELLED = "cancelled"
     """It stopped because its user requested a cancel."""
     ROLLED_BACK = "rolled_back"
@@ -71,14 +71,14 @@ class AttemptRecord:
 
     Attributes:
         attempt: its number, from 1.
-        fence: its fence; unlike the number it never repeats.
+        fence: its fence, which never repeats, unlike the number.
         worker: the worker that ran it.
         started_at: when the target was called; 0 if the worker was lost and the time is unknown.
-        late: delay of that after the planned start, in milliseconds.
+        late: how long after the planned start it started, in milliseconds.
         took: how long the target ran, in milliseconds.
         outcome: how it ended.
         error: why it failed, with a truncated message; `None` for the last attempt, whose error is the task's.
-        function_version: the version of the Lambda function that ran it, the worker's or its package's; empty if
+        function_version: the version of the Lambda function that ran it, a worker or a handler package; empty if
             unknown.
     """
 
@@ -94,13 +94,13 @@ class AttemptRecord:
 
 
 PAUSED = "paused"
-"""Wait of a task that its user has paused."""
+"""Wait reason of a task that its user has paused."""
 RESUMED = "resumed"
-"""Wait of a resumed task until its next check."""
+"""Wait reason of a resumed task until its next check."""
 QUEUED = "queued"
-"""Wait of a late task's message on its queue."""
+"""Wait reason while a late task's message is on its queue."""
 RECEIVED = "received"
-"""Wait from the receipt of the message to the start of the task."""
+"""Wait reason from the receipt of the message to the start of the task."""
 FORGOTTEN = ""
 """Reason of earlier waits that did not fit into the record."""
 

@@ -36,8 +36,8 @@ class Failed:
         retriable: whether another attempt might succeed.
         wait_at_least: shortest wait before the next attempt that the target requested, in milliseconds.
         retry_in: the wait before the next attempt that a handler requested instead of the retry policy's.
-        process_ends_at: for a target that is still running, when its process will have ended: nothing of the task
-            starts before.
+        process_ends_at: for a target that is still running, when its process will have ended; no part of the task
+            starts before then.
         traceback: of a Python handler's exception, without secrets; empty if there is none.
     """
 
@@ -60,8 +60,8 @@ class Deferred:
     """The target has accepted the work and will send a notification.
 
     Attributes:
-        job: the ARN of the AWS job; empty for other targets, and if the start of the job got no response, in which case
-            the job is searched for.
+        job: the ARN of the AWS job; empty for other targets, and if the request to start the job got no response, in
+            which case the job is searched for.
     """
 
     job: str = ""
@@ -79,7 +79,7 @@ class Stopped:
     """The target stopped because a cancel was requested.
 
     Attributes:
-        error: what remains unknown about the stop; `None` if nothing does.
+        error: what is still unknown about the stop; `None` if nothing is.
     """
 
     error: TaskError | None = None
@@ -93,9 +93,9 @@ class Postponed:
 
     Attributes:
         until: when to check again.
-        reason: the reason for the task's wait, for users: `lock db-17`.
+        reason: the reason for the wait, for users: `lock db-17`.
         rate_places: its places in the lines of its rates; `None` leaves them unchanged.
-        keeps_before: key of the lock that it waits for as the first in line: it keeps its locks of smaller keys.
+        keeps_before: key of the lock that the task waits for as the first in line, keeping its locks with smaller keys.
     """
 
     until: Millis
@@ -104,7 +104,7 @@ class Postponed:
     keeps_before: str | None = None
 
     def __post_init__(self) -> None:
-        """Escape characters that UTF-8 cannot encode: the text may come from a broken package of handlers."""
+        """Escape characters that UTF-8 cannot encode: the text may come from a broken handler package."""
         object.__setattr__(self, "reason", writable(self.reason))
 
 
@@ -130,11 +130,11 @@ class SkipCode(StrEnum):
 
 @frozen
 class Skipped:
-    """The target was not called, and will not be: the task's schedule or its group does not want it to run.
+    """The target was not called, and will not be: the task's schedule or group does not want the task to run.
 
     Attributes:
         reason: for users.
-        code: the same, for programs.
+        code: the reason, for programs.
     """
 
     reason: str
@@ -159,16 +159,16 @@ Ending = Succeeded | Failed | Deferred | Yielded | Stopped | Postponed | Skipped
 
 @frozen
 class NotSent:
-    """The target's call was certainly not sent, because the receiving service rejected it. Not an attempt.
+    """The target was certainly not called, because the receiving service rejected the request. Not an attempt.
 
     Attributes:
-        reason: what rejected it, for users.
+        reason: what rejected the request, for users.
     """
 
     reason: str
 
     def postponed(self, task: Task, now: Millis, fraction: float) -> Postponed:
-        """The same with the time of the next try: the wait equals the time since the due time, within bounds.
+        """Postpones the task to the next try: the wait equals the time since the due time, within bounds.
 
         Args:
             task: the record as it was claimed.
@@ -186,7 +186,7 @@ TargetEnding = Ending | NotSent
 
 def failure(kind: str, message: str, *, retriable: bool = True, wait_at_least: Millis = 0) -> Failed:
     """A failure whose error fits the record: longer texts are truncated with a note."""
-    # Truncated before escaping, because it may be very long, and again after it, because escaping makes it longer.
+    # Truncated before escaping, because the text may be huge, and again afterwards, because escaping lengthens it.
     error = TaskError(kind[:MAX_ERROR_TYPE_LENGTH], message[: MAX_ENCRYPTED_TEXT_LENGTH + 1])
     error = TaskError(error.type[:MAX_ERROR_TYPE_LENGTH], shortened(error.message, MAX_ERROR_MESSAGE_LENGTH))
     return Failed(error, retriable, wait_at_least)

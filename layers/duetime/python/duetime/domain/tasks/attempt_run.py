@@ -46,7 +46,7 @@ UNACKNOWLEDGED = "a worker: nobody received the last lease"
 
 
 def reported_history(task: Task) -> tuple[AttemptRecord, ...]:
-    """A task's attempt history, in which the last record has the error that the task's record will lose."""
+    """A task's attempt history, with the error that the task's record will lose added to the last attempt record."""
     if not has_unreported_error(task) or task.error is None:
         return task.attempt_history
     error = replace(task.error, message=shortened(task.error.message, ATTEMPT_ERROR_LENGTH))
@@ -54,7 +54,7 @@ def reported_history(task: Task) -> tuple[AttemptRecord, ...]:
 
 
 def has_unreported_error(task: Task) -> bool:
-    """Whether the record's error belongs to the last record of its attempt history, which does not repeat it."""
+    """Whether the task's error belongs to its last attempt record, which does not repeat the error."""
     if task.error is None or not task.attempt_history:
         return False
     last = task.attempt_history[-1]
@@ -66,13 +66,13 @@ def ended_attempts(task: Task, older: Iterable[AttemptRecord]) -> list[AttemptRe
 
     Args:
         task: the record, which contains the latest attempts.
-        older: attempts that did not fit into the record; those that are still in it are ignored.
+        older: attempts that did not fit into the record; attempts that the record still contains are ignored.
     """
     # A lost attempt is recorded when the next attempt ends; until then, only its fence shows it.
     ended = Run(task, 0, 0).history_before if task.state in LEASED and task.lease_expires_at else task.attempt_history
     lines = {line.fence: line for line in (*older, *ended)}
     if has_unreported_error(task):
-        # The attempt history would repeat it, truncated.
+        # The attempt history has the error only truncated.
         last = task.attempt_history[-1]
         lines[last.fence] = replace(last, error=task.error)
     return [lines[fence] for fence in sorted(lines)]
@@ -86,7 +86,7 @@ class Claimant:
         holder: the process.
         now: the time by the claimer's clock.
         lease: duration of the lease, counted from the planned start.
-        awaits_acknowledgement: a client may not receive the lease: it becomes an attempt when the client responds.
+        awaits_acknowledgement: the client may never receive the lease, which becomes an attempt when it responds.
         stores_nonce: the record keeps the nonce of the claim, for tokens of attempts.
     """
 
@@ -97,7 +97,7 @@ class Claimant:
     stores_nonce: bool = False
 
     def claim(self, message: Message, nonce: str) -> Write:
-        """The write that claims a task: at this generation and due, or left by a worker whose lease has ended."""
+        """The write that claims a task: due at this generation, or left by a worker whose lease has ended."""
         start = max(self.now, message.due)
         guard = Guard(generation=message.generation, due_by=start, acknowledged=True)
         write = self._lease_service(message.task_id, Move.CLAIM, nonce, start, guard)
@@ -108,8 +108,8 @@ class Claimant:
     def claim_unacknowledged(self, task: Task, nonce: str) -> Write:
         """The write that takes over an ended lease that its client never acknowledged.
 
-        Such a lease was not an attempt, so the new lease has the same number. After too many in a row they count: the
-        task may be crashing each client before it responds.
+        Such a lease was not an attempt, so the new lease has the same attempt number. After too many in a row, such
+        leases count as attempts: the task may be crashing each client before it responds.
 
         Args:
             task: the record as read; any write in between leads to a rejection.
@@ -125,7 +125,7 @@ class Claimant:
             "waits": waits_with(task, UNACKNOWLEDGED, task.run_at or self.now),
         }
         if task.started_at == task.run_at and not is_attempt:
-            # The claim had recorded it; nothing has started.
+            # The claim had recorded a start, but nothing has started.
             sets["started_at"] = self.now
         return replace(write, sets=sets, adds={"fence": 1, "attempt": int(is_attempt)})
 
@@ -171,10 +171,10 @@ class Run:
     """One run of a target, as recorded in the attempt history.
 
     Attributes:
-        progress: the latest progress reported by the target that no heartbeat has stored.
+        progress: the latest progress that the target reported and no heartbeat has stored.
         arrival: how the message arrived; `None` if unknown.
         was_called: whether the target was called, or may have been.
-        function_version: the version of the Lambda function that ran it; empty if none did.
+        function_version: the version of the Lambda function that ran it; empty if no function did.
     """
 
     task: Task
@@ -214,7 +214,7 @@ class Run:
         return (*reported_history(task), *lost)
 
     def changes(self, outcome: AttemptOutcome) -> TaskChanges:
-        """Changes at every end of a run: the attempt history, when the first run started, and no open stop request."""
+        """Changes at the end of any run: the attempt history, the start of the first run, and no open stop request."""
         changes: TaskChanges = {
             "attempt_history": self.attempt_history(outcome)[-ATTEMPTS_INLINE:],
             "requested_action": None,
@@ -223,7 +223,7 @@ class Run:
         }
         changes |= acknowledged(self.task)
         if self.task.rate_places:
-            # The next attempt has a separate start.
+            # The next attempt takes new places.
             changes["rate_places"] = {}
         if self.progress is not None:
             changes["progress"] = self.progress
@@ -236,7 +236,7 @@ class Run:
         return changes
 
     def _late_waits(self) -> tuple[Wait, ...] | None:
-        """Where a late start was delayed: before its message was sent, on the queue or in the worker."""
+        """Waits that show where a late start was delayed: before its message was sent, on the queue, in the worker."""
         due, arrival = self.task.next_at, self.arrival
         if arrival is None or not arrival.sent_at or self.started_at - due <= ON_TIME:
             return None
@@ -246,48 +246,48 @@ class Run:
 
 
 def late_start(task: Task, started_at: Millis | None) -> TaskChanges:
-    """The change that marks a first start as late, for a write after the target's call; empty if it is marked already.
+    """Marks a first start as late, for a write after the target's call; empty if the start is already marked.
 
     Args:
         task: the record as claimed or read.
         started_at: when its first attempt started.
     """
     if started_at is None or task.started_late or task.attempt_history or task.state is State.ROLLING_BACK:
-        # Its due time may have changed since an earlier attempt; and a rollback is not a start.
+        # The due time may have changed since an earlier attempt, and a rollback is not a start.
         return {}
     return {"started_late": True} if started_at - task.due_at >= LATE_EVENT_AFTER else {}
 
 
 def acknowledged(task: Task) -> TaskChanges:
-    """Additional changes of every write of an attempt: its client has responded, or the lease has ended."""
+    """Changes to add to every write of an attempt: its client has responded, or the lease has ended."""
     return {} if task.unacknowledged is None else {"unacknowledged": None}
 
 
 def claim_undone(task: Task) -> TaskChanges:
-    """Changes that undo a claim whose target was not called, so that it is not an attempt."""
+    """Changes that undo a claim whose target was not called, which therefore is not an attempt."""
     sets: TaskChanges = {"attempt": task.attempt - 1, **acknowledged(task)}
     if outlives_workers(task.target) and task.state is not State.ROLLING_BACK:
-        # The same applies to claims of workers that were lost in the meantime.
+        # Claims by workers that were lost in the meantime are undone as well.
         sets["attempt"] = recorded_attempts(task)
     if task.started_at == task.run_at and (not task.awaiting_notification or seeks_job(task)):
-        # The claim recorded it; nothing has started.
+        # The claim recorded a start, but nothing has started.
         sets["started_at"] = None
     return sets
 
 
 def waits_with(task: Task, reason: str, now: Millis) -> tuple[Wait, ...]:
-    """The waits of a task that is postponed now; a continuing wait keeps its original start."""
+    """A postponed task's waits with the new one; a continuing wait keeps its original start."""
     wait = Wait(now, reason[:MAX_RECORDED_WAIT_LENGTH])
     last = task.waits[-1] if task.waits else None
     if last is not None and last.reason == wait.reason and last.since > _began_anew(task):
         return task.waits
     waits = (*task.waits, wait)
-    # The time limit of a wait for a lock counts from then, with any other waits in between.
+    # The time limit for a lock counts from the first wait for it, whatever other waits come in between.
     return _bounded(waits, _first_for_a_lock(task, waits))
 
 
 def waiting_for_locks_since(task: Task) -> Millis | None:
-    """When an attempt began to wait for a lock of the task, with other waits in between; `None` if it never did."""
+    """When the attempt first waited for one of the task's locks; `None` if it has not waited for a lock."""
     first = _first_for_a_lock(task, task.waits)
     return None if first is None else first.since
 
@@ -299,13 +299,13 @@ def _first_for_a_lock(task: Task, waits: Iterable[Wait]) -> Wait | None:
 
 
 def _began_anew(task: Task) -> Millis:
-    """Start of the present attempt's waits: the start of the previous attempt, or a retry after its end."""
+    """Start of the current attempt's waits: the start of the previous attempt, or the retry after the task's end."""
     starts = [line.started_at for line in task.attempt_history[-1:]]
     return max([*starts, task.reopened_at or -1, -1])
 
 
 def _bounded(waits: tuple[Wait, ...], kept: Wait | None = None) -> tuple[Wait, ...]:
-    """The latest waits and one that is always kept; earlier ones are merged into one that keeps their start time."""
+    """The latest waits and `kept`; earlier waits are merged into one with the first start time."""
     if kept is None or kept in waits[1 - MAX_RECORDED_WAITS :]:
         return _latest(waits, MAX_RECORDED_WAITS)
     place = waits.index(kept)
@@ -314,14 +314,14 @@ def _bounded(waits: tuple[Wait, ...], kept: Wait | None = None) -> tuple[Wait, .
 
 
 def _latest(waits: tuple[Wait, ...], most: int) -> tuple[Wait, ...]:
-    """The latest waits; earlier ones are merged into one that keeps their start time."""
+    """The latest waits; earlier waits are merged into one with the first start time."""
     if len(waits) <= most:
         return waits
     return (Wait(waits[0].since, FORGOTTEN), *waits[len(waits) - most + 1 :])
 
 
 def recorded_attempts(task: Task) -> int:
-    """Number of recorded attempts in the present count: a retry after an end restarts it, a pause subtracts one."""
+    """Number of recorded attempts; a retry after the task's end restarts the count, and a pause subtracts one."""
     last = task.attempt_history[-1] if task.attempt_history else None
     if last is None or last.started_at < (task.reopened_at or 0):
         return 0
@@ -361,7 +361,7 @@ def checked_by(task: Task, until: Millis) -> Millis:
 
 
 def lock_wait(task: Task, held: Postponed, now: Millis) -> Postponed | Expired:
-    """The result of an attempt that does not get a lock: it waits, but for its own lock only until the time limit.
+    """The result of an attempt that does not get a lock: it waits, for one of its own locks only until the time limit.
 
     Args:
         task: the record as claimed.
@@ -381,44 +381,44 @@ def lock_wait(task: Task, held: Postponed, now: Millis) -> Postponed | Expired:
 
 
 def is_first_start(task: Task) -> bool:
-    """Whether the claim is of a first attempt; the claim itself has recorded its start."""
+    """Whether the claim is for a first attempt; the claim itself has recorded the start."""
     return task.started_at == task.run_at
 
 
 def _start_by(task: Task) -> Millis | None:
-    """The last instant at which the claimed attempt may start; `None` if there is none."""
+    """The last instant at which the claimed attempt may start; `None` for no limit."""
     if task.state is State.ROLLING_BACK:
         return None
     return task.start_by if is_first_start(task) else task.retry_by
 
 
 def start_is_open(task: Task) -> bool:
-    """Whether an earlier claim for the present attempt of a task may have started a job that is running.
+    """Whether an earlier claim for a task's current attempt may have started a job that is still running.
 
-    A claim that started nothing is undone, and one that ended is in the history. So if an additional claim is counted,
-    its worker was lost, or its start got no response.
+    A claim that started nothing is undone, and an attempt that ended is in the history. So if another claim is counted,
+    its worker was lost, or its request to start the job got no response.
     """
     return is_job(task.target) and task.attempt > recorded_attempts(task) + 1
 
 
 def known_job(task: Task) -> str:
-    """The ARN of the job that was started for the present attempt of a claimed task; empty if unknown."""
-    # Every end of an attempt removes the deferral, but not the job.
+    """The ARN of the job that was started for a claimed task's current attempt; empty if unknown."""
+    # The end of an attempt removes `deferred_fence`, but not `job`.
     return (task.job or "") if task.deferred_fence is not None else ""
 
 
 def unless_open(task: Task, ending: Ending) -> Ending:
     """Replaces the end of a claim if its job may be running.
 
-    An attempt whose job may be running must not end, whether by a cancel, a failure or a missing lock: the job is
-    searched for first.
+    An attempt whose job may be running must not end by a cancellation, a failure or a missing lock: the job is searched
+    for first.
     """
     return Deferred(known_job(task)) if start_is_open(task) and not isinstance(ending, Deferred) else ending
 
 
 @frozen
 class AttemptToken:
-    """Lets a package's function act for one attempt, as long as the attempt holds its task.
+    """Lets a handler package's function act for one attempt, as long as the attempt holds its task.
 
     Attributes:
         nonce: of the claim; only the worker and the function that it invokes know it.
@@ -449,7 +449,7 @@ class AttemptToken:
         return f"{self.task_id} {self.fence} {self.nonce}"
 
     def is_of(self, task: Task) -> bool:
-        """Whether the attempt holds the task, or does the follow-ups of its outcome."""
+        """Whether the attempt holds the task, or performs its outcome's follow-ups."""
         if not self.nonce or task.fence != self.fence or task.lease_nonce != self.nonce:
             return False
         return task.state in LEASED or (task.is_terminal and task.finished_at is None)

@@ -1,7 +1,6 @@
-"""Long-running jobs in AWS for whose end a task waits: names and permissions of each service.
+"""Long-running AWS jobs whose end a task waits for: each service's names and permissions.
 
-One entry per service. `duetime.adapters.targets.aws_jobs` makes the calls; the stack derives grants and rules from the
-entries.
+`duetime.adapters.targets.aws_jobs` makes the calls; the stack derives grants and rules from these entries.
 """
 
 from __future__ import annotations
@@ -20,28 +19,28 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
 
 JOB_PREFIX = "duetime-"
-"""Prefix of all names of tasks' jobs, which distinguishes their events from those of other jobs."""
+"""Prefix of the names of all tasks' jobs, which distinguishes their events from other jobs' events."""
 JOB_TAG = ("duetime", "task")
-"""Key and value of the tag of a job whose ARN does not identify it as ours."""
+"""Tag key and value of a job whose ARN does not identify it as ours."""
 _NAME = re.compile(JOB_PREFIX + "([0-9A-Za-z]{26})-[0-9]{1,16}")
 JOB_STOPPED = "JobStopped"
 """Error type of an attempt whose job was stopped externally."""
 JOB_UNKNOWN = "JobUnknown"
 """Error type of an attempt whose job is unknown to its service, so that its outcome is unknown."""
 TASK_VARIABLE = "DUETIME_TASK"
-"""Environment variable, or argument, with the facts of the task."""
+"""Environment variable, or argument, with the task's facts."""
 NAME_VARIABLE = "DUETIME_JOB"
 """Environment variable, or argument, with the job's name, for services that do not let us name jobs."""
 
 
 @frozen
 class JobGrant:
-    """Actions on jobs that use resources in the settings.
+    """IAM actions on jobs that use resources in the settings.
 
     Attributes:
         actions: all granted actions.
-        of: a regular expression; ARNs, or patterns of ARNs, that do not match get no grant.
-        on: the resource of the grant, in which groups of `of` are replaced.
+        of: a regular expression; ARNs, or ARN patterns, that do not match get no grant.
+        on: the granted resource, in which references to groups of `of` are replaced.
         conditions: IAM conditions; `None` for none.
     """
 
@@ -62,10 +61,10 @@ class JobService:
         start: the action that starts a job, on the target's resource.
         grants: actions that find, read and stop running jobs.
         event_source: source of the event for a job's end.
-        event_type: its detail type.
-        event_states: the field of its detail with the job's state, and the final states.
-        event_job: the field of its detail with the job's name. If there is none: the field with the name of the started
-            resource, and the one that identifies the job.
+        event_type: the event's detail type.
+        event_states: the detail field with the job's state, and the final states.
+        event_job: the detail field with the job's name. If there is no such field: the field with the name of the
+            started resource, and the field that identifies the job.
         console: URL of a job in the AWS console, with `region`, `account`, `arn`, and `parts`: the segments of the ARN
             after the account, without colons and slashes.
     """
@@ -174,31 +173,31 @@ JOB_SERVICES = {
     ),
 }
 """Sources: the services' API references and Service Authorization References; EventBridge event references; AWS Lambda
-Developer Guide, "Monitoring durable functions" and "Security and permissions for Lambda durable functions". URLs of the
-console are not documented by AWS, and those of CodeBuild, Glue and Lambda were not tried."""
+Developer Guide, "Monitoring durable functions" and "Security and permissions for Lambda durable functions". AWS does
+not document its console URLs; the URLs of CodeBuild, Glue and Lambda are untested."""
 
 
 def is_job(target: Target | None) -> bool:
-    """Whether the target is a job in AWS for whose end the task waits."""
+    """Whether the target is an AWS job whose end the task waits for."""
     return isinstance(target, AwsTarget) and target.is_job
 
 
 def job_name(task: Task) -> str:
-    """Name of the job of a task's present attempt.
+    """Name of the job of a task's current attempt.
 
-    It contains the number of the last ended attempt, not of the present one. So a worker that claims the task after
-    another was lost finds the job that may have been started.
+    The name contains the fence of the last ended attempt, not the current one. So if a worker is lost, the next worker
+    that claims the task finds the job that may have been started.
     """
     return f"{JOB_PREFIX}{task.id}-{_last_ended(task)}"
 
 
 def is_first_claim(task: Task) -> bool:
-    """Whether a task was just claimed for the first time for its present attempt."""
+    """Whether a task was just claimed for the first time for its current attempt."""
     return task.fence <= _last_ended(task) + 1
 
 
 def seeks_job(task: Task) -> bool:
-    """Whether the start of a job got no response, so that the job must be searched for."""
+    """Whether the request to start a job got no response, so the job must be searched for."""
     return is_job(task.target) and task.awaiting_notification and task.job is None
 
 
@@ -207,7 +206,7 @@ def _last_ended(task: Task) -> int:
 
 
 def task_of_job(name: object) -> str | None:
-    """The task id, as text, in a job's name; `None` if the job is not a task's."""
+    """The task id, as text, in a job's name; `None` if the job does not belong to a task."""
     found = _NAME.fullmatch(name) if isinstance(name, str) else None
     return found[1] if found else None
 
@@ -216,7 +215,7 @@ def job_page(arn: str) -> str:
     """URL of a job in the AWS console, which links to its logs.
 
     Raises:
-        KeyError: the ARN is not a job's.
+        KeyError: the ARN is not that of a job.
     """
     _, _, service, region, account, resource = arn.split(":", 5)
     row = next((row for row in JOB_SERVICES.values() if row.start.partition(":")[0] == service), None)

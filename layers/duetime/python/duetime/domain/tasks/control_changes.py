@@ -1,4 +1,4 @@
-"""Changes of a record by pausing, resuming and stopping, as values."""
+"""The changes that pausing, resuming and stopping make to a record, as values."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ DONE: dict[Move, str] = {
     Move.CHANGE: "resumed",
     Move.REQUEST_STOP: "asked for that",
 }
-"""What a move does to a task, for the text of a rejection."""
+"""How the text of a rejection names each move."""
 
 
 ASKED = {
     RequestedAction.PAUSE: (Action.PAUSE_REQUESTED, "paused"),
     RequestedAction.CANCEL: (Action.CANCEL_REQUESTED, "cancelled"),
 }
-"""How a request to a running attempt is recorded, and the text of a rejection if there is none."""
+"""How a request to a running attempt is recorded, and the text of the rejection if no attempt is running."""
 NO_EXPIRY: TaskChanges = {"expires_seconds": None}
-"""Changes by a request to run a task now, or to retry it: the user wants it to run, however late."""
+"""Changes by a request to run a task now, or to retry it: the task should run, however late."""
 
 
 @frozen
@@ -83,8 +83,8 @@ def require_legal(task: Task, move: Move) -> None:
     """Rejects a move that the state of a task does not allow.
 
     Raises:
-        TaskNotFound: its user has deleted it.
-        StateConflict: its state does not allow it.
+        TaskNotFound: its user has deleted the task.
+        StateConflict: its state does not allow the move.
     """
     if task.erased:
         raise TaskNotFound(task.id)
@@ -93,10 +93,10 @@ def require_legal(task: Task, move: Move) -> None:
 
 
 def require_version(task: Task, version: int | None) -> None:
-    """Rejects a task at another version than the required one; `None` means any.
+    """Rejects a task whose version is not the required one; `None` means any version.
 
     Raises:
-        VersionMismatch: it is at another version.
+        VersionMismatch: the task is at another version.
     """
     if version not in (None, task.version):
         raise VersionMismatch(task)
@@ -108,16 +108,16 @@ def stronger(action: RequestedAction, task: Task) -> TaskChanges:
 
 
 def pause_taken_back(task: Task) -> TaskChanges:
-    """Withdraws a pause request; another process may have withdrawn it, or requested a stop, in the meantime."""
+    """Withdraws a pause request, unless another process has withdrawn it or requested a stop in the meantime."""
     if task.requested_action is not RequestedAction.PAUSE:
         raise StateConflict(task, "resumed")
     return {"requested_action": None}
 
 
 def is_tried_again(task: Task) -> bool:
-    """Whether a task that is not a topology is being retried, or was and has succeeded: then a retry has no effect.
+    """Whether a retry has no effect: a task that is not a topology is being retried, or has succeeded after a retry.
 
-    A task that expired before its first attempt has no attempts; the history of actions shows the retry.
+    A task that expired before its first attempt has no attempts; its action history shows the retry.
     """
     if isinstance(task.target, TopologyTarget):
         return False
@@ -135,21 +135,21 @@ def resumes_at(task: Task) -> Millis:
 
 
 def no_pause(task: Task) -> TaskChanges:
-    """Withdraws a pause request from a task that is paused or resumed; a stop request remains."""
+    """Withdraws a pause request from a task that is paused or resumed, but keeps a stop request."""
     return {"requested_action": None} if task.requested_action is RequestedAction.PAUSE else {}
 
 
 def fence_raised(task: Task, epoch: int) -> TaskChanges:
-    """Raises the fence of a task that is reopened, if it ended in an earlier epoch; empty otherwise.
+    """Raises the fence of a reopened task that ended in an earlier epoch; empty otherwise.
 
-    In the table that was lost, the ended task may have been reopened as well, by an attempt with the next fence.
+    In the lost table, the ended task may have been reopened too, and an attempt may have used the next fence.
     """
     fence = fence_of_epoch(task.fence, epoch)
     return {"fence": fence} if fence != task.fence else {}
 
 
 def needs_new_check(task: Task, sets: TaskChanges) -> bool:
-    """Whether a change that keeps the due time requires a new check of a task."""
+    """Whether a change that keeps the due time requires a new check for the task."""
     has_other_locks = sets.get("lock", task.lock) != task.lock or sets.get("locks", task.locks) != task.locks
     is_needed_differently = has_other_locks or sets.get("rate", task.rate) != task.rate
     is_needed_differently |= isinstance(task.target, WaitingTarget) and sets.get("target", task.target) != task.target
@@ -162,7 +162,7 @@ def needs_new_check(task: Task, sets: TaskChanges) -> bool:
 
 
 def is_cancelled(task: Task, end: WriteResult) -> bool:
-    """Whether the end of an attempt was rejected because a cancel was requested, which is executed instead.
+    """Whether an attempt's end was rejected because a cancellation was requested, which is executed instead.
 
     After the request was acknowledged, the task must not become waiting or paused.
 
@@ -178,7 +178,7 @@ def is_cancelled(task: Task, end: WriteResult) -> bool:
 
 
 def is_awaited_since(task: Task, end: WriteResult) -> bool:
-    """Whether an outcome without further steps was rejected because another task waits for it now.
+    """Whether an outcome without follow-ups was rejected because another task now waits for it.
 
     Args:
         task: the record as known by the writer.
@@ -193,7 +193,7 @@ def is_awaited_since(task: Task, end: WriteResult) -> bool:
 def recorded(
     task: Task, action: Action, by: Attribution, at: Millis, fields: Iterable[str] = (), nodes: tuple[str, ...] = ()
 ) -> TaskChanges:
-    """Adds the record of an action to the changes of a write that requires this version of a record."""
+    """The change that records an action, for a write that requires this version of the task's record."""
     record = ActionRecord(action, at, by, task.version + 1, tuple(sorted(fields)), nodes)
     return {"actions": task.actions.plus(record)}
 
@@ -201,7 +201,7 @@ def recorded(
 def is_repeated(task: Task, action: Action, version: int | None, by: Attribution, nodes: tuple[str, ...] = ()) -> bool:
     """Whether an action was already applied to the version that a request requires.
 
-    Then it is the same request, sent again because the response to the first one was lost.
+    If so, the request was sent again because the first response was lost.
     """
     if version is None:
         return False

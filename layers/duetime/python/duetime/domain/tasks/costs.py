@@ -1,4 +1,4 @@
-"""Estimated costs of tasks and their attempts: by assumed prices, for a worker without other work."""
+"""Estimated costs of tasks and their attempts, at assumed prices and for a worker without other work."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from duetime_common.prices import Prices
 
 ASSUMED = PRICES[DEFAULT_REGION]
-"""Prices for the costs in tasks' responses, whatever their region."""
+"""Prices for the costs in API responses about tasks, in any region."""
 ATTEMPT_WRITE_UNITS = 2
-"""Write units of claim and end. Heartbeats, `prepare` and deferrals take one each, and are not counted."""
+"""Write units of claim and end. Heartbeats, `prepare` and deferrals take one unit each, and are not counted."""
 CREATION_WRITE_UNITS = 2
-"""Write units of a task's record and its entry in the owner index; `docs/reference/costs.md` lists additional ones."""
+"""Write units of a task's record and its owner index entry; `docs/reference/costs.md` lists additional writes."""
 WORKER_GIGABYTES = WORKER_MB / 1024
 _DECIMALS = 12
 
@@ -35,7 +35,7 @@ def dollars_of(took: Millis, prices: Prices = ASSUMED) -> float:
 
 
 def worker_time(line: AttemptRecord, task: Task) -> Millis:
-    """How long an attempt occupied a worker function: not after its target accepted, and not in a pull worker."""
+    """How long an attempt occupied a worker function: not while a pull worker or an AWS job ran the work."""
     runs_elsewhere = isinstance(task.target, PullTarget) or is_job(task.target)
     return 0 if runs_elsewhere else min(line.took, task.timeout_seconds * SECOND)
 

@@ -3,10 +3,9 @@
 A request with the same idempotency key and body creates the same resource; with another body it is rejected (Source:
 IETF draft "The Idempotency-Key HTTP Header Field").
 
-At most one task at a time holds each unique key of an owner, according to its record. Unique keys are never released
-explicitly. An item of the key names the task that took it last, and that task's state determines whether it still holds
-it. The write that makes a task hold its key (its creation, or reopening it after its end) is in one transaction with
-that item.
+At most one task at a time holds each of an owner's unique keys. Keys are never released explicitly: the key's item
+names the task that last took the key, and that task's record determines whether it still holds the key. The write that
+makes a task hold its key (its creation, or its reopening after its end) is in one transaction with that item.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ T = TypeVar("T")
 
 @frozen
 class IdempotencyKey:
-    """A client's key for a request, the hash of the request's body, and how long the key is stored."""
+    """A client's key for a request, the hash of the request body, and how long the key is stored."""
 
     text: str
     body_hash: str
@@ -52,8 +51,8 @@ class Accepted(Generic[T]):
     """The result of a request that may be repeated.
 
     Attributes:
-        is_replay: whether an earlier request with the same key created the value; then this one did nothing.
-        on_conflict: the handling if another task had the unique key; `None` if the task was created.
+        is_replay: whether an earlier request with the same key created the value, and this request did nothing.
+        on_conflict: what was done because another task had the unique key; `None` if the task was created.
     """
 
     value: T
@@ -68,7 +67,7 @@ class Accepted(Generic[T]):
 
 @frozen
 class KeyRedirect:
-    """Redirects an idempotency key to an existing task, in place of the one that was to be created.
+    """Redirects an idempotency key to an existing task, instead of the task that was to be created.
 
     Attributes:
         wanted: the task that was to be created; the key still names it.
@@ -92,8 +91,8 @@ class RememberedKey:
         due_at: the due time computed by the first request.
         body_hash: hash of the request's body.
         expires_at: when the key may be used again.
-        edition: of the resource's name; a replay creates it only if the edition is unchanged.
-        on_conflict: the handling in place of a creation, because the task with `task_id` had its unique key.
+        edition: of the resource's name; a replay creates the resource only if the edition is unchanged.
+        on_conflict: what was done instead of a creation, because the task `task_id` had the unique key.
     """
 
     task_id: TaskId
@@ -110,8 +109,8 @@ class KeyHolder:
     """The item of a unique key.
 
     Attributes:
-        task_id: the task that took the key last; its record determines whether it still holds it.
-        nonce: of the write of the item.
+        task_id: the task that last took the key; its record determines whether it still holds the key.
+        nonce: of the write that stored the item.
     """
 
     task_id: TaskId
@@ -123,8 +122,8 @@ class KeyTaking:
     """A task takes a unique key, in the write that makes it hold the key.
 
     Attributes:
-        since_fence: lower bound of the fences of the task's attempts from then on: an earlier end does not free a key
-            that was taken again.
+        since_fence: lower bound of the fences of the task's later attempts: an earlier end does not free a key that was
+            taken again.
         after: nonce of the item as read, for a free key; `None` if there was no item.
     """
 
@@ -148,18 +147,18 @@ def holds_key(task: Task) -> bool:
 
 
 def has_begun(task: Task) -> bool:
-    """Whether an attempt at a task has started, so that it must no longer be replaced."""
+    """Whether an attempt at a task has started, which means the task must no longer be replaced."""
     return task.state in LEASED or task.started_at is not None
 
 
 @frozen
 class Origin:
-    """The event from which a task is created: creating from the same event again leads to the same task.
+    """The event from which a task is created; the same event always leads to the same task.
 
     Attributes:
         source: of the event; ids are unique per source.
         id: of the event.
-        at: when it happened; the same for each delivery.
+        at: when the event happened; the same for each delivery.
     """
 
     source: str
@@ -176,7 +175,7 @@ class Origin:
         """Rejects an implausible time.
 
         Raises:
-            FieldInvalid: it is before 1970, or in the future by more than clock differences explain.
+            FieldInvalid: the time is before 1970, or further in the future than clock differences explain.
         """
         if self.at < 0:
             raise FieldInvalid("time", "lies before 1970", FaultCode.OUT_OF_RANGE)
@@ -210,7 +209,7 @@ class Order:
     Attributes:
         key: the client's idempotency key, by which a repeated request is recognized.
         origin: the event from which the task is created, by which a repeated delivery is recognized.
-        graph: of a topology whose request has fields for it; otherwise it is read from the payload.
+        graph: of a topology whose request has fields for the graph; otherwise the graph is read from the payload.
         traceparent: the trace of the request.
         parent: the task whose handler sends the request; `None` for other callers.
         completes: id of the group after whose members the task runs; `None` for any other task.
@@ -228,7 +227,7 @@ class Order:
 
     @property
     def parent_task_id(self) -> TaskId | None:
-        """The task that creates the new one: the one in the request, or the one whose handler sends it."""
+        """The parent of the new task: the task in the request, or the task whose handler sends the request."""
         return self.spec.parent_task_id or self.parent
 
     @property
@@ -304,7 +303,7 @@ def due_of(spec: TaskSpec, now: Millis) -> Millis:
     """The due time of a task that is accepted now.
 
     Raises:
-        FieldInvalid: it is more than ten years in the future.
+        FieldInvalid: the due time is more than ten years in the future.
     """
     due = spec.due_at if spec.due_at is not None else now + (spec.delay or 0)
     if spec.debounce is not None:
@@ -319,10 +318,10 @@ def due_of(spec: TaskSpec, now: Millis) -> Millis:
 
 
 def debounced_due(debounce: Debounce, first: Millis, now: Millis) -> Millis:
-    """The due time of a task after a further creation with its key.
+    """The due time of a task after another creation with its key.
 
     Args:
-        debounce: of the further creation.
+        debounce: of that creation.
         first: when the task was created.
         now: the time.
     """
@@ -331,7 +330,7 @@ def debounced_due(debounce: Debounce, first: Millis, now: Millis) -> Millis:
 
 
 def new_id(due: Millis, now: Millis, shard: int, tail: int) -> TaskId:
-    """The id of a task that is accepted now: its home is its due time, or now if that is in the past."""
+    """The id of a task that is accepted now: its home is its due time, or now if the due time is in the past."""
     return TaskId.of(max(due, now), shard, tail)
 
 

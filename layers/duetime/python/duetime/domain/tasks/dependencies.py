@@ -1,4 +1,4 @@
-"""The dependencies of an ordinary task before its start: other tasks, and occurrences of schedules."""
+"""What an ordinary task waits for before its start: other tasks, and occurrences of schedules."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Dependency:
     """One thing that a task waits for: a task, or an occurrence of a schedule.
 
     Attributes:
-        task_id: the task; for an occurrence, the one last found for it, `None` before.
+        task_id: the task; for an occurrence, the task last found for it, or `None` before one was found.
         occurrence: the occurrence; `None` for a task that was named by its id.
-        outcome: as remembered in case the task's record expires first; `None` while it is read from the record.
+        outcome: remembered in case the task's record expires first; `None` while the outcome is read from the record.
     """
 
     task_id: TaskId | None
@@ -45,8 +45,8 @@ class Dependencies:
     """All that a task waits for.
 
     Attributes:
-        rule: how they must end for it to start.
-        is_met: whether they have let it start; never checked again after that.
+        rule: how the dependencies must end for the task to start.
+        is_met: whether they have let the task start; not checked again afterwards.
     """
 
     on: tuple[Dependency, ...]
@@ -55,10 +55,10 @@ class Dependencies:
 
     @property
     def forgotten(self) -> Dependencies:
-        """The same, for a retry: the outcomes are read anew."""
+        """A copy for a retry, without remembered outcomes: they are read again."""
         return replace(self, on=tuple(replace(each, outcome=None) for each in self.on))
 
     @property
     def task_ids(self) -> list[TaskId]:
-        """The known tasks, each once."""
+        """The ids of the known tasks, without duplicates."""
         return list(dict.fromkeys(each.task_id for each in self.on if each.task_id is not None))

@@ -1,4 +1,4 @@
-"""How the dependencies of a task have ended, and whether they let it start.
+"""How a task's dependencies have ended, and whether they let the task start.
 
 Rules, outcomes and verdicts are those of topologies (`duetime.domain.topologies.trigger_rules`).
 """
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 UPSTREAM_FAILED = "upstream_failed"
-"""Error type of a task that can never start because another has failed."""
+"""Error type of a task that can never start because a dependency has failed."""
 SKIPPED = "skipped"
-"""Error type of a task that can never start although no other has failed."""
+"""Error type of a task that can never start although no dependency has failed."""
 
 
 @frozen
@@ -32,9 +32,9 @@ class OccurrenceRun:
     """The state of an occurrence.
 
     Attributes:
-        task: its task; `None` if there is none that runs.
-        expected_at: when its task is due, if it does not exist yet; `None` if none is expected.
-        reason: why there is neither.
+        task: its task; `None` if there is no task that runs.
+        expected_at: when a task that does not exist yet is due; `None` if no task is expected.
+        reason: why there is no task and none is expected.
     """
 
     task: Task | None = None
@@ -44,13 +44,13 @@ class OccurrenceRun:
 
 @frozen
 class Found:
-    """A dependency as it is now.
+    """The current state of a dependency.
 
     Attributes:
-        task: its task; `None` if there is none.
+        task: its task; `None` if it has no task.
         outcome: how it has ended; `None` while it is open.
-        expected_at: for an occurrence that has no task yet, when that is due; `None` for all others.
-        reason: for a dependency without a task that is not expected, why.
+        expected_at: when the task of an occurrence without a task is due; `None` for all other dependencies.
+        reason: why there is no task and none is expected.
     """
 
     dependency: Dependency
@@ -69,10 +69,10 @@ class Found:
 
 
 def outcome_of(task: Task) -> Outcome | None:
-    """The outcome of a task from the view of those that wait for it; `None` while it is open.
+    """A task's outcome as seen by the tasks that wait for it; `None` while the task is open.
 
-    It counts as failed if its work is not in effect: it failed, was rolled back, or was cancelled. A run that its
-    schedule skipped, and a task that was skipped itself, count as skipped.
+    A task whose work is not in effect (failed, rolled back or cancelled) counts as failed. A run that its schedule
+    skipped, and a task that can never start although no dependency has failed, count as skipped.
     """
     if task.state is State.SUCCEEDED:
         return Outcome.SUCCEEDED
@@ -104,7 +104,7 @@ def verdict_of(dependencies: Dependencies, found: Sequence[Found]) -> Verdict:
 
 
 def reason_of(dependencies: Dependencies, verdict: Verdict, found: Sequence[Found]) -> str:
-    """Why a task can never start, for people; names the first dependency that is the cause."""
+    """Why a task can never start, in words; names the first dependency that is a cause."""
     wanted = Outcome.FAILED if verdict is Verdict.UPSTREAM_FAILED else Outcome.SKIPPED
     cause = next((each for each in found if each.outcome is wanted), None)
     if cause is None:
@@ -116,12 +116,12 @@ def reason_of(dependencies: Dependencies, verdict: Verdict, found: Sequence[Foun
 
 
 def remembered(dependencies: Dependencies, found: Sequence[Found], expire_before: Millis) -> Dependencies:
-    """The dependencies with the tasks of occurrences that were found, and outcomes whose records expire early.
+    """The dependencies with the tasks found for occurrences, and the outcomes of tasks whose records expire early.
 
     Args:
         dependencies: as stored.
-        found: as they are now, in the same order.
-        expire_before: outcomes of records that may be removed before this are remembered.
+        found: their current states, in the same order.
+        expire_before: the outcomes of records that may be removed before this time are remembered.
     """
 
     def one(each: Found) -> Dependency:

@@ -1,4 +1,4 @@
-"""Tasks that wait for an event, and the signals of its occurrence."""
+"""Tasks that wait for an event, and the signals that the event has happened."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 TIMED_OUT = "EventTimedOut"
 """Error type of a task whose event did not happen in time."""
 TOO_MANY_SIGNALS = "TooManySignals"
-"""Error type of a task whose condition takes too many steps on all the signals of its event."""
+"""Error type of a task whose condition takes too many steps on all signals of its event."""
 CONDITION_STEPS = 50_000
-"""Maximum number of steps of a condition on one signal: enough to filter a list as large as a payload may be."""
+"""Maximum number of steps of a condition on one signal: enough to filter a list as large as the largest payload."""
 _ALL_STEPS = 1_000_000
 """Maximum number of steps on all signals together: about 50 000 small signals, or one second."""
 _SIGNAL_STEPS = 10
 _BYTES_OF_A_STEP = 25
-"""Reading a signal takes about as long as `_SIGNAL_STEPS` steps, and one more for each `_BYTES_OF_A_STEP` bytes."""
+"""Reading a signal takes about as long as `_SIGNAL_STEPS` steps, plus one step per `_BYTES_OF_A_STEP` bytes."""
 
 
 @frozen
 class AwaitedEvent:
-    """The awaited event: of one owner, with its name and key.
+    """The awaited event: its owner, name and key.
 
     Attributes:
         key: distinguishes events with the same name; empty for none.
@@ -51,7 +51,7 @@ class Signal:
     """A message that an event has happened.
 
     Attributes:
-        payload: JSON text in UTF-8; the result of the tasks that wait for it.
+        payload: JSON text in UTF-8; the result of the tasks that wait for the event.
     """
 
     name: str
@@ -74,10 +74,10 @@ class SentSignal:
 
 @frozen
 class WaitingTask:
-    """A task that waits for an event, as noted there.
+    """A task that waits for an event, as stored with the event.
 
     Attributes:
-        fence: fence of the claim that has noted it.
+        fence: fence of the claim that stored it.
     """
 
     task_id: TaskId
@@ -93,25 +93,25 @@ def awaited_event(task: Task) -> AwaitedEvent | None:
 
 
 def first_signal_id(task: Task) -> TaskId:
-    """The lowest id of a signal that a task takes: sent since its creation or its retry, or a given time before."""
+    """The lowest signal id that a task accepts: sent since its creation or retry, minus `lookback_seconds`."""
     before = task.target.lookback_seconds * SECOND if isinstance(task.target, EventTarget) else 0
     return TaskId.of(max(0, max(task.created_at, task.reopened_at or 0) - before), 0, 0)
 
 
 class TooManySignals(Exception):
-    """A condition takes too many steps on all the signals that a task has to examine."""
+    """A condition takes too many steps on the signals that a task has to examine."""
 
 
 def is_met(condition: str | None, payload: bytes) -> bool:
-    """Whether a signal with this payload is one that a task with this condition waits for.
+    """Whether a task with this condition accepts a signal with this payload.
 
-    A signal for which the condition is not true, or cannot be evaluated, is meant for another task.
+    If the condition is not true, or cannot be evaluated, the signal is meant for another task.
     """
     return condition is None or _evaluated(condition, payload)[0]
 
 
 def first_met(condition: str | None, signals: Iterable[SentSignal]) -> SentSignal | None:
-    """The first of the signals that meets a condition.
+    """The first signal that meets a condition.
 
     Raises:
         TooManySignals: there are too many signals, or the condition takes too many steps.
@@ -130,7 +130,7 @@ def first_met(condition: str | None, signals: Iterable[SentSignal]) -> SentSigna
 
 
 def _evaluated(condition: str, payload: bytes) -> tuple[bool, int]:
-    """Whether a condition is true, and after how many steps."""
+    """Whether a condition is true, and how many steps its evaluation took."""
     # Few tasks have a condition, so its parser is imported only for them.
     from duetime_common.conditions import PAYLOAD, Budget, evaluate  # noqa: PLC0415 - see the line above
 
@@ -150,18 +150,18 @@ def is_waiting(task: Task, event: AwaitedEvent, now: Millis) -> bool:
 
 
 def is_being_checked(task: Task, event: AwaitedEvent) -> bool:
-    """Whether a worker has claimed a task, and may let it wait without having seen the latest signal."""
+    """Whether a worker has claimed a task and may let the task wait without having seen the latest signal."""
     return task.state is State.RUNNING and awaited_event(task) == event
 
 
 def has_left(task: Task, event: AwaitedEvent) -> bool:
-    """Whether a task has ended, or waits for another event: if it waits again, it is noted again."""
+    """Whether a task has ended or waits for another event; if it waits for this event again, it is stored again."""
     return task.is_terminal or awaited_event(task) != event
 
 
 def waiting_time(task: Task, target: EventTarget, now: Millis) -> Postponed | None:
     """The remaining wait of a due task; `None` if it has timed out."""
-    # As an approval: a task that was due before its creation has the full time; a retried one waits again.
+    # As for approvals, a task that was due before its creation has the full time, and a retried task waits again.
     since = max(task.due_at, task.created_at, task.reopened_at or 0)
     until = since + target.timeout_seconds * SECOND
     return Postponed(until, f"{EVENT_AWAITED}{target.event} {target.key}".rstrip()) if now < until else None

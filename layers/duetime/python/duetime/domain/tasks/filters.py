@@ -1,4 +1,4 @@
-"""Filters: which of an owner's tasks a list contains."""
+"""Filters, which select an owner's tasks for a list."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ class TaskFilter:
     Attributes:
         states: allowed states; empty for any.
         tags: required keys and values.
-        name_contains: a part of the name, in any case. No list covers this condition, or those on errors.
+        name_contains: a part of the name, in any case. No list covers this condition, or the conditions on errors.
         error_type: of the last failed attempt.
-        error_contains: a part of the type or the message of its error, in any case.
+        error_contains: a part of its error's type or message, in any case.
         schedule: name of the schedule that created it.
         parent: the topology of a node.
         parent_task_id: the task that started it.
         group: the group that it is a member of.
         is_topology: whether only topologies match.
-        definition: name of the definition that it is a run of.
+        definition: name of the definition that it runs.
     """
 
     states: tuple[State, ...] = ()
@@ -119,7 +119,7 @@ class MatchCount:
 
     Attributes:
         is_exact: whether all tasks that may match were examined.
-        dollars: their estimated cost so far.
+        dollars: estimated cost of the matching tasks so far.
     """
 
     tasks: int

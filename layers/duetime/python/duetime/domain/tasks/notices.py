@@ -1,4 +1,4 @@
-"""Notices to a task's creator, without the creator's code: the task failed for good, is late, or runs long."""
+"""Notices that a task failed for good, is late, or runs long, which need no code of the task's creator."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _REOPENING = frozenset({Action.RETRIED, Action.ROLLBACK_REQUESTED})
 
 
 class NoticeKind(StrEnum):
-    """The kind of a notice; the value is its `type`.
+    """The kind of notice; the value is the notice's `type`.
 
     Attributes:
         FAILED: the task has failed for good: no attempts are left.
@@ -53,7 +53,7 @@ class Notice:
     """A notice to one address.
 
     Attributes:
-        id: the same for each copy: a notice may be sent more than once.
+        id: the same in every copy: a notice may be sent more than once.
         at: when the event happened, in milliseconds.
     """
 
@@ -71,7 +71,7 @@ def is_notice_arn(address: str) -> bool:
 
 
 def failure_notice(task: Task) -> Notice | None:
-    """The notice of a task that has just ended; `None` if none was requested, or it has not failed for good.
+    """The notice for a task that has just ended; `None` if it has not failed for good, or no notice was requested.
 
     A rollback after the last failed attempt counts as a failure. A requested rollback does not: the failure before it
     was reported when it happened.
@@ -86,22 +86,22 @@ def failure_notice(task: Task) -> Notice | None:
 
 
 def _was_asked_to_roll_back(task: Task) -> bool:
-    """Whether its last rollback was requested, and did not follow a failure automatically."""
+    """Whether the task's last rollback was requested, and did not follow a failure automatically."""
     asked = [each.action for each in task.actions.records if each.action in _REOPENING]
     return bool(asked) and asked[-1] is Action.ROLLBACK_REQUESTED
 
 
 def time_to_tell(task: Task) -> Millis:
-    """Longest time to send the notices of an outcome, in milliseconds."""
+    """Maximum time for sending the notices of an outcome, in milliseconds."""
     return NOTICE_MARGIN * (failure_notice(task) is not None)
 
 
 def lateness_notice(task: Task, late_at: Millis, now: Millis) -> Notice | None:
-    """The notice of a task that has not started by `late_at`; `None` if it has, or a notice is no longer wanted.
+    """The notice for a task that has not started by `late_at`; `None` if it has, or if no notice is wanted any more.
 
     Args:
-        task: the present record.
-        late_at: the stored time; if the due time has changed since, another notice is responsible.
+        task: the current record.
+        late_at: the stored time; if the due time has changed since, another check sends the notice.
         now: the time.
     """
     if task.late_at != late_at or task.erased:
@@ -114,16 +114,16 @@ def lateness_notice(task: Task, late_at: Millis, now: Millis) -> Notice | None:
 
 
 def long_run_notice(task: Task, long_at: Millis) -> Notice:
-    """The notice of an attempt that has not ended by `long_at`; an attempt has only one, whatever sends it."""
+    """The notice for an attempt that has not ended by `long_at`; always the same for an attempt, whatever sends it."""
     return Notice(NoticeKind.LONG, f"{task.id}-{task.fence}-running", long_at)
 
 
 def timed_notice(task: Task, at: Millis, now: Millis) -> Notice | None:
-    """The notice that a check at a stored time finds due: of a late start, or of an attempt that runs long.
+    """The notice that is due at a stored time: for a late start, or for an attempt that runs long.
 
     Args:
-        task: the present record.
-        at: the stored time; if the times of the task have changed since, another check is responsible.
+        task: the current record.
+        at: the stored time; if the task's times have changed since, another check sends the notice.
         now: the time.
     """
     if task.long_at == at and now >= at and task.state in LEASED and not task.erased:
@@ -137,7 +137,7 @@ CALLBACK_RETRY = RetryPolicy(CALLBACK_ATTEMPTS, CALLBACK_FIRST_WAIT / SECOND, 2.
 
 
 def callback_spec(task: Task, url: str, event: bytes) -> TaskSpec:
-    """The task that posts an outcome; its name is the id of the ended task.
+    """The task that posts an outcome, named after the ended task's id.
 
     Args:
         task: the ended task.
@@ -159,7 +159,7 @@ def callback_spec(task: Task, url: str, event: bytes) -> TaskSpec:
 
 
 def outcome_origin(task: Task) -> Origin:
-    """The outcome as the event from which its callback is created, so that repeating it leads to the same task."""
+    """The outcome as the event that creates its callback task, so a repeated creation leads to the same task."""
     return Origin(CALLBACK_TYPE, f"{task.outcome_id}-{task.state}", task.outcome_at)
 
 
@@ -168,7 +168,7 @@ class ConsolePages:
     """Pages of a deployment's console.
 
     Attributes:
-        url: of the console; empty if the deployment has none.
+        url: of the console; empty if the deployment has no console.
     """
 
     url: str = ""

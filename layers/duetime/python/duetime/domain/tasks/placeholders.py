@@ -44,7 +44,7 @@ _FACTS: dict[str, Callable[[Task], str]] = {
     "node": lambda task: node.key if (node := task.node_ref) else "",
 }
 PLACEHOLDERS = tuple(_FACTS)
-"""Names of the placeholders. If a task does not have the fact, the value is empty."""
+"""Names of the placeholders. The value is empty if a task does not have the fact."""
 
 
 def refusal(text: str) -> str | None:
@@ -67,7 +67,7 @@ def filled_payload(payload: bytes, task: Task) -> bytes:
         task: the record as claimed.
     """
     if _IN_JSON not in payload or isinstance(task.target, TopologyTarget | CallbackTarget):
-        # Placeholders in a graph belong to its nodes, and those in an outcome to another task.
+        # Placeholders in a graph belong to its nodes, and placeholders in an outcome to another task.
         return payload
     filled = _filled(json.loads(payload), task)
     return json.dumps(filled, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
@@ -79,12 +79,12 @@ def filled_text(text: str, task: Task) -> str:
 
 
 def filled_url(url: str, task: Task) -> str:
-    """Replaces the placeholders in a URL by percent-encoded values."""
+    """Replaces the placeholders in a URL with percent-encoded values."""
     return _replaced(url, task, lambda value: quote(value, safe=""))
 
 
 def sample_url(url: str) -> str:
-    """Replaces each placeholder in a URL by a letter, for checks of its form."""
+    """Replaces each placeholder in a URL with a letter, to check the URL's form."""
     return _PLACEHOLDER.sub(lambda found: found[0] if found[1] or not found[3] else "x", url)
 
 
@@ -94,7 +94,7 @@ def holds_any(payload: bytes) -> bool:
 
 
 def texts_of(value: Any, place: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str, bool]]:  # noqa: ANN401 - any JSON
-    """Each text in JSON that may contain placeholders: its path, the text, and whether it is a key of an object."""
+    """Each text in JSON that may contain placeholders: its path, the text, and whether the text is an object key."""
     if isinstance(value, str) and PREFIX in value:
         yield place, value, False
     elif isinstance(value, list):

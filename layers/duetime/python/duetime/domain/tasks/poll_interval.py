@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 SHORTEST: Millis = SECOND
 LONGEST: Millis = 30 * SECOND
-"""A task may be cancelled, changed or started by hand at any time: polling detects that within this time."""
+"""Longest interval: a manual cancellation, change or start is detected within this time."""
 _SHARE = 10
-"""The interval is this fraction (1 divided by this) of the time so far: results are seen at most a tenth late."""
+"""The interval is the time so far divided by this, so results are seen at most a tenth late."""
 
 
 def poll_interval(task: Task, now: Millis) -> Millis | None:
@@ -28,7 +28,7 @@ def poll_interval(task: Task, now: Millis) -> Millis | None:
 
 
 def _of_its_age(task: Task, now: Millis) -> Millis:
-    """Grows with the time so far; shorter if the attempt is near its end."""
+    """The wait, which grows with the time so far and is shorter if the attempt is near its end."""
     if task.state not in LEASED or task.run_at is None:
         return (now - (task.next_at if task.state in STARTABLE else task.created_at)) // _SHARE
     elapsed = now - task.run_at

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @frozen
 class Pullers:
-    """Permissions to pull: patterns of the allowed callers by type, named as owners are."""
+    """Permissions to pull: patterns of the allowed callers by type; callers are named like owners."""
 
     by_type: Mapping[str, OwnerPatterns]
 
@@ -32,7 +32,7 @@ class Pullers:
         """Checks that a caller may pull these types.
 
         Raises:
-            TypeNotPulled: the caller may not pull one of them, or nobody may.
+            TypeNotPulled: the caller, or anyone, may not pull one of the types.
         """
         for task_type in types:
             if not self.allow(caller, task_type):
@@ -41,17 +41,17 @@ class Pullers:
 
 @frozen
 class LeaseKey:
-    """Key of a lease that its worker sends: an attempt, and the delivery that led to it.
+    """The key that a worker sends for its lease: an attempt, and the message delivery that led to it.
 
-    It is not sufficient: the caller must be allowed to pull the type, too.
+    The key alone is not sufficient: the caller must also be allowed to pull the type.
 
     Attributes:
         fence: of the attempt.
         nonce: of the claim, known only to the worker that got the lease.
         pull_queue: the pulled type.
-        length: duration of the lease, in milliseconds; each heartbeat renews it for the same time.
+        length: duration of the lease, in milliseconds; each heartbeat renews the lease for the same time.
         receipt: receipt handle of the message, to change its visibility and delete it.
-        limited_by: the switches that limit the concurrency of the task; it has a place under each limit.
+        limited_by: the switches that limit the task's concurrency; the task has a place under each limit.
     """
 
     task_id: TaskId
@@ -63,7 +63,7 @@ class LeaseKey:
     limited_by: tuple[SwitchScope, ...] = ()
 
     def is_of(self, task: Task) -> bool:
-        """Whether a lease with this fence was handed out under this key, unless a later one has replaced it."""
+        """Whether the nonce is right for a lease with this fence; also true after a later lease has replaced it."""
         return task.fence != self.fence or task.lease_nonce == self.nonce
 
 
@@ -74,9 +74,9 @@ class LeaseRequest:
     Attributes:
         types: requested types of tasks.
         max_tasks: maximum number of tasks, 1 to 10.
-        wait: how long to wait for the first one, in milliseconds.
+        wait: how long to wait for the first task, in milliseconds.
         length: of each lease, in milliseconds.
-        worker: its name, for the attempt history.
+        worker: the worker's name, for the attempt history.
         acknowledge_within: initial duration of each lease until the worker responds, in milliseconds; at most `length`.
     """
 

@@ -1,4 +1,4 @@
-"""Stored results of the steps of a handler, which run once over all attempts of a task."""
+"""Stored results of a handler's steps, each of which runs only once over all attempts of a task."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class StepResult:
 
     Attributes:
         phase: phase of the handler; names are unique within a phase.
-        name: name that the handler gave it.
+        name: the name that the handler gave the step.
         attempt: number of the attempt that stored it.
         fence: fence of that attempt.
-        finished_at: when its function returned.
-        took: how long its function took, in milliseconds.
+        finished_at: when the step's function returned.
+        took: how long the step's function took, in milliseconds.
         result: JSON text in UTF-8.
         expires_at: when it may be removed.
     """
@@ -44,14 +44,14 @@ def may_have_steps(task: Task, phase: Phase) -> bool:
 
 
 def step_expiry(since: Millis, retention: Millis) -> Millis:
-    """When a step may be removed that was stored, or read by another attempt, at the given time.
+    """When a step may be removed, if it was stored, or read by another attempt, at the given time.
 
-    A task that ends keeps its steps for as long as its record, since a retry may follow; one that waits for a long time
-    keeps them for at least `UNREFERENCED_CONTENT_LIFE`.
+    An ended task keeps its steps as long as its record, because a retry may follow; a task that waits for a long time
+    keeps its steps for at least `UNREFERENCED_CONTENT_LIFE`.
     """
     return unless_referenced(since + retention).at
 
 
 def needs_extension(step: StepResult, now: Millis, retention: Millis) -> bool:
-    """Whether the expiry of a step that is read by another attempt must be extended; not at each attempt."""
+    """Whether to extend the expiry of a step that another attempt reads: not at every attempt."""
     return step.expires_at - now < (step_expiry(now, retention) - now) // 2

@@ -18,14 +18,14 @@ from duetime.domain.wildcards import translated
 from duetime_common.frozen_classes import frozen
 
 EVENT_SOURCE = "duetime"
-"""Source of all events that tasks put on event buses: no task can impersonate another system, or create tasks by
-events."""
+"""Source of all events that tasks put on event buses, so that no task can impersonate another system or create tasks
+through events."""
 _SEGMENTS = 6
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class AwsService(StrEnum):
-    """The services whose resources a task may call; the values are the kinds of target."""
+    """The services whose resources a task may call; the values are the target kinds."""
 
     LAMBDA = "lambda"
     SQS = "sqs"
@@ -90,7 +90,7 @@ def is_qualified(arn: str) -> bool:
 
 
 def is_role(arn: str) -> bool:
-    """Whether an ARN, or a pattern of ARNs, is of a role that containers of tasks may have."""
+    """Whether an ARN, or an ARN pattern, identifies a role that task containers may have."""
     return _ROLE.fullmatch(arn) is not None
 
 
@@ -100,7 +100,7 @@ def _pattern(service: AwsService, resource: str) -> str:
 
 
 def service_of(arn: str) -> AwsService | None:
-    """The service of an ARN, or of a pattern of ARNs; `None` if tasks may not call its resources."""
+    """The service of an ARN or an ARN pattern; `None` if tasks may not call the service's resources."""
     segments = arn.split(":", _SEGMENTS - 1)
     return _SERVICE_OF.get(segments[2]) if len(segments) == _SEGMENTS else None
 
@@ -110,13 +110,13 @@ class ArnPatterns:
     """The resources that tasks may call.
 
     Attributes:
-        patterns: ARNs in which `*` stands for any characters and `?` for one, as in IAM policies.
+        patterns: ARNs in which `*` stands for any characters and `?` for one character, as in IAM policies.
     """
 
     patterns: tuple[str, ...] = ()
 
     def allow(self, arn: str) -> bool:
-        """Whether a pattern matches. A wildcard does not match across segments, the last of which is the resource."""
+        """Whether a pattern matches. A wildcard stays within one segment; the last segment is the resource."""
         return any(_matcher(pattern).fullmatch(arn) for pattern in self.patterns)
 
 
@@ -151,7 +151,7 @@ class RequestBody:
     """The body of a request.
 
     Attributes:
-        text: JSON text; for a form, a JSON object of texts; otherwise the text, or base64 of the bytes.
+        text: JSON text; for a form, a JSON object of texts; otherwise the text itself, or the bytes in base64.
     """
 
     kind: BodyKind
@@ -222,7 +222,7 @@ class HttpRequest:
 
     Attributes:
         method: of a custom request; empty for `POST` if there is a body.
-        headers: pairs of names and values. Values may contain placeholders, as may those of the query and the body.
+        headers: pairs of names and values. Values of headers, the query and the body may contain placeholders.
         success: statuses that mean success; empty for all 2xx.
     """
 
@@ -296,8 +296,8 @@ class CallBatch:
     """The way in which tasks share the calls of an endpoint.
 
     Attributes:
-        max_size: most tasks of one call.
-        max_wait_seconds: how long the first task may wait for others.
+        max_size: maximum number of tasks in a call.
+        max_wait_seconds: how long the first task may wait for more.
     """
 
     max_size: int
@@ -312,7 +312,7 @@ class HttpTarget:
         phases: supported phases besides `run`.
         queries: supported queries.
         request: the custom request, and the parts of its response to keep.
-        batch: how its tasks share calls; `None` if each has its own.
+        batch: how its tasks share calls; `None` if each task has its own call.
     """
 
     url: str
@@ -323,7 +323,7 @@ class HttpTarget:
 
     @property
     def offers_more(self) -> str:
-        """The field that offers more than `run`; empty if there is none."""
+        """The field that offers more than `run`; empty without such a field."""
         return "phases" if self.phases else "queries" if self.queries else ""
 
     @property
@@ -347,16 +347,16 @@ class PullTarget:
 
 @frozen
 class AwsTarget:
-    """A resource of AWS that is called with the task.
+    """An AWS resource that is called with the task.
 
     Attributes:
         service: of the resource.
-        waits: whether to wait for the end of a Lambda function; otherwise the function notifies of it.
+        waits: whether to wait for a Lambda function to end; otherwise the function sends a notification of its end.
         detail_type: of the event on an event bus; empty for the task's type.
-        is_job: whether it is a long-running job in AWS for whose end the task waits: see `aws_jobs`.
-        place: where a job runs: the ARN of the cluster of an ECS task, or of the queue of a Batch job.
+        is_job: whether the target is a long-running AWS job whose end the task waits for: see `aws_jobs`.
+        place: where a job runs: the ARN of an ECS task's cluster, or of a Batch job's queue.
         container: for an ECS task, the container that receives the task's facts.
-        parameters: for a job, additional parameters of the request that starts it: a JSON object as text, or empty.
+        parameters: additional parameters of the request that starts a job: a JSON object as text, or empty.
     """
 
     service: AwsService
@@ -371,10 +371,10 @@ class AwsTarget:
 
 @frozen
 class DefinitionRef:
-    """The definition that a topology is a run of.
+    """The definition that a topology runs.
 
     Attributes:
-        version: of the definition; `None` for the latest one, until a run is created.
+        version: of the definition; `None` for the latest version, until a run is created.
         parameters: of the run, as JSON text.
     """
 
@@ -395,7 +395,7 @@ class TopologyTarget:
 
 
 class OnTimeout(StrEnum):
-    """The handling of an approval that was not decided in time.
+    """What happens to an approval that nobody decides in time.
 
     Attributes:
         FAIL: the task fails.
@@ -452,12 +452,12 @@ Target = HandlerTarget | HttpTarget | PullTarget | AwsTarget | TopologyTarget | 
 
 
 def definition_of(target: Target | None) -> DefinitionRef | None:
-    """The definition that a topology is a run of; `None` for other targets."""
+    """The definition that a topology runs; `None` for other targets."""
     return target.definition if isinstance(target, TopologyTarget) else None
 
 
 def host_of(target: Target) -> str | None:
-    """The host that a target calls, which may have a circuit; `None` if there is none, or it cannot be valid in DNS."""
+    """The host that a target calls, which may have a circuit; `None` without a host, or if DNS cannot have it."""
     if not isinstance(target, HttpTarget | CallbackTarget):
         return None
     try:
@@ -476,9 +476,9 @@ def names_definitions(payload: bytes) -> bool:
 
 
 def outlives_workers(target: Target | None) -> bool:
-    """Whether an attempt continues with the next claim if its worker is lost, so that no attempt is used up.
+    """Whether the next claim continues an attempt whose worker was lost, so that no attempt is used up.
 
-    A job that the worker may have started is found by its name; waiting for an approval or an event calls nothing.
+    A job that the lost worker may have started is found by name; waiting for an approval or an event calls nothing.
     """
     return isinstance(target, WaitingTarget) or (isinstance(target, AwsTarget) and target.is_job)
 
@@ -486,8 +486,8 @@ def outlives_workers(target: Target | None) -> bool:
 def pull_queue_of(task_type: str, target: Target | None, state: State) -> str:
     """The pulled type whose queue a task waits on; empty for the queues of the worker functions.
 
-    The worker functions also run follow-ups of an outcome, and check what a blocked task waits for; neither must wait
-    for a pull worker.
+    The worker functions also run an outcome's follow-ups, and check what a blocked task waits for: neither may wait for
+    a pull worker.
     """
     is_of_workers = state in TERMINAL or state in {State.ROLLING_BACK, State.BLOCKED}
     return task_type if isinstance(target, PullTarget) and not is_of_workers else ""

@@ -33,7 +33,7 @@ _UPLOADED = "upload"
 
 
 class ContentPlace(StrEnum):
-    """The place of a content, depending on its compressed size."""
+    """Where content is stored, depending on its compressed size."""
 
     RECORD = "record"
     ITEM = "item"
@@ -52,7 +52,7 @@ class UploadedBytes:
     """The known facts about an uploaded payload, without reading it.
 
     Attributes:
-        size: how many bytes it has.
+        size: its size in bytes.
         content_type: its content type.
     """
 
@@ -61,7 +61,7 @@ class UploadedBytes:
 
     @property
     def name(self) -> str:
-        """The name of the content, with its type; a content type has characters that keys in S3 should not have."""
+        """The content's name: size and encoded type, because a type has characters that S3 keys should not have."""
         return f"{_UPLOADED}.{self.size}.{urlsafe_b64encode(self.content_type.encode()).decode().rstrip('=')}"
 
     @classmethod
@@ -79,10 +79,10 @@ class Content:
     """A payload or a result: opaque bytes (JSON text in UTF-8), in the record or outside it.
 
     Attributes:
-        place: where the bytes are stored: in the record, in an item of their own, or in S3.
-        name: name of the bytes outside the record: `payload`, `payload.<nonce>`, `result.<nonce>`, or that of an
-            uploaded payload. A writer that may still be rejected (a change, an attempt) uses a separate name, so it
-            overwrites no other content.
+        place: where the bytes are stored: in the record, in a separate item, or in S3.
+        name: name of the bytes outside the record: `payload`, `payload.<nonce>`, `result.<nonce>`, or the name of an
+            uploaded payload. A writer that may still be rejected (a change, an attempt) uses a separate name, to
+            overwrite no other content.
         data: the bytes; `None` if they are outside and have not been fetched.
     """
 
@@ -106,9 +106,9 @@ class Expiry:
     """When content may be removed.
 
     Attributes:
-        at: TTL may remove it at any later time, in any order.
-        provisional: whether possibly no record refers to the content: not yet, or no longer. For objects in S3, which
-            have no individual expiry, this selects the lifecycle rule.
+        at: TTL may remove the content at any later time, in any order.
+        provisional: true if the content may be unreferenced: its record may not be written yet, or may be gone. For S3
+            objects, which have no individual expiry, this selects the lifecycle rule.
     """
 
     at: Millis
@@ -124,8 +124,8 @@ def unless_referenced(since: Millis) -> Expiry:
     """The expiry of content until a record is known to refer to it.
 
     Args:
-        since: when it was written, or when its task is due if that is later. If the writer fails after the record was
-            written and before the expiry was removed, the content still lasts for the task's likely lifetime.
+        since: when the content was written, or its task's due time if later. If the writer fails after writing the
+            record and before removing the expiry, the content still lasts for the task's likely lifetime.
     """
     return Expiry(since + UNREFERENCED_CONTENT_LIFE, provisional=True)
 
@@ -135,7 +135,7 @@ class Cause(StrEnum):
 
     Attributes:
         SCHEDULE: its timing.
-        CATCH_UP: its timing, for a missed run.
+        CATCH_UP: the schedule's timing, for a missed run.
         MANUAL: a run by request.
         BACKFILL: a backfill of a past period.
     """
@@ -153,13 +153,13 @@ class ScheduleRef:
     Attributes:
         schedule: the schedule's name.
         revision: of the schedule when the task was placed.
-        nominal: the instant of the occurrence.
-        cause: why it was placed.
+        nominal: the occurrence's instant.
+        cause: why the task was placed.
         mark: distinguishes the schedule from an earlier one with the same name.
-        reports: whether the schedule must be notified of its end.
+        reports: whether the schedule must be notified of the task's end.
         previous: the instant of the timing before `nominal`; `None` if there is none.
-        next: the instant of the timing after it.
-        is_buffered: whether it is a backfill's run that waits for the end of the schedule's other runs.
+        next: the instant of the timing after `nominal`.
+        is_buffered: whether the task is a backfill run that waits for the schedule's other runs to end.
     """
 
     schedule: str
@@ -174,7 +174,7 @@ class ScheduleRef:
 
     @property
     def is_by_timing(self) -> bool:
-        """Whether the schedule's timing created it, not a request."""
+        """Whether the schedule's timing, not a request, created the task."""
         return self.cause in {Cause.SCHEDULE, Cause.CATCH_UP}
 
 
@@ -186,8 +186,8 @@ class NodeRef:
         topology: the id of the topology's task.
         run: number of the topology's run, from 1.
         key: the node's name.
-        inputs: whether it receives results of its parents.
-        note: why it was cancelled, if not by its user, or that its rollback has failed for good; see
+        inputs: whether the node receives its parents' results.
+        note: why the node was cancelled, if not by its user, or that its rollback has failed for good; see
             `domain.topologies.run_state.status_of`.
     """
 
@@ -225,50 +225,50 @@ class Task(TaskOptions):
     Attributes:
         due_at: when its user wants it to run.
         order: its ordered key; `None` if it has none.
-        order_number: its number in the line of that key.
-        schedule_ref: the occurrence of a schedule that it runs; `None` if it has none.
+        order_number: its number in that key's line.
+        schedule_ref: the schedule occurrence that it runs; `None` if it has none.
         node_ref: the node of a topology that it runs; `None` if it is not a node.
         parent_task_id: the task that started it, if any; not the topology of a node.
         group: id of the group that it is a member of; `None` if there is none.
-        completes: id of the group after whose members it runs; `None` if it does not wait for one.
+        completes: id of the group after whose members it runs; `None` if it does not wait for a group.
         after: the tasks that must end before it starts; `None` if there are none.
         has_dependents: whether other tasks wait for its end.
-        topology_schedule_ref: for a node, the occurrence of a schedule that its topology runs; `None` if there is none.
+        topology_schedule_ref: for a node, the schedule occurrence that its topology runs; `None` if there is none.
         next_at: time of its next check: the planned start of its next attempt.
         generation: incremented only when a new check is set; timers, messages and claims carry it.
         version: incremented by every write; the ETag and the order of events.
         fence: incremented by every claim; checked by every write of an attempt. Its high digits are the epoch.
         attempt: number of started attempts, of the work or of its rollback; a pause subtracts one.
         sent: whether the message of this generation was sent by the process that enqueued it, not left to the trigger.
-        nonce: of the last write; a writer that finds its own after a rejection knows that the write had been applied.
+        nonce: of the last write; a writer that finds its own nonce after a rejection knows that its write was applied.
         lease_worker: the holder of the lease; kept after the end, to show the last worker.
         lease_expires_at: end of the lease; it may be taken over after the largest assumed clock difference.
-        unacknowledged: number of consecutive leases of pull workers, including the present one, that no client has
+        unacknowledged: number of consecutive pull worker leases, including the current one, that no client has
             acknowledged; `None` after an acknowledgement, and for leases of worker functions.
-        lease_nonce: nonce of the latest claim by a pull worker, which only the id of its lease contains, or by a worker
-            that runs packages of handlers; `None` if there was none.
-        deferred_fence: the fence of the last attempt whose target accepted the work, to notify of its end later.
-        job: the ARN of the present attempt's job in AWS, or of the latest one.
+        lease_nonce: nonce of the latest claim by a pull worker, which only its lease id contains, or by a worker that
+            runs handler packages; `None` if there was no such claim.
+        deferred_fence: the fence of the last attempt whose target accepted the work and will report its end later.
+        job: the ARN of the AWS job of the current or latest attempt.
         requested_action: the action that its user requests of the running attempt.
         waiting_for: why its last check did not start an attempt, in words; removed at the end of an attempt.
-        waits: reasons and start times of its waits, apart from waiting for its time, oldest first; kept after its end.
+        waits: reasons and start times of its waits other than for its due time, oldest first; kept after its end.
         rate_places: its places in the lines of its rates by key, in the units of `duetime.domain.rates`.
         checkpoint: left by a paused attempt for the next one; JSON text in UTF-8.
         started_at: when the first attempt started.
-        started_late: whether it started so late that an event reports it, and its target was called. Written after the
-            call, never by a claim, which may be undone.
-        run_at: planned start of the present attempt, or of the last one.
-        finished_at: when the outcome was stored and all follow-ups were done.
+        started_late: whether it started late enough for an event, and its target was called. Written after the call,
+            never by a claim, which may be undone.
+        run_at: planned start of the current or last attempt.
+        finished_at: when the outcome had been stored and all follow-ups were done.
         expires_at: when the record may be removed; set by terminal writes only.
         attempt_history: the last attempts, oldest first.
-        reopened_fence: for a topology, the fence at which it was last retried after its end. Runs that started under it
-            or an older one are over. `None` if it was never retried.
-        rerun_nodes: for a topology, the nodes that its last retry named, which run again with all that depend on them.
+        reopened_fence: for a topology, the fence at which it was last retried after its end; runs that started under
+            this fence or an older one are over. `None` if it was never retried.
+        rerun_nodes: for a topology, the nodes that its last retry named; they run again with all their dependents.
         reopened_at: when it was last retried after its end; its attempts and waits are counted from then.
         traceparent: trace of its creation, which its attempts continue; `None` if the request had none.
-        erased: whether its user deleted it: hidden from users, and ended for everything else.
-        actions: history of actions on it, except for cancelling it before it started.
-        cancellation: who cancelled it before it started; no action is possible after that.
+        erased: whether its user deleted it: users no longer see it, and everything else treats it as ended.
+        actions: history of actions on it, except a cancellation before its start.
+        cancellation: who cancelled it before its start; no action is possible afterwards.
     """
 
     id: TaskId
@@ -352,14 +352,14 @@ class Task(TaskOptions):
 
     @property
     def long_at(self) -> Millis | None:
-        """When its present attempt is reported as a long run; `None` if no report was requested, or none has begun."""
+        """When its current attempt is reported as a long run; `None` without a report request or an attempt."""
         if self.notify_on is None or self.notify_on.running_seconds is None or self.run_at is None:
             return None
         return self.run_at + self.notify_on.running_seconds * SECOND
 
     @property
     def start_by(self) -> Millis | None:
-        """The last instant at which its first attempt may start; `None` if there is none, or none yet.
+        """The last instant at which its first attempt may start; `None` if there is no limit, or no limit yet.
 
         For a task that was due before it was created, the full time counts from its creation. A node's time starts at
         its due time, which depends on its parents.
@@ -370,7 +370,7 @@ class Task(TaskOptions):
 
     @property
     def retry_by(self) -> Millis | None:
-        """The last instant at which another attempt may start; `None` if there is none, or none yet."""
+        """The last instant at which another attempt may start; `None` if there is no limit, or no limit yet."""
         seconds = self.retry.max_duration_seconds
         if seconds is None or self.started_at is None:
             return None
@@ -393,12 +393,12 @@ class Task(TaskOptions):
 
     @property
     def schedule_run(self) -> ScheduleRef | None:
-        """The occurrence of a schedule that it, or the topology of its node, runs; `None` if there is none."""
+        """The schedule occurrence that it, or its node's topology, runs; `None` if there is none."""
         return self.schedule_ref or self.topology_schedule_ref
 
     @property
     def scheduled_at(self) -> Millis:
-        """The nominal time of its run: of a schedule's occurrence, or its due time for any other task."""
+        """The nominal time of its run: the schedule occurrence's instant, or the due time of any other task."""
         return self.due_at if self.schedule_run is None else self.schedule_run.nominal
 
     @property
@@ -413,9 +413,9 @@ class Task(TaskOptions):
 
     @property
     def is_postponed(self) -> bool:
-        """Whether its last check has postponed it, and its user has not moved it to another due time since.
+        """Whether its last check postponed it, and its user has not changed its due time since.
 
-        The next check of one that was run before its due time may come before that, too.
+        If it was run before its due time, its next check may also come before then.
         """
         return self.waiting_for is not None and self.next_at != self.due_at
 
@@ -426,7 +426,7 @@ class Task(TaskOptions):
 
     @property
     def definition(self) -> str | None:
-        """Name of the definition that its topology is a run of; `None` for other graphs and other tasks."""
+        """Name of the definition that it runs; `None` for other graphs and other tasks."""
         return None if (ref := definition_of(self.target)) is None else ref.name
 
     @property
@@ -443,14 +443,14 @@ class Task(TaskOptions):
 
     @property
     def outcome_id(self) -> str:
-        """Identifies the outcome of an ended task; the next outcome may have the same attempt."""
-        # The fence of the attempt that led to the outcome: repeated follow-ups have later ones.
+        """Identifies the outcome of an ended task; the attempt does not, because the next outcome may have the same."""
+        # The fence of the attempt that led to the outcome: repeated follow-ups have later fences.
         fence = self.attempt_history[-1].fence if self.attempt_history else 0
         return f"{self.id}-{fence}" if self.reopened_at is None else f"{self.id}-{fence}-{self.reopened_at}"
 
     @property
     def awaiting_notification(self) -> bool:
-        """Whether the present attempt's target has accepted the work, so that the lease lasts until it notifies."""
+        """Whether the current attempt's target has accepted the work, so the lease lasts until its notification."""
         return self.deferred_fence == self.fence
 
     @property
@@ -460,7 +460,7 @@ class Task(TaskOptions):
 
     @property
     def lateness(self) -> Millis | None:
-        """How long after its due time the first attempt started, as returned by `lateness_of`; `None` before that."""
+        """How long after the due time the first attempt started (see `lateness_of`); `None` before the start."""
         return lateness_of(self.started_at, self.due_at, self.created_at, self.schedule_ref, self.actions)
 
     @property
@@ -472,9 +472,9 @@ class Task(TaskOptions):
 
     @property
     def contents_without_expiry(self) -> tuple[Content, ...]:
-        """The content whose expiry must be set once it has ended; a success's result has had one from the start.
+        """The content whose expiry must be set once the task has ended; a success's result has one from the start.
 
-        A node's result is the exception: it is kept as long as its topology.
+        A node's result has none from the start, because it is kept as long as its topology.
         """
         has_one = self.state is State.SUCCEEDED and self.node_ref is None
         kept = (self.payload, self.checkpoint, None if has_one else self.result)
@@ -482,7 +482,7 @@ class Task(TaskOptions):
 
     @property
     def may_have_attempts_outside(self) -> bool:
-        """Whether some of its first attempts may be stored outside its record."""
+        """Whether some of its oldest attempts may be stored outside its record."""
         return len(self.attempt_history) >= ATTEMPTS_INLINE and self.claims > ATTEMPTS_INLINE
 
     @property
@@ -492,7 +492,7 @@ class Task(TaskOptions):
 
 
 def fence_of_epoch(fence: int, epoch: int) -> int:
-    """A fence raised into an epoch, with the same number of claims; unchanged if it is in this epoch or a later one."""
+    """Raises a fence into an epoch, with the same number of claims; unchanged if already in this or a later epoch."""
     return max(fence, epoch * FENCES_PER_EPOCH + fence % FENCES_PER_EPOCH)
 
 
@@ -503,11 +503,11 @@ def lateness_of(
     schedule_ref: ScheduleRef | None,
     actions: ActionHistory,
 ) -> Millis | None:
-    """How long after its due time the first attempt of a task started, in milliseconds; `None` before that.
+    """How long after its due time a task's first attempt started, in milliseconds; `None` before the start.
 
-    As in the metric: if the task was due before it was created, before its due time was changed, or before it was
-    resumed, lateness counts from that action, because it could not start earlier. A run of a schedule counts from its
-    due time, however late the schedule creates it.
+    As in the metric: if the task was due before its creation, before a change of its due time, or before it was
+    resumed, lateness counts from that action, because the task could not start earlier. A schedule's run counts from
+    its due time, however late the schedule creates it.
     """
     if started_at is None:
         return None

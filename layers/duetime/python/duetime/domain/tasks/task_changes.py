@@ -107,4 +107,4 @@ NOTHING_LEFT = TaskChanges(
     actions=NO_ACTIONS,
     cancellation=None,
 )
-"""Resets the fields with content from its user or its attempts; the others describe how it went."""
+"""Resets the fields with content from the task's user or attempts; the other fields describe how the task went."""

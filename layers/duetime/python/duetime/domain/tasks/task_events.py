@@ -1,4 +1,4 @@
-"""The life of a task as a list of events in order: its creation, actions on it, its attempts, and its end."""
+"""A task's history as an ordered list of events: its creation, actions on it, its attempts and its end."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class EventType(StrEnum):
     """The type of an event.
 
     Attributes:
-        EXPIRED: it did not start in time, and will no longer start.
+        EXPIRED: the task did not start in time, and will not start any more.
         FINISHED: the outcome was stored, and all follow-ups were done.
     """
 
@@ -51,7 +51,7 @@ class EventType(StrEnum):
 
 @frozen
 class AttemptPart:
-    """The attempt of an event, and how it ended if the event is its end."""
+    """The attempt that an event belongs to, and how the attempt ended if the event is its end."""
 
     attempt: int
     fence: int
@@ -64,9 +64,9 @@ class TaskEvent:
     """One event.
 
     Attributes:
-        at: when; `None` if unknown, for example for an attempt that was lost with its worker.
-        by: the actor; `None` for events of an attempt.
-        version: of the record after it, if known.
+        at: when it happened; `None` if unknown, for example for an attempt that was lost with its worker.
+        by: the actor; `None` for an attempt's events.
+        version: of the record after the event, if known.
         fields: for an update, the changed fields.
         nodes: for a retry of a topology, the nodes that were chosen to run again.
         state: for the end, the final state.
@@ -85,7 +85,7 @@ class TaskEvent:
 def events_of(task: Task, ended_attempts: Iterable[AttemptRecord]) -> Sequence[TaskEvent]:
     """The events of a task, oldest first.
 
-    Clocks of machines differ: an event that was written after another one stays after it, whatever its time.
+    Clocks differ, so events keep the order in which they were written, whatever their times.
 
     Args:
         task: the record.

@@ -1,4 +1,4 @@
-"""Lists of an owner's tasks by state, type, name, tag and more: a filter reads the list of its tasks and no others.
+"""Lists of an owner's tasks by state, type, name, tag and more, so that a filter reads no other tasks.
 
 The lists are derived from the table's stream, so they add no cost to the path of a task, and lag it by the stream's
 batching window. A list may name tasks that no longer belong to it, so readers compare each record with the filter; but
@@ -7,7 +7,7 @@ it contains all tasks that belong to it. There are two kinds:
 * Postings, for unchangeable properties: a task is added once and never removed. Many postings share an item.
 * Entries, for states that a task leaves again: one item for each task that stays in the state for longer than a batch
   of changes. A task that starts, runs and ends within one batch has none. They include the nodes of topologies, because
-  each further list costs a page another read.
+  each additional list costs a page another read.
 
 An owner has lists from about a thousand tasks on. With fewer tasks, one page reads all of them.
 """
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
 ENTRY_STATES = frozenset(State) - {State.SCHEDULED, State.SUCCEEDED, State.FAILED}
 """States with a complete list. Scheduled tasks are found by their ids, which begin with the due time, and have an entry
-only if that does not find them; succeeded tasks are found by their ids or in the list of ended tasks; failed tasks have
-an index of the table, which follows them at once."""
+only if their ids do not find them; succeeded tasks are found by their ids or in the list of ended tasks; failed tasks
+have a table index, which is updated at once."""
 TOPOLOGY_STATES = ENTRY_STATES | {State.FAILED}
 """States with a complete list of topologies."""
 
@@ -52,18 +52,18 @@ class ListKind(StrEnum):
 
     Attributes:
         TYPE: tasks of a type.
-        NAME: tasks of a name.
+        NAME: tasks with a name.
         TAG: tasks with a tag; the value is `key:value`.
         SCHEDULE: runs of a schedule.
         TOPOLOGY: topologies.
         DEFINITION: runs of a topology definition.
         PARENT: nodes of a topology.
         STATE: tasks in a state, including nodes.
-        TOPOLOGY_STATE: topologies in a state, except those that are nodes.
-        ENDED: ended tasks in the order of their ends.
+        TOPOLOGY_STATE: topologies in a state, except sub-topologies.
+        ENDED: ended tasks, ordered by their end.
         EARLY: tasks that succeeded or failed before the time in their ids, including nodes.
-        MOVED: tasks whose due time is not the time in their ids, in the order of their due times. The list with nodes
-            also contains the other tasks.
+        MOVED: tasks whose due time is not the time in their ids, ordered by due time. The list with nodes also contains
+            the other tasks.
     """
 
     TYPE = "type"
@@ -86,7 +86,7 @@ class ListName:
 
     Attributes:
         value: the common property of the tasks; empty if the kind determines it.
-        of_nodes: for kinds that separate them, whether it contains the nodes of topologies or the other tasks.
+        of_nodes: for kinds that separate nodes from other tasks, whether the list contains the nodes.
     """
 
     owner: str
@@ -100,7 +100,7 @@ class Posting:
     """A task in a list.
 
     Attributes:
-        at: the time by which the list is ordered: that of the id, the end or the due time.
+        at: the time that orders the list: the id's time, the end or the due time.
         expires_at: when it may be removed.
     """
 
@@ -111,7 +111,7 @@ class Posting:
 
     @property
     def place(self) -> TaskId:
-        """Its place in the list: the task's id, with the time by which the list is ordered."""
+        """Its place in the list: the task's id, with the time that orders the list."""
         return place_of(self.at, self.task_id)
 
 
@@ -130,17 +130,17 @@ class Entry:
 
 @frozen
 class Block:
-    """Postings of one list within `LIST_SPAN`, stored as one item.
+    """A list's postings within `LIST_SPAN`, stored as one item.
 
     Attributes:
-        postings: in order of their places.
+        postings: ordered by place.
     """
 
     postings: Sequence[Posting]
 
     @property
     def list(self) -> ListName:
-        """The list."""
+        """The list that the postings belong to."""
         return self.postings[0].list
 
     @property
@@ -156,7 +156,7 @@ class Block:
 
 @frozen
 class ListWrites:
-    """Changes of lists; repeating them changes nothing more.
+    """Changes of lists; repeating them has no further effect.
 
     Attributes:
         blocks: postings to add.
@@ -174,7 +174,7 @@ class ListWrites:
 
 
 def place_of(at: Millis, task_id: TaskId) -> TaskId:
-    """The place of a task in a list: an id with the given time, which differs from those of other tasks."""
+    """A task's place in a list: an id with the given time that differs from other tasks' places."""
     return task_id if at == task_id.home else task_id.at_time(at)
 
 
@@ -182,7 +182,7 @@ def writes_of(changes: Iterable[TaskChange], retention: RetentionPolicy) -> List
     """The changes of lists that follow from changes of tasks.
 
     Args:
-        changes: changes of one or more owners; those of each task in order.
+        changes: changes of one or more owners' tasks; the changes of each task are in order.
         retention: how long an ended task is kept.
     """
     first: dict[TaskId, TaskChange] = {}
@@ -204,11 +204,11 @@ def writes_of(changes: Iterable[TaskChange], retention: RetentionPolicy) -> List
 
 
 def writes_of_snapshots(tasks: Iterable[TaskSnapshot], now: Millis, retention: RetentionPolicy) -> ListWrites:
-    """The changes of lists that add tasks of which no change is known.
+    """The changes of lists that add existing tasks without known changes.
 
     Args:
         tasks: existing tasks.
-        now: the time; scheduled tasks of an earlier time get entries.
+        now: the time; scheduled tasks with an earlier time get entries.
         retention: how long an ended task is kept.
     """
     postings: list[Posting] = []
@@ -220,7 +220,7 @@ def writes_of_snapshots(tasks: Iterable[TaskSnapshot], now: Millis, retention: R
 
 
 def late_entries(tasks: Iterable[TaskSnapshot], now: Millis, retention: RetentionPolicy) -> ListWrites:
-    """The entries of tasks that are scheduled although the time of their ids has passed."""
+    """The entries of tasks that are still scheduled after the time in their ids."""
     late = [each for each in tasks if each.state is State.SCHEDULED]
     return ListWrites(added=[each for task in late for each in _added(None, task, now, retention)])
 
@@ -242,7 +242,7 @@ def blocks_of(postings: Iterable[Posting]) -> list[Block]:
 
 
 def lists_of_state(task: Task | TaskSnapshot, now: Millis) -> list[ListName]:
-    """The lists of states that must have an entry for a task at a given time."""
+    """The state lists that must have an entry for a task at a given time."""
     found = []
     if task.state in ENTRY_STATES or (task.state is State.SCHEDULED and not _is_found_by_id(task, now)):
         found.append(ListName(task.owner, ListKind.STATE, task.state.value))
@@ -252,7 +252,7 @@ def lists_of_state(task: Task | TaskSnapshot, now: Millis) -> list[ListName]:
 
 
 def _is_found_by_id(task: Task | TaskSnapshot, now: Millis) -> bool:
-    """Whether a scheduled task is found among those with ids of the present and later, by its due time."""
+    """Whether a search by due time, among ids from about now on, finds a scheduled task."""
     return task.node_ref is None and not _is_moved(task) and task.id.home >= now - LIST_LATE
 
 
@@ -262,7 +262,7 @@ def _postings(
     if after is None or after.erased:
         return
     for name in _facets(after):
-        # Long after its time, a task is listed once more when it ends: its first posting may expire before its record.
+        # A task that ends long after its time is listed again: its first posting may expire before its record.
         is_new = before is None or name not in _facets(before)
         if is_new or (_has_ended(before, after) and at - after.id.home > LIST_KEPT // 2):
             yield Posting(name, after.id.home, after.id, max(at, after.id.home) + retention.of(after.type) + LIST_KEPT)
@@ -276,7 +276,7 @@ def _postings(
 def _endings(
     before: TaskSnapshot | None, after: TaskSnapshot, at: Millis, retention: RetentionPolicy
 ) -> Iterator[Posting]:
-    """Postings of an end: when the outcome is stored, and again if the task finishes later than that."""
+    """Postings for a task's end: when the outcome is stored, and again if the task finishes later."""
     has_ended = _has_ended(before, after)
     ended_at = at if after.finished_at is None else after.finished_at
     expires_at = ended_at + retention.of(after.type) + LIST_KEPT
@@ -292,7 +292,7 @@ def _has_ended(before: TaskSnapshot | None, after: TaskSnapshot) -> bool:
 
 
 def _facets(task: TaskSnapshot) -> list[ListName]:
-    """The lists that a task belongs to by its unchangeable properties."""
+    """The lists that a task belongs to because of its unchangeable properties."""
     found = [(ListKind.TYPE, task.type), *((ListKind.TAG, f"{key}:{value}") for key, value in task.tags.items())]
     if task.name:
         found.append((ListKind.NAME, task.name))
@@ -312,7 +312,7 @@ def _list(task: TaskSnapshot, kind: ListKind, value: str = "") -> ListName:
 
 
 def _is_moved(task: Task | TaskSnapshot) -> bool:
-    """Whether the due time is not the time of the id."""
+    """Whether the due time differs from the id's time."""
     return task.due_at != task.id.home
 
 
@@ -323,7 +323,7 @@ def _added(
         return
     had = [] if before is None else lists_of_state(before, at)
     for name in lists_of_state(after, at):
-        # The search for late tasks has added those that became late in this state.
+        # The search for late tasks has already added tasks that became late in this state.
         if name not in had or before is None or before.erased:
             yield Entry(name, after.id, _entry_expiry(after, at, retention))
 
@@ -338,7 +338,7 @@ def _removed(before: TaskSnapshot | None, after: TaskSnapshot | None, at: Millis
 
 
 def _entry_expiry(task: TaskSnapshot, at: Millis, retention: RetentionPolicy) -> Millis:
-    # An open task may stay in its state for longer than anything is kept.
+    # An open task may stay in its state longer than any retention time.
     kept = retention.of(task.type) + LIST_KEPT if task.state in TERMINAL else 10 * LIST_KEPT
     return max(at, task.id.home) + kept
 
@@ -348,11 +348,11 @@ class ListHead:
     """The progress of an owner's lists.
 
     Attributes:
-        building_from: when adding the tasks that existed before begins: every process follows changes by then.
+        building_from: when to start adding tasks that existed before: every process follows changes by then.
         built_to: id of the last task that was added; `None` at the beginning.
         is_complete: whether all tasks have been added, so that the lists may be read.
-        swept_to: scheduled tasks with smaller ids have entries.
-        changed_at: when the lists followed a change last, to within some seconds.
+        swept_to: late scheduled tasks with smaller ids have entries.
+        changed_at: when the lists last followed a change, to within some seconds.
         version: increases with each write; 0 if nothing is stored.
     """
 
@@ -366,7 +366,7 @@ class ListHead:
 
     @classmethod
     def new(cls, owner: str, now: Millis) -> ListHead:
-        """The head of lists that are begun now."""
+        """The head of lists that start now."""
         return cls(owner, now + LIST_BUILD_DELAY, TaskId.of(now, 0, 0))
 
     def may_build(self, now: Millis) -> bool:
@@ -374,15 +374,15 @@ class ListHead:
         return not self.is_complete and now >= self.building_from
 
     def sweep_end(self, now: Millis) -> TaskId | None:
-        """The id before which to search for late tasks now; `None` if it is too early for a search."""
+        """The upper bound of ids for a search for late tasks; `None` if it is too early for a search."""
         end = now - 2 * LIST_LATE
         is_due = self.is_complete and end - self.swept_to.home >= LIST_SWEEP_EVERY
         return TaskId.of(end, 0, 0) if is_due else None
 
     def after_building(self, last: TaskId | None, now: Millis, *, is_last: bool) -> ListHead:
-        """The head after existing tasks up to an id were added."""
+        """The head after adding existing tasks up to an id."""
         return replace(self, built_to=last, is_complete=is_last, changed_at=now)
 
     def after_sweep(self, swept_to: TaskId, now: Millis) -> ListHead:
-        """The head after a search for late tasks among smaller ids."""
+        """The head after a search for late tasks among ids below `swept_to`."""
         return replace(self, swept_to=swept_to, changed_at=now)

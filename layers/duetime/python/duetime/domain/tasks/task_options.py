@@ -24,7 +24,7 @@ class RetryPolicy:
     Attributes:
         max_attempts: total number of attempts, including the first and crashed ones; 1 means no retry.
         initial_seconds: upper bound of the first wait.
-        multiplier: growth of the bound per wait.
+        multiplier: factor by which the bound grows with each wait.
         max_seconds: maximum of the bound.
         max_duration_seconds: how long after the start of the first attempt another one may start; `None` for no limit.
     """
@@ -37,7 +37,7 @@ class RetryPolicy:
 
     def bound(self, attempt: int) -> Millis:
         """Longest wait after a failed attempt (1 is the first), in milliseconds."""
-        # No policy has more attempts; powers of the largest multiplier fit into a float up to there.
+        # No policy allows more attempts, and up to that power the largest multiplier fits into a float.
         power = min(attempt - 1, MAX_ATTEMPTS)
         seconds = min(self.initial_seconds * self.multiplier**power, self.max_seconds)
         return int(seconds * 1000)
@@ -84,8 +84,8 @@ class LockMode(StrEnum):
     """Which tasks may hold a lock at the same time.
 
     Attributes:
-        EXCLUSIVE: no others, or as many as `max_holders` allows, all of them exclusive.
-        SHARED: all that share it.
+        EXCLUSIVE: one task, or as many exclusive ones as `max_holders` allows.
+        SHARED: all tasks that share the lock.
     """
 
     EXCLUSIVE = "exclusive"
@@ -98,8 +98,8 @@ class LockSpec:
 
     Attributes:
         key: unique among the owner's locks.
-        max_holders: maximum number of concurrent holders; `None` for a shared lock without a limit of its own.
-        wait_seconds: how long an attempt may wait for it; `None` for no limit.
+        max_holders: maximum number of concurrent holders; `None` for a shared lock without its own limit.
+        wait_seconds: how long an attempt may wait for the lock; `None` for no limit.
     """
 
     key: str
@@ -115,7 +115,7 @@ class LockSpec:
 
 
 def one_form(lock: LockSpec | None, locks: Iterable[LockSpec]) -> tuple[LockSpec | None, tuple[LockSpec, ...]]:
-    """The only stored form of a task's locks: one as `lock`, several as `locks` in the order of their keys.
+    """The stored form of a task's locks: a single one as `lock`, several as `locks`, ordered by key.
 
     Args:
         lock: the request's `lock`.
@@ -127,12 +127,12 @@ def one_form(lock: LockSpec | None, locks: Iterable[LockSpec]) -> tuple[LockSpec
 
 @frozen
 class Rate:
-    """Limits the starts of attempts for all tasks of an owner with the same key.
+    """Limits how often attempts start, for all tasks of an owner with the same key.
 
     Attributes:
         key: unique among the owner's rates.
         limit: maximum number of starts in `per_seconds`.
-        burst: additional starts allowed at once after a period with fewer.
+        burst: additional starts allowed at once after a period with fewer starts.
     """
 
     key: str
@@ -146,7 +146,7 @@ class Until(StrEnum):
 
     Attributes:
         STARTED: until its first attempt starts.
-        ENDED: until it has an outcome.
+        ENDED: until the task has an outcome.
     """
 
     STARTED = "started"
@@ -154,11 +154,11 @@ class Until(StrEnum):
 
 
 class OnConflict(StrEnum):
-    """The handling of a creation whose unique key another task has.
+    """What happens to a creation whose unique key another task holds.
 
     Attributes:
         KEEP: nothing is created; the response is the task that holds the key.
-        REPLACE: the task that holds the key gets the fields of the creation, if it has not started.
+        REPLACE: the task that holds the key gets the creation's fields, if it has not started.
         REFUSE: the creation is refused.
     """
 
@@ -172,7 +172,7 @@ class Unique:
     """Makes a task the only one with its key among its owner's tasks.
 
     Attributes:
-        on_conflict: the handling of this creation if another task has the key; later creations have separate ones.
+        on_conflict: what happens to this creation if another task holds the key; later creations have their own choice.
     """
 
     key: str
@@ -182,11 +182,11 @@ class Unique:
 
 @frozen
 class Debounce:
-    """Delays a task with each further creation with its key, until there has been none for a while.
+    """Delays a task with each new creation with its key, until there has been no creation for a while.
 
     Attributes:
         seconds: required time without a creation.
-        max_seconds: maximum delay after its own creation; `None` for no limit.
+        max_seconds: maximum delay after the task's own creation; `None` for no limit.
     """
 
     key: str
@@ -200,12 +200,12 @@ class Debounce:
 
 
 def unique_of(unique: Unique | None, debounce: Debounce | None) -> Unique | None:
-    """The unique key of a task from either of its options; `None` if it has none."""
+    """The unique key from a task's `unique` or `debounce`; `None` without a key."""
     return unique if debounce is None else debounce.unique
 
 
 class AfterFailure(StrEnum):
-    """The handling of an ordered key's line after the final failure of a task.
+    """What happens to an ordered key's line after a task's final failure.
 
     Attributes:
         CONTINUE: the next task runs.
@@ -221,7 +221,7 @@ class OrderKey:
     """Makes the tasks of an owner with the same key run one after another, in the order of their creation.
 
     Attributes:
-        on_failure: the handling after the final failure of this task.
+        on_failure: what happens after this task's final failure.
     """
 
     key: str
@@ -230,13 +230,13 @@ class OrderKey:
 
 @frozen
 class NotifyOn:
-    """The events of a task that are notified, and the receiver.
+    """The task events that cause notices, and the receiver.
 
     Attributes:
         to: an HTTP URL, or the ARN of an SNS topic or of an event bus.
-        failed: whether its final failure is notified.
-        late_seconds: how long after its due time a notice is sent if it has not started; `None` for never.
-        running_seconds: how long after the start of an attempt a notice is sent if it has not ended; `None` for never.
+        failed: whether a notice is sent after the final failure.
+        late_seconds: how long after its due time a notice is sent if the task has not started; `None` for never.
+        running_seconds: how long after its start a notice is sent if an attempt has not ended; `None` for never.
     """
 
     to: str
@@ -253,15 +253,15 @@ class TaskOptions:
         notify_within_seconds: how long after the start of an attempt a target that accepted the work may send a
             notification.
         rollback_on_failure: whether the target's `rollback` runs after a final failure.
-        lock: the lock that it needs while it runs, if it needs one; `None` if it needs none or several.
-        locks: the locks that it needs while it runs, if it needs several, in the order of their keys.
-        rate: limit of starts shared with other tasks of the same key.
+        lock: the only lock that it needs while it runs; `None` if it needs no lock or several.
+        locks: the locks that it needs while it runs, if it needs several, ordered by key.
+        rate: limit of starts, shared with other tasks with the same key.
         callback_url: destination of its outcome.
-        notify_on: notices about final failure or a late start.
+        notify_on: notices about final failure, a late start or a long run.
         expires_seconds: how long after its due time its first attempt may start; `None` for no limit.
-        fair_key: the tasks of an owner with the same key share workers fairly with those of other keys; `None` for the
-            tasks without a key, which count as one.
-        fair_weight: share of its key, compared with other keys.
+        fair_key: an owner's tasks with the same key share workers fairly with other keys' tasks; `None` for no key: all
+            such tasks together count as one key.
+        fair_weight: the key's share, compared with other keys.
     """
 
     priority: Priority = Priority.NORMAL
@@ -282,18 +282,18 @@ class TaskOptions:
 
     @property
     def all_locks(self) -> tuple[LockSpec, ...]:
-        """The locks that it needs, in the order of their keys."""
+        """The locks that it needs, ordered by key."""
         return self.locks if self.lock is None else (self.lock,)
 
     def options(self) -> dict[str, Any]:
-        """The options by their names."""
+        """The options by name."""
         return {name: getattr(self, name) for name in TASK_OPTIONS}
 
 
 def fair_share(task_id: TaskId, key: str | None, weight: int) -> str:
     """The part of a fair key to which a task belongs; empty without a key. A key has as many parts as its weight.
 
-    SQS treats all message groups alike, so a key with a weight has several groups.
+    SQS treats all message groups equally, so a key with a weight has several groups.
     """
     return "" if key is None else f"{crc32(task_id.text.encode()) % weight}.{key}"
 

@@ -1,4 +1,4 @@
-"""Tasks to create, and the defaults of their types: options that a task has unless its creation gives others."""
+"""Tasks to create, and their types' defaults: the options that a task has unless its creation gives others."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ DEFAULTED = (
     "fair_weight",
     "unique",
 )
-"""The options that a type can have defaults for: those that describe the work, and not one task."""
+"""The options that a type can have defaults for: they describe the work, not an individual task."""
 
 
 @frozen
@@ -61,17 +61,16 @@ class TaskSpec(TaskOptions):
         payload: JSON text in UTF-8, passed to the target unchanged.
         upload: id of the upload that is its payload, instead of `payload`; `None` for none.
         due_at: when it should run; `None` means now.
-        delay: how long after its acceptance it should run; excludes `due_at`.
+        delay: how long after acceptance it should run; excludes `due_at`.
         target: the target; `None` for the default of the type (`TargetRules.target_of`).
-        allow_unknown_type: whether its type may be without a known handler.
+        allow_unknown_type: whether its type needs no known handler.
         unique: makes it the only task with a key; excludes `debounce`.
-        debounce: lets further creations with a key delay it; excludes a due time.
+        debounce: lets later creations with the same key delay it; excludes a due time.
         order: makes it run after the earlier tasks of its key.
-        parent_task_id: the task that started it, as the request names it.
+        parent_task_id: the task that started it, as given in the request.
         group: id of the group that it joins; `None` for none.
         after: the tasks that must end before it starts.
-        explicit: options that were given with the value that they have anyway, so that no default of the type replaces
-            them.
+        explicit: options that the request set to their built-in value, so that no default of the type replaces them.
     """
 
     type: str
@@ -92,12 +91,12 @@ class TaskSpec(TaskOptions):
     def of_graph(
         self, payload: bytes, notify_within_seconds: int, target: TopologyTarget = _GRAPH_OF_ITS_OWN
     ) -> TaskSpec:
-        """The spec of a topology's task: the graph is its payload, with a time limit for the whole run."""
+        """The spec of a topology's task: its payload is the graph, and its time limit is for the whole run."""
         return replace(self, payload=payload, target=target, notify_within_seconds=notify_within_seconds)
 
 
 Options: TypeAlias = Mapping[str, Any]
-"""Options in the JSON form of requests, which were checked before; null switches a default of the handler off."""
+"""Options in the JSON form of requests, already validated; null switches a handler's default off."""
 _BUILT_IN = TaskSpec("")
 _LOCKS = ("lock", "locks")
 """Two forms of one option."""
@@ -127,11 +126,11 @@ class OwnerTypes:
 
 @frozen
 class HandlerDescription:
-    """A deployment's knowledge about the handler of a type.
+    """What a deployment knows about a type's handler.
 
     Attributes:
-        phases: the phases that it offers.
-        defaults: the options that it gives its tasks.
+        phases: the phases that the handler offers.
+        defaults: the options that the handler gives its tasks.
         payload_schema: JSON Schema of the payload, as text; `None` for any JSON.
     """
 
@@ -159,18 +158,18 @@ _READ: Mapping[str, Callable[[Any], object]] = {
     "notify_on": lambda form: NotifyOn(**form),
     "unique": _unique,
 }
-"""Options whose values are not plain."""
+"""How to parse options whose values are not plain JSON."""
 
 
 def merged(handler: Options, owner: Options) -> Options:
-    """The defaults of a type: those of its handler, replaced or switched off by those of the owner."""
+    """The defaults of a type: its handler's, replaced or switched off by the owner's."""
     if owner.get("lock") or owner.get("locks"):
         handler = {name: value for name, value in handler.items() if name not in _LOCKS}
     return {name: value for name, value in {**handler, **owner}.items() if value is not None}
 
 
 def with_defaults(spec: TaskSpec, defaults: Options) -> TaskSpec:
-    """A creation's task with the defaults of its type; each option that the creation gives is kept as a whole."""
+    """A task to create, with its type's defaults; each option that the creation gives is kept as a whole."""
     if not defaults:
         return spec
     kept = _kept(spec)
@@ -185,14 +184,14 @@ def _value(name: str, form: Any) -> Any:  # noqa: ANN401 - the value of any opti
 
 
 def _kept(spec: TaskSpec) -> set[str]:
-    """The options that a creation gives itself, and those that would contradict its others."""
+    """The options that a creation gives, and options that would contradict them."""
     kept = {name for name in DEFAULTED if getattr(spec, name) != getattr(_BUILT_IN, name)} | spec.explicit
     if kept.intersection(_LOCKS):
         kept.update(_LOCKS)
     if spec.debounce is not None:
         kept.add("unique")
     if isinstance(spec.target, TopologyTarget):
-        # Its graph determines it.
+        # The graph determines this time limit.
         kept.add("notify_within_seconds")
     if spec.target is not None and not isinstance(spec.target, _ROLLS_BACK):
         kept.add("rollback_on_failure")
@@ -204,8 +203,8 @@ class TypeStatus:
     """An owner's view of a type.
 
     Attributes:
-        handler: its handler; `None` if there is none, or if the handlers are not known.
-        has_handler: whether there is a handler; `None` if that is not known.
+        handler: its handler; `None` if there is no handler, or the handlers are unknown.
+        has_handler: whether there is a handler; `None` if unknown.
         is_pulled: whether pull workers lease its tasks.
         own: the defaults that the owner gives its tasks.
     """
@@ -223,7 +222,7 @@ class TypeStatus:
 
     @property
     def sources(self) -> Mapping[str, str]:
-        """The source of each of the defaults: `handler` or `owner`."""
+        """The source of each default: `handler` or `owner`."""
         return {name: "owner" if name in self._own else "handler" for name in self.defaults}
 
     @property

@@ -1,6 +1,6 @@
-"""Machine-readable codes of why the last check of a task did not start an attempt.
+"""Machine-readable codes for why a task's last check did not start an attempt.
 
-A record contains the reason in words. The code is derived from them, so records of any age have one.
+A record contains the reason in words. The code is derived from the words, so records of any age have a code.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ EVENT_AWAITED = "the event "
 
 
 class WaitReason(StrEnum):
-    """Code of a wait, apart from waiting for the due time.
+    """What a task waits for, other than its due time.
 
     Attributes:
         LOCK: its lock.
@@ -72,7 +72,7 @@ _BEGINNINGS = (
     ("its state machine's execution was lost", WaitReason.TOPOLOGY),
     ("nodes of its last run have not ended", WaitReason.TOPOLOGY),
 )
-"""Prefixes of the reasons of `Postponed`; older ones remain because records contain them."""
+"""Prefixes of the reasons in `Postponed`, including old ones that records still contain."""
 
 
 def wait_reason(text: str) -> WaitReason:
@@ -81,7 +81,7 @@ def wait_reason(text: str) -> WaitReason:
         return WaitReason.SWITCH
     found = next((reason for beginning, reason in _BEGINNINGS if text.startswith(beginning)), None)
     if found is WaitReason.LOCK and "/" in text:
-        # Keys of tasks' locks contain no slash; those that enforce a limit of a switch do.
+        # Lock keys of tasks contain no slash; lock keys that enforce a switch's limit do.
         return WaitReason.CONCURRENCY_LIMIT
     if found is not None:
         return found

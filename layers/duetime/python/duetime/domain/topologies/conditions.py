@@ -1,7 +1,7 @@
-"""Evaluates conditions of nodes: JMESPath expressions over the outcomes of parents and the parameters of the run.
+"""Evaluates node conditions: JMESPath expressions over the parents' outcomes and the run's parameters.
 
 A condition is evaluated on the document `{"parents": {NAME: {"outcome", "result", "error"}}, "parameters": {NAME:
-value}}`, and must return true or false. In JMESPath a misspelt field is null, so null is rejected. Evaluation is
+value}}`, and must return true or false. In JMESPath a misspelled field is null, so null is rejected. Evaluation is
 deterministic.
 """
 
@@ -34,9 +34,9 @@ class ParentEnd:
     """A parent's outcome.
 
     Attributes:
-        outcome: its outcome; `None` if it is open.
-        result: its parsed result; `None` if it has none.
-        error: the error, if it failed.
+        outcome: its outcome; `None` if the parent is open.
+        result: its parsed result; `None` if the parent has no result.
+        error: the error, if the parent failed.
     """
 
     outcome: Outcome | None
@@ -45,7 +45,7 @@ class ParentEnd:
 
     @property
     def document(self) -> Mapping[str, Any]:
-        """The parent in a condition's document."""
+        """The parent's value in a condition's document."""
         error = None if self.error is None else {"type": self.error.type, "message": self.error.message}
         return {"outcome": None if self.outcome is None else self.outcome.value, "result": self.result, "error": error}
 
@@ -59,7 +59,7 @@ def holds(expression: str, parents: Mapping[str, ParentEnd], parameters: Mapping
         parameters: values of the run's parameters.
 
     Raises:
-        ConditionFailed: it is neither true nor false, or cannot be evaluated with these results.
+        ConditionFailed: the value is neither true nor false, or the condition cannot be evaluated with these results.
     """
     value = _value(expression, parents, parameters, ConditionFailed)
     if value is True or value is False:
@@ -97,7 +97,7 @@ def _value(
         expression: a valid expression.
         parents: how the referenced parents ended.
         parameters: values of the available parameters.
-        failed: the exception to raise if it cannot be evaluated with these results.
+        failed: the exception to raise if the expression cannot be evaluated with these results.
     """
     document = {PARENTS: {name: end.document for name, end in parents.items()}, PARAMETERS: parameters}
     try:

@@ -50,7 +50,7 @@ class Definition:
 
     @property
     def version(self) -> int:
-        """Its number."""
+        """The version's number."""
         return self.info.version
 
     @property
@@ -59,7 +59,7 @@ class Definition:
         return json.loads(self.content)  # type: ignore[no-any-return]
 
     def says(self, content: bytes) -> bool:
-        """Whether other content is equivalent: the order of fields does not matter."""
+        """Whether other content is equivalent, regardless of the order of fields."""
         return self.content == content or _canonical(self.content) == _canonical(content)
 
     def run_of(self, spec: TaskSpec, given: Mapping[str, Any]) -> TaskSpec:
@@ -99,8 +99,8 @@ class Difference:
 
     Attributes:
         path: of the difference, as names and indexes.
-        before: the value in the first version, in a list; an empty list if it does not exist there.
-        after: the same for the second version.
+        before: the value in the first version, in a list; an empty list if the first version has no value.
+        after: like `before`, for the second version.
     """
 
     path: tuple[str | int, ...]
@@ -132,13 +132,13 @@ DEFINITION = "target.definition"
 
 
 class NestedDefinitions:
-    """Replaces the definitions named by the nodes of a graph. All references to a definition get the same version."""
+    """Replaces definitions that a graph's nodes name. All references to a definition get the same version."""
 
     def __init__(self, find: Callable[[str, int | None], Definition]) -> None:
-        """Start without any replacement.
+        """Start without replacements.
 
         Args:
-            find: reads a version of a definition, or the latest; raises `FieldInvalid` for `name` or `version`.
+            find: reads a given version of a definition, or the latest; raises `FieldInvalid` for `name` or `version`.
         """
         self._find = find
         self._known: dict[tuple[str, int | None], Definition] = {}
@@ -150,7 +150,7 @@ class NestedDefinitions:
 
         Raises:
             FieldInvalid: a definition or version does not exist, its parameters are invalid, topologies are nested too
-                deeply (as in a definition that names itself), or they are too large in total.
+                deeply (as in a definition that names itself), or topologies are too large in total.
         """
         graph = json.loads(payload)
         self._bytes = len(payload)
@@ -183,7 +183,7 @@ class NestedDefinitions:
             raise refusal.inside("payload") from None
 
     def _run(self, run: Mapping[str, Any], level: int) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """The graph of the definition that a node names, and the node's target with its version and parameters."""
+        """The graph of the definition that a node names, and the node's target with version and parameters."""
         if level >= MAX_TOPOLOGY_LEVELS:
             raise FieldInvalid(DEFINITION, TOO_MANY_LEVELS, FaultCode.TOO_DEEP)
         try:

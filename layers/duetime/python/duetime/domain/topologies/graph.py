@@ -27,12 +27,12 @@ GRAPH_FIELDS = ("nodes", "on_failure", "timeout_seconds", "outputs")
 
 
 class OnFailure(StrEnum):
-    """The handling of a node's failure in a topology.
+    """What happens after a node's failure in a topology.
 
     Attributes:
         STOP: no more nodes start; running nodes continue to their end.
         CONTINUE: trigger rules decide about each node.
-        ROLLBACK: as `stop`; then nodes that ran are rolled back in reverse order of dependencies.
+        ROLLBACK: like `stop`; then nodes that ran are rolled back in reverse order of dependencies.
     """
 
     STOP = "stop"
@@ -46,14 +46,15 @@ class Node:
 
     Attributes:
         key: its name in the graph.
-        spec: the template of its task, which is due when its rule is met, or later by its `delay`.
+        spec: the template of its task, which is due when the node's rule is met, or `delay` later.
         depends_on: names of its parents; edges are numbered in this order.
-        trigger_rule: condition on the outcomes of its parents.
+        trigger_rule: condition on its parents' outcomes.
         inputs: the parents whose results it receives.
         expected_seconds: expected duration; `None` if unknown.
-        when: its condition (`conditions`), evaluated when its rule is met: if it is false, the node is skipped.
-        map: for a node that runs for each item of a list; it is a topology of such nodes.
-        subgraph: for a node that is a topology; `None` for others, and if it was not read.
+        when: its condition (`conditions`), evaluated when its rule is met; the node is skipped if the condition is
+            false.
+        map: the map options of a node that runs once for each item of a list, as a topology of such nodes.
+        subgraph: the graph of a node that is a topology; `None` for other nodes, or if not read.
     """
 
     key: str
@@ -68,22 +69,22 @@ class Node:
 
     @property
     def is_topology(self) -> bool:
-        """Whether it is itself a topology."""
+        """Whether the node is itself a topology."""
         return self.map is not None or isinstance(self.spec.target, TopologyTarget)
 
     @property
     def levels(self) -> int:
-        """Levels of nested topologies in it; 0 for a node that is not a topology."""
+        """Levels of nested topologies in the node; 0 if it is not a topology."""
         return (self.map is not None) + (0 if self.subgraph is None else self.subgraph.levels)
 
 
 @frozen
 class Edge:
-    """A dependency, from the view of its parent.
+    """A dependency, as seen by its parent.
 
     Attributes:
         child: the dependent node.
-        position: the edge's number: the index of the parent among the child's parents.
+        position: the edge's number, which is the parent's index among the child's parents.
     """
 
     child: str
@@ -98,7 +99,7 @@ class Graph:
         timeout_seconds: time limit of the run after its start; `None` for no limit.
         outputs: the nodes whose results are part of the run's result.
         tolerated_failures: for a map, the number of nodes that may fail before the run fails and is stopped.
-        is_map: whether its nodes are the items of a map, whose results form the run's result in order.
+        is_map: whether its nodes are the items of a map, whose results, in order, form the run's result.
     """
 
     nodes: tuple[Node, ...]
@@ -110,7 +111,7 @@ class Graph:
 
     @property
     def lasts_seconds(self) -> int:
-        """Time limit of the attempt at the topology's task: that of the run."""
+        """Time limit of the attempt at the topology's task, which is the run's time limit."""
         return self.timeout_seconds or MAX_DEADLINE_SECONDS
 
     @cached_property
@@ -120,7 +121,7 @@ class Graph:
 
     @cached_property
     def size(self) -> int:
-        """Number of nodes, including those of sub-topologies."""
+        """Number of nodes, including nodes of sub-topologies."""
         return len(self.nodes) + sum(node.subgraph.size for node in self.nodes if node.subgraph is not None)
 
     @cached_property
@@ -151,7 +152,7 @@ class Graph:
 
     @cached_property
     def expected(self) -> Mapping[str, float]:
-        """Expected duration of each node, in seconds; unknown ones get the average of the others."""
+        """Expected duration of each node, in seconds; the average of the known durations if unknown."""
         known = [node.expected_seconds for node in self.nodes if node.expected_seconds is not None]
         usual = fmean(known) if known else 1.0
         return {n.key: usual if n.expected_seconds is None else n.expected_seconds for n in self.nodes}

@@ -1,4 +1,4 @@
-"""Inputs: the parents' results that a node receives, fetched when it starts and never stored twice.
+"""Inputs: the parents' results that a node receives, fetched at its start and never stored twice.
 
 A node lists in `inputs` the parents whose results it needs, and receives one object: `{"parent": result}`. The value is
 `null` for a parent without a result because it failed or was skipped.
@@ -22,7 +22,7 @@ _NOTHING = b"null"
 
 
 class InputsTooLarge(Exception):
-    """The inputs of a node are too large in total; a retry does not help."""
+    """A node's inputs are too large in total; a retry does not help."""
 
     def __init__(self, sizes: Mapping[str, int]) -> None:
         largest = max(sizes, key=sizes.__getitem__)
@@ -45,8 +45,8 @@ def references(node: Node, tasks: Mapping[str, TaskId]) -> tuple[Reference, ...]
     """References to the inputs of a node.
 
     Args:
-        node: the node that receives them.
-        tasks: the task of each parent, in this run or in an earlier one if it was not repeated.
+        node: the node that receives the inputs.
+        tasks: the task of each parent, in this run, or in an earlier run if the parent was not repeated.
     """
     return tuple(Reference(name, tasks[name]) for name in node.inputs)
 
@@ -55,7 +55,7 @@ def assembled(results: Iterable[tuple[str, bytes | None]]) -> bytes:
     """Combines results, which are JSON in UTF-8, into one JSON object in UTF-8.
 
     Raises:
-        InputsTooLarge: the total size is too large; the iterable is not read any further.
+        InputsTooLarge: the total size is too large; the rest of the iterable is not read.
     """
     parts: list[bytes] = []
     sizes: dict[str, int] = {}

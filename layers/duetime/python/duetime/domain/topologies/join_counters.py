@@ -1,18 +1,18 @@
-"""Counts a node's ended parents correctly despite crashes, repetitions and any order.
+"""Counts a node's ended parents correctly despite crashes and repetitions, in any order.
 
-Only nodes with more parents than one group are counted (`parent_groups`), one group at a time.
+Parents are counted only for nodes with more parents than one group holds (`parent_groups`), one group at a time.
 
-An edge is a number: the index of the parent among the child's parents. A chunk stores, for a hundred edges, the numbers
-of arrived ones by outcome. It is a set, so repeated arrivals change nothing, and a single write both adds an edge and
-returns the count. A node with few parents has only one chunk.
+An edge is a number: the parent's index among the child's parents. A chunk stores the arrived ones of a hundred edges in
+one set per outcome, so repeated arrivals change nothing, and a single write both adds an edge and returns the count. A
+node with few parents has only one chunk.
 
-With more parents, each chunk reports its counts to the node's tally, which keeps the report with most edges of each
-chunk. A report depends only on the arrived edges, and a fuller report replaces an emptier one, so reports may be
+With more parents, each chunk reports its counts to the node's tally, which keeps each chunk's report with the most
+edges. A report depends only on the arrived edges, and a fuller report replaces an emptier one, so reports may be
 repeated and may arrive in any order. A chunk reports when it is complete, and once earlier if its own edges decide the
 node.
 
-Each write of an edge is followed by reporting and deciding, even if it is repeated: a repetition completes what a crash
-left unfinished.
+Each write of an edge, even a repeated one, is followed by the report and the decision, so a repetition completes what a
+crash left unfinished.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def chunks_for(edges: int) -> int:
 
 @frozen
 class Chunk:
-    """A group of a node's edges, with the outcomes of arrived ones.
+    """A group of a node's edges, with the outcomes of arrived edges.
 
     Attributes:
-        edges: number of edges in it.
+        edges: number of edges in the chunk.
     """
 
     edges: int
@@ -99,7 +99,7 @@ class JoinCount:
 
     Attributes:
         edges: total number of the node's edges.
-        reports: the fullest counts of each chunk that has reported.
+        reports: the fullest counts from each chunk that has reported.
     """
 
     edges: int
@@ -124,7 +124,7 @@ def reports(rule: TriggerRule, edges: int, before: Chunk, after: Chunk) -> bool:
         rule: of the node.
         edges: total number of the node's edges.
         before: the chunk without the edge; equal to `after` if the edge had arrived before.
-        after: the chunk with it.
+        after: the chunk with the edge.
     """
     if after.counts.is_complete:
         return True
@@ -137,7 +137,7 @@ def _decides(rule: TriggerRule, edges: int, chunk: Chunk) -> bool:
 
 
 def is_counted(node: Node, size: int) -> bool:
-    """Whether a node has more parents than one group of this size."""
+    """Whether a node has more parents than a group of this size holds."""
     return len(node.depends_on) > size
 
 
@@ -148,7 +148,7 @@ def group_around(node: Node, position: int, size: int) -> Mapping[int, str]:
 
 
 def edges_to_count(node: Node, position: int, statuses: Statuses, size: int) -> Mapping[int, Outcome]:
-    """The edges to count after an edge's parent has ended; all of them are in one chunk.
+    """The edges, all in one chunk, to count after an edge's parent has ended.
 
     Args:
         node: the child.
@@ -166,7 +166,7 @@ def edges_to_count(node: Node, position: int, statuses: Statuses, size: int) -> 
 
 
 def kept_edges(node: Node, statuses: Statuses, kept: Collection[str], size: int) -> Mapping[int, Outcome]:
-    """The edges of groups whose parents are all kept by a retry: no end of a parent will count them.
+    """The edges of groups whose parents are all kept by a retry, because no end of a parent will count these edges.
 
     Args:
         node: a node that runs again.

@@ -1,7 +1,7 @@
 """Maps: a map is a topology with one node for each item of a list.
 
-The list is known when the parents have ended. The payload of a map's task contains everything that determines its run:
-the items, and one node as its user wrote it. It always leads to the same graph.
+The list is known when the parents have ended. The payload of a map's task contains everything that determines its run,
+the items and one node as its user wrote it, and always leads to the same graph.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MAP, ITEMS = "map", "items"
 _PLACEHOLDER = re.compile(rf"(<?){re.escape(PREFIX)}(item|index)>")
 _OF_THE_MAP = frozenset({MAP, "depends_on", "trigger_rule", "inputs", "when", "expected_seconds", "delay_seconds"})
-"""Fields of a node that apply to the map as a whole, not to its items."""
+"""Node fields that apply to the map as a whole, not to its items."""
 _ITEM = f"{PREFIX}item>".encode()
 _SAMPLE: Mapping[str, Any] = {"item": "x", "index": 0}
 _EMPTY, _UNKNOWN = b'{"items":[],', b'{"items":null,'
@@ -66,7 +66,7 @@ def map_payload(node_map: NodeMap, node: Mapping[str, Any], items: Sequence[Any]
         items: the list of items; `None` while they are unknown.
 
     Raises:
-        MapFailed: it or its nodes are too large, or it contains an infinite number.
+        MapFailed: the map or its nodes are too large, or an item contains an infinite number.
     """
     template = {name: value for name, value in node.items() if name not in _OF_THE_MAP}
     rest = {"max_parallel": node_map.max_parallel, "node": template, "tolerated_failures": node_map.tolerated_failures}
@@ -88,7 +88,7 @@ def _nodes_size(template: Mapping[str, Any], items: Sequence[Any]) -> int:
 
 
 def ending_without_items(payload: bytes) -> Ending | None:
-    """The end of an attempt at a map without items; `None` for any other topology."""
+    """The result of an attempt at a map without items; `None` for any other topology."""
     if payload.startswith(_EMPTY):
         return Succeeded(b"[]")
     if payload.startswith(_UNKNOWN):
@@ -97,20 +97,20 @@ def ending_without_items(payload: bytes) -> Ending | None:
 
 
 def node_count(payload: bytes) -> int:
-    """The number of nodes of a topology, or of items of a map, by its task's payload."""
+    """The number of a topology's nodes, or of a map's items, according to its task's payload."""
     document = json.loads(payload)
     return len(document[ITEMS] if is_map(document) else document["nodes"])
 
 
 def is_map(payload: object) -> bool:
-    """Whether the parsed payload of a topology's task is a map, not a graph that its user wrote."""
+    """Whether the parsed payload of a topology's task is a map, not a user's graph."""
     return isinstance(payload, dict) and ITEMS in payload
 
 
 def graph_of_map(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """The graph of a map's run, as JSON: nodes are named by the index of their items, from 0.
+    """The graph of a map's run, as JSON: nodes are named after the index of their item, from 0.
 
-    With `max_parallel`, each node follows the one that many places before it, whatever its outcome.
+    With `max_parallel`, each node depends on the node that many places before, whatever the outcome.
     """
     limit, template = payload["max_parallel"], payload["node"]
     nodes = {}

@@ -1,4 +1,4 @@
-"""The status of a node, and its outcome from the view of its children."""
+"""The status of a node, and its outcome as seen by its children."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class Reason(StrEnum):
     """Why a node was cancelled, if not by a user."""
 
     SKIPPED = "skipped"
-    """Its rule can no longer be met, and no ancestor has failed; or its condition was false."""
+    """The node's rule can no longer be met, and no ancestor has failed; or its condition was false."""
     UPSTREAM_FAILED = "upstream_failed"
-    """Its rule can no longer be met, because an ancestor has failed."""
+    """The node's rule can no longer be met, because an ancestor has failed."""
     STOPPED = "stopped"
     """The topology was stopped before the node started."""
 
 
 WHOLE = 100
-"""Percentage of a succeeded node, whatever it reported last."""
+"""Percentage of a succeeded node, whatever the node last reported."""
 
 
 @frozen
@@ -38,19 +38,18 @@ class NodeStatus:
 
     Attributes:
         reason: why it was cancelled, if not by its user.
-        percent: its reported progress; 100 once it has succeeded.
+        percent: its reported progress; 100 after success.
         started_at: when its first attempt started.
         ended_at: when its last attempt ended, before any follow-ups.
-        finished_at: when its outcome was stored and all follow-ups were done; children may have started before.
+        finished_at: when its outcome had been stored and all follow-ups were done; children may have started earlier.
         rollback_failed: whether its rollback was tried and has failed for good.
-        has_result: whether it once succeeded, whatever happened to it since.
+        has_result: whether it has ever succeeded, whatever happened since.
         expires_at: when its task may be removed; `None` while its topology may need it.
-        is_missing: whether it has no task: none was created yet, or it was removed with the run's records.
+        is_missing: whether it has no task, because the task was not created yet or was removed with the run's records.
         is_stopping: whether a stop of its running attempt has been requested.
         is_pausing: whether a pause of its running attempt has been requested.
         is_topology: whether it is itself a topology.
-        is_held_by_topology: whether it is paused, or a pause is requested, because its topology was paused, not by its
-            user.
+        is_held_by_topology: whether its pause, or pause request, comes from a pause of its topology, not from its user.
     """
 
     state: State = State.BLOCKED
@@ -70,7 +69,7 @@ class NodeStatus:
 
     @property
     def outcome(self) -> Outcome | None:
-        """Its outcome from the view of its children; `None` if it is open.
+        """Its outcome as seen by its children; `None` if it is open.
 
         A node counts as failed if its work is not in effect: it failed, it was rolled back, or it was cancelled by its
         user, by a stop, or because an ancestor failed.
@@ -121,11 +120,11 @@ Statuses: TypeAlias = "Mapping[str, NodeStatus]"
 
 
 def counts_for(node: Node, statuses: Statuses, among: Collection[str] | None = None) -> Counts:
-    """How a node's parents have ended, according to their own states.
+    """Counts of a node's parents by outcome, according to their own states.
 
     Args:
         node: the node.
-        statuses: of its parents; those that are not checked may be missing.
+        statuses: of its parents; parents that are not checked may be missing.
         among: the parents to check; the others count as open. `None` for all.
     """
     seen = Counter(statuses[parent].outcome for parent in node.depends_on if among is None or parent in among)
@@ -133,9 +132,9 @@ def counts_for(node: Node, statuses: Statuses, among: Collection[str] | None = N
 
 
 def decided(graph: Graph, statuses: Statuses) -> Mapping[str, Verdict]:
-    """The blocked nodes that need not wait any longer, with the verdict on each.
+    """The blocked nodes that no longer need to wait, with the verdict on each.
 
-    Uses only the states, so it finds edges that a crash left uncounted: recovery scans use it.
+    Uses only the states, so recovery scans find edges that a crash left uncounted.
     """
     blocked = (node for node in graph.nodes if statuses[node.key].state is State.BLOCKED)
     verdicts = {node.key: verdict(node.trigger_rule, counts_for(node, statuses)) for node in blocked}

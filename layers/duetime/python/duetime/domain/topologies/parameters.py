@@ -1,8 +1,8 @@
 """Parameters of topology definitions: their types, and the places of their values.
 
-A parameter is a placeholder, `<duetime.parameters.region>`. It is allowed in a node's payload, in the URL, headers,
-query and body of an HTTP target, in the key of an event, and in the parameters of a definition that a node runs. It is
-replaced when a run is created, so that the run's graph completely describes its nodes.
+A parameter is used as a placeholder, `<duetime.parameters.region>`. Placeholders are allowed in a node's payload, in
+the URL, headers, query and body of an HTTP target, in the key of an event, and in the parameters of a definition that a
+node runs. They are replaced when a run is created, so that the run's graph completely describes its nodes.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ OF_A_TARGET = frozenset({URL, BODY, "headers", "query", "key"})
 
 @frozen
 class Replacement:
-    """Replaces placeholders by values.
+    """Replaces placeholders with values.
 
     In a payload or the JSON body of a request, a text that consists only of a placeholder becomes the value itself, of
-    any type. Elsewhere the value becomes part of the text; in a URL it is percent-encoded.
+    any type. Elsewhere the value becomes part of the text, percent-encoded in a URL.
 
     Attributes:
         placeholder: pattern with two groups: the escape characters, and the name.
@@ -154,8 +154,8 @@ class Parameter:
     Attributes:
         type: type of its values.
         is_required: whether each run must set a value.
-        default: the value for runs that set none, if it is not required.
-        enum: allowed values; `None` for all of its type.
+        default: the value for runs that set no value, if the parameter is not required.
+        enum: allowed values; `None` for all values of its type.
     """
 
     type: ParameterType
@@ -183,7 +183,7 @@ class Parameter:
 
     def fault(self, value: object) -> tuple[str, FaultCode] | None:
         """Why a value is invalid, as text and code; `None` if it is valid."""
-        # In Python a boolean is a number, in JSON it is not.
+        # A boolean is a number in Python, but not in JSON.
         is_other = isinstance(value, bool) is not (self.type is ParameterType.BOOLEAN)
         if is_other or not isinstance(value, _PYTHON[self.type]):
             return f"should be of the type {self.type.value}", FaultCode.WRONG_TYPE
@@ -201,10 +201,10 @@ def parameters_of(document: Mapping[str, Any]) -> Mapping[str, Parameter]:
 
 
 def values_of(declared: Mapping[str, Parameter], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of a run: the given ones, and defaults for the others.
+    """The values of a run: the given values, and defaults for the others.
 
     Raises:
-        FieldInvalid: a value is unknown, missing, or of another type; or they are too large in total.
+        FieldInvalid: a value is unknown, missing, or of another type; or the values are too large in total.
     """
     values = {}
     for name in given:
@@ -225,12 +225,12 @@ def values_of(declared: Mapping[str, Parameter], given: Mapping[str, Any]) -> di
 
 
 def misplaced(nodes: Mapping[str, Any], declared: Mapping[str, Parameter]) -> Iterator[tuple[Place, str]]:
-    """The parameters' placeholders in places where they are not replaced, with the reason."""
+    """Placeholders of parameters in places where they are not replaced, with the reason."""
     for key, node in nodes.items():
         for place, text, is_key in texts_of(node, ("nodes", key)):
             for escaped, name in _PLACEHOLDER.findall(text):
                 if escaped or is_key:
-                    # A key with any placeholder is rejected with all other keys.
+                    # Keys with placeholders are rejected elsewhere.
                     continue
                 if not _may_hold_parameters(place[2:]):
                     yield place, _MISPLACED
@@ -243,10 +243,10 @@ def misplaced(nodes: Mapping[str, Any], declared: Mapping[str, Parameter]) -> It
 
 
 def with_values(nodes: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Nodes, as JSON, with the placeholders of parameters replaced by values.
+    """Nodes, as JSON, in which values replace the placeholders of parameters.
 
     In a payload or a JSON body, a text that consists only of a placeholder becomes the value itself, of any type.
-    Elsewhere the value becomes part of the text; in a URL it is percent-encoded.
+    Elsewhere the value becomes part of the text, percent-encoded in a URL.
     """
     found = Replacement(_PLACEHOLDER, PARAMETER_PREFIX, values)
     return {key: found.in_node(node) for key, node in nodes.items()}

@@ -1,7 +1,7 @@
-"""How a topology's run goes on: its next action, progress and result, derived from the states of its nodes.
+"""How a topology's run continues: its next action, progress and result, derived from the states of its nodes.
 
-The next action is computed again after each event and by recovery scans, without memory of earlier results: after a
-crash, computing it again returns the remaining actions.
+The next action is recomputed after each event and by recovery scans, without memory of earlier results, so after a
+crash it consists of the remaining actions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from duetime.domain.topologies.node_status import NodeStatus, Statuses
 
 _SHOWN = 5
-"""Maximum number of nodes that a reason names; further ones are counted."""
+"""Maximum number of nodes that a reason names; the others are only counted."""
 
 
 @frozen
@@ -37,9 +37,9 @@ class NextAction:
 
     Attributes:
         state: of the run; terminal only if there is nothing left to do or wait for.
-        cancel: nodes to cancel, with the reason `stopped`; children before parents, so that the end of one starts no
-            other.
-        stop: running nodes whose stop was not requested yet.
+        cancel: nodes to cancel, with the reason `stopped`; children before parents, so that no cancellation starts
+            another node.
+        stop: running nodes that were not yet asked to stop.
         pause: waiting nodes to pause, and running sub-topologies.
         undo: nodes to roll back now.
     """
@@ -62,17 +62,17 @@ def next_action(
     """Decides the next actions.
 
     After a failure, `stop` and `rollback` cancel nodes that have not started, and let the others run to their end,
-    including retries. A cancel, or the end of the run's time, also cancels nodes that wait for a retry, and requests
-    running ones to stop. With `rollback`, a failure or timeout then rolls back (`to_be_undone`); a cancel does
+    including retries. A cancellation or timeout of the run also cancels nodes that wait for a retry, and asks running
+    nodes to stop. With `rollback`, a failure or timeout then rolls back nodes (`to_be_undone`); a cancellation does
     not.
 
     Args:
         graph: of the topology.
         statuses: of its nodes.
         requested_action: the user's request to the topology.
-        overdue: whether its deadline has passed.
+        overdue: whether the run's deadline has passed.
 
-    A cancel or a deadline has no effect if nothing is left to cancel.
+    A cancellation or a deadline has no effect if nothing is left to cancel.
     """
     ended = all(status.has_ended for status in statuses.values())
     if requested_action is RequestedAction.CANCEL and ended and not _was_taken_back(statuses):
@@ -95,12 +95,12 @@ def is_stopped(graph: Graph, statuses: Statuses) -> bool:
 
 
 def unhandled(graph: Graph, statuses: Statuses) -> tuple[str, ...]:
-    """The nodes whose failure makes the run fail, once all have ended.
+    """The nodes whose failure makes the run fail, once all nodes have ended.
 
     A failure is passed on to the children. A child that cannot start counts as failed itself. A child that runs under
     `one_failed` or `one_success` has handled the failure, and only its own outcome counts. Children under `all_done`
-    and `always` would have run anyway, so they do not handle it: a cleanup node hides no failure. Neither do children
-    that were skipped by their condition.
+    and `always` would have run anyway, so they do not handle the failure: a cleanup node hides no failure. Children
+    that were skipped by their condition do not handle the failure either.
     """
 
     def takes_over(child: str) -> bool:
@@ -133,14 +133,14 @@ def _closing(
 
 
 def _is_to_pause(status: NodeStatus) -> bool:
-    """Whether pausing the run applies to this node: it waits for its time, or is a topology with nodes to pause."""
+    """Whether to pause this node with the run: it waits for its time, or is a topology with nodes to pause."""
     if status.is_topology and status.state is State.RUNNING:
         return not (status.is_pausing or status.is_stopping)
     return status.state in STARTABLE
 
 
 def _was_taken_back(statuses: Statuses) -> bool:
-    """Whether a node was cancelled that could have run."""
+    """Whether a node that could have run was cancelled."""
     kept = (Reason.SKIPPED, Reason.UPSTREAM_FAILED)
     return any(status.state is State.CANCELLED and status.reason not in kept for status in statuses.values())
 
@@ -151,9 +151,9 @@ def _is_settled(statuses: Statuses) -> bool:
 
 
 def rollback_action(graph: Graph, statuses: Statuses) -> NextAction:
-    """The next step of a rollback. It stops at the level in which a node's rollback has failed for good.
+    """The next step of a rollback, which stops at the level where a node's rollback has failed for good.
 
-    Nothing is rolled back before all nodes have ended: nodes may still be stopping after the run's task has ended.
+    No node is rolled back before all nodes have ended: nodes may still be stopping after the run's task has ended.
     """
     if not _is_settled(statuses):
         return NextAction(State.ROLLING_BACK)
@@ -165,7 +165,7 @@ def rollback_action(graph: Graph, statuses: Statuses) -> NextAction:
 
 
 def reverse_levels(graph: Graph, among: Collection[str]) -> tuple[tuple[str, ...], ...]:
-    """Groups some of the nodes by level, starting with those from which no path leads to another of them.
+    """Groups the given nodes by level, starting with nodes from which no path leads to another given node.
 
     Paths may lead through other nodes.
     """
@@ -178,8 +178,8 @@ def reverse_levels(graph: Graph, among: Collection[str]) -> tuple[tuple[str, ...
 def to_be_undone(status: NodeStatus) -> bool:
     """Whether a rollback of the run includes this node.
 
-    Succeeded nodes are rolled back, and failed ones that had started, because they may have had effects. Nodes that
-    never started had no effects, rolled back ones have none left, and failed rollbacks require a person.
+    Succeeded nodes, and failed nodes that had started, are rolled back because they may have had effects. Nodes that
+    never started had no effects, rolled back nodes have no effects left, and failed rollbacks require a person.
     """
     if status.state is State.SUCCEEDED:
         return not status.rollback_failed
@@ -204,7 +204,7 @@ def _grouped(level_of: Mapping[str, int]) -> tuple[tuple[str, ...], ...]:
 def run_result(
     state: State, graph: Graph, statuses: Statuses, *, number: int, is_overdue: bool, outputs: bytes = b""
 ) -> Ending:
-    """The end of the attempt at a topology's task.
+    """The result of the attempt at a topology's task.
 
     Args:
         state: of the run; must be terminal.
@@ -212,7 +212,7 @@ def run_result(
         statuses: of all nodes.
         number: of the run, from 1.
         is_overdue: whether the run has exceeded its time limit.
-        outputs: the outputs, as a JSON object; empty if there are none.
+        outputs: the outputs, as a JSON object; empty for no outputs.
     """
     if state is State.SUCCEEDED:
         parts = ",".join(f'"{name}":{count}' for name, count in sorted(counted(statuses).items()))
@@ -230,13 +230,13 @@ def run_result(
 
 
 def outputs_too_large(size: int) -> Ending:
-    """The end of an attempt whose outputs are too large in total."""
+    """The result of an attempt whose outputs are too large in total."""
     reason = f"the result with its outputs has at least {size} bytes; {MAX_RESULT_BYTES} are allowed"
     return failure("OutputsTooLarge", reason, retriable=False)
 
 
 def _reason(graph: Graph, statuses: Statuses, *, is_overdue: bool) -> str:
-    """The cause of the run's failure, excluding nodes that were rolled back because of it."""
+    """The cause of the run's failure, excluding nodes that were rolled back because of the failure."""
     why = _named([key for key in graph.order if statuses[key].has_failed_itself], "failed")
     why = why or _named([key for key in graph.order if statuses[key].was_taken_back], "was cancelled", "were cancelled")
     if not why and is_overdue:
@@ -247,7 +247,7 @@ def _reason(graph: Graph, statuses: Statuses, *, is_overdue: bool) -> str:
 
 
 def _named(keys: Sequence[str], one: str, many: str = "") -> str:
-    """Names the nodes with a common state; empty if there are none."""
+    """Names the nodes with a common state; empty if there are no nodes."""
     if len(keys) <= 1:
         return "".join(f"the node {key} {one}" for key in keys)
     more = f" and {len(keys) - _SHOWN} more" if len(keys) > _SHOWN else ""
@@ -256,7 +256,7 @@ def _named(keys: Sequence[str], one: str, many: str = "") -> str:
 
 @frozen
 class CriticalPath:
-    """The chain of nodes that determines the duration of the run.
+    """The chain of nodes that determines the run's duration.
 
     Attributes:
         nodes: their names, in order.
@@ -268,12 +268,12 @@ class CriticalPath:
 
 
 def counted(statuses: Statuses) -> Mapping[str, int]:
-    """Number of nodes by state; cancelled ones by reason, if they have one."""
+    """Number of nodes by state; cancelled nodes by reason, if they have a reason."""
     return Counter(str(status.reason or status.state) for status in statuses.values())
 
 
 def percent(graph: Graph, statuses: Statuses) -> int:
-    """Progress of the run, 0 to 100, with nodes weighted by their expected duration.
+    """Progress of the run, 0 to 100, with nodes weighted by expected duration.
 
     Nodes count as done after any outcome. 100 means that all nodes have ended.
     """
@@ -287,7 +287,7 @@ def percent(graph: Graph, statuses: Statuses) -> int:
 def durations(graph: Graph, statuses: Statuses, now: Millis) -> Mapping[str, float]:
     """Duration of each node, in seconds: measured if it has ended, expected otherwise.
 
-    For a node that runs longer than expected, the time so far; for a node that ended without running, 0.
+    If a node runs longer than expected, its duration is the time so far; if it ended without running, 0.
     """
     return {key: _duration(graph.expected[key], status, now) for key, status in statuses.items()}
 
@@ -295,12 +295,12 @@ def durations(graph: Graph, statuses: Statuses, now: Millis) -> Mapping[str, flo
 def critical_path(graph: Graph, seconds: Mapping[str, float] | None = None) -> CriticalPath:
     """The critical path, as if every node ran.
 
-    A node starts after the last of its parents; under `one_success` and `one_failed` after the first; under `always`
-    immediately. Of paths with equal duration, the one with the parent that is named first is used.
+    A node starts after its last parent; under `one_success` and `one_failed` after its first parent; under `always`
+    immediately. Of paths with equal duration, the path with the parent that is named first is used.
 
     Args:
         graph: of the topology.
-        seconds: duration of each node; the expected ones by default.
+        seconds: duration of each node; the expected duration by default.
     """
     takes = graph.expected if seconds is None else seconds
     ends: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""The stored state of a topology's run, besides its graph and its nodes' tasks; and the view of its user."""
+"""The stored state of a topology's run, besides its graph and its nodes' tasks, and what its user sees."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ _PAUSES = frozenset({Action.PAUSED, Action.PAUSE_REQUESTED})
 
 @frozen
 class Begun:
-    """Constants of a run, stored before anything of it is created.
+    """Constants of a run, stored before any of its tasks is created.
 
     Attributes:
-        at: when it started; home of its nodes' tasks.
+        at: when the run started; home of its nodes' tasks.
         shards: number of shards at that time.
     """
 
@@ -51,15 +51,15 @@ class RunState:
     """The state of a topology.
 
     Attributes:
-        runs: its runs in order; the last one is the present one.
-        fence: of the topology's attempt that started the present run.
-        ran: for nodes that the present run did not repeat, the number of the run in which they ran.
-        opened: whether all tasks of the present run were created, and all startable ones were released.
+        runs: its runs in order; the last one is the current run.
+        fence: of the topology's attempt that started the current run.
+        ran: for nodes that the current run did not repeat, the number of the run in which they ran.
+        opened: whether all tasks of the current run were created, and all startable ones were released.
         stopped: whether no more nodes may start.
-        ended: whether the present run has ended.
-        dissolved: whether the topology's task ended before the run: nodes that had not started were cancelled.
+        ended: whether the current run has ended.
+        dissolved: whether the topology's task ended before the run, so that nodes that had not started were cancelled.
         join_group: number of a node's parents that read each other's records instead of being counted.
-        version: number of writes; 0 before the first one.
+        version: number of writes; 0 before the first write.
     """
 
     topology: TaskId
@@ -75,26 +75,26 @@ class RunState:
 
     @property
     def number(self) -> int:
-        """Number of the present run, from 1."""
+        """Number of the current run, from 1."""
         return len(self.runs)
 
     @property
     def begun_at(self) -> Millis:
-        """When the present run started."""
+        """When the current run started."""
         return self.runs[-1].at
 
     def number_of(self, key: str) -> int:
-        """Number of the run in which a node ran last, or runs now."""
+        """Number of the latest run in which a node ran or runs."""
         return self.ran.get(key, self.number)
 
     def task_id(self, key: str) -> TaskId:
-        """The id of a node's present task."""
+        """The id of a node's current task."""
         number = self.number_of(key)
         begun = self.runs[number - 1]
         return Run(self.topology, number, begun.at, begun.shards).task_id(key)
 
     def has_planned(self, node: TaskId, ref: NodeRef) -> bool:
-        """Whether one of its runs has created a node's task; a plan that was lost has other ids."""
+        """Whether one of the topology's runs has created a node's task; a lost plan has other ids."""
         if ref.run > self.number:
             return False
         begun = self.runs[ref.run - 1]
@@ -102,29 +102,29 @@ class RunState:
 
 
 def is_of_present_run(run_state: RunState, task: Task) -> bool:
-    """Whether a topology's stored state belongs to the run of its task.
+    """Whether a topology's stored state belongs to its task's current run.
 
     A retried topology keeps the state of its last run until the next run is planned. Until then, the state must not be
     used for the next run.
     """
     if task.is_terminal or task.state is State.ROLLING_BACK or run_state.fence == task.fence:
-        # A rollback belongs to the run that ended, under any fence.
+        # A rollback belongs to the run that has ended, whatever the fence.
         return True
     return task.reopened_fence is None or run_state.fence > task.reopened_fence
 
 
 def is_in_progress(task: Task) -> bool:
-    """Whether a topology's task is open, and neither paused nor stopped: resuming it has no effect."""
+    """Whether a topology's task is open, and neither paused nor stopped, so that resuming it has no effect."""
     return not task.is_terminal and task.state is not State.PAUSED and task.requested_action is None
 
 
 def was_retried(task: Task, nodes: tuple[str, ...] = ()) -> bool:
-    """Whether a topology's task was retried and has not failed since: another retry has no effect.
+    """Whether a topology's task was retried and has not failed since, so that another retry has no effect.
 
     Args:
         task: of the topology.
-        nodes: the nodes to run again; empty for failed ones. After chosen nodes ran again and succeeded, they can be
-            retried once more.
+        nodes: the nodes to run again; empty for the failed nodes. Chosen nodes that have succeeded again can be retried
+            once more.
     """
     if nodes:
         return task.rerun_nodes == nodes and not task.is_terminal
@@ -132,7 +132,7 @@ def was_retried(task: Task, nodes: tuple[str, ...] = ()) -> bool:
 
 
 def is_held_by_topology(task: Task) -> bool:
-    """Whether a node is paused, or a pause is requested, because its topology was paused, not by a user."""
+    """Whether a node's pause, or pause request, comes from a pause of its topology, not from a user."""
     if task.state is not State.PAUSED and task.requested_action is not RequestedAction.PAUSE:
         return False
     pauses = [each for each in task.actions.records if each.action in _PAUSES]
@@ -168,11 +168,11 @@ def _percent_of(task: Task) -> int:
 
 
 def counted_status(task: Task | None, *, is_kept: bool) -> NodeStatus:
-    """The status of a node from the view of its children: if its user retried it, it counts as failed, as before.
+    """The status of a node as seen by its children: if its user retried it, it still counts as failed.
 
     Args:
         task: of the node.
-        is_kept: whether it ended in an earlier run, as evaluated by a retry.
+        is_kept: whether the node ended in an earlier run and a retry keeps its outcome.
     """
     status = status_of(task)
     if task is None or task.reopened_at is None or is_kept:
@@ -181,7 +181,7 @@ def counted_status(task: Task | None, *, is_kept: bool) -> NodeStatus:
 
 
 def _ended_at(task: Task) -> Millis | None:
-    """When the last attempt ended, if there is an outcome and the time is known."""
+    """When the last attempt ended, if the task has an outcome and the time is known."""
     if not task.is_terminal or not task.attempt_history or task.attempt_history[-1].outcome is AttemptOutcome.LOST:
         return None
     return task.attempt_history[-1].started_at + task.attempt_history[-1].took
@@ -189,12 +189,12 @@ def _ended_at(task: Task) -> Millis | None:
 
 @frozen
 class Run:
-    """One run of a topology: its first, or a retry.
+    """One run of a topology: the first, or a retry.
 
     Attributes:
         topology: id of the topology's task.
         number: of the run, from 1.
-        begun_at: when the run started, stored before anything is created: the ids of its nodes' tasks derive from it.
+        begun_at: when the run started, stored before any task is created: the ids of its nodes' tasks derive from it.
         shards: number of shards at that time, also stored.
     """
 
@@ -204,8 +204,8 @@ class Run:
     shards: int
 
     def task_id(self, key: str) -> TaskId:
-        """The id of a node's task in this run. Nodes of one run are spread over all shards."""
-        # Names of nodes contain no NUL, so the text is unique to a run and a node.
+        """The id of a node's task in this run. A run's nodes are spread over all shards."""
+        # Node names contain no NUL, so the text is unique to a run and a node.
         digest = sha256("\0".join((str(self.topology), str(self.number), key)).encode()).digest()
         spread, tail = int.from_bytes(digest[:2], "big"), int.from_bytes(digest[2:10], "big")
         return TaskId.of(self.begun_at, spread % self.shards, tail)
@@ -213,39 +213,39 @@ class Run:
 
 @frozen
 class Arrival:
-    """Edges of one chunk that count from the start of a run: their parents are kept from an earlier one."""
+    """Edges of one chunk that count from the start of a run, because their parents are kept from an earlier run."""
 
     child: str
     edges: Mapping[int, Outcome]
 
 
 def creation_order(graph: Graph, again: Collection[str] | None = None) -> tuple[str, ...]:
-    """The nodes whose tasks a run creates, children before parents, so that ending nodes find their children.
+    """The nodes whose tasks a run creates, children before parents, so that nodes find their children at their end.
 
     Args:
         graph: of the topology.
-        again: the nodes that a retry runs again; `None` for all.
+        again: the nodes that a retry runs again; `None` for all nodes.
     """
     return tuple(key for key in reversed(graph.order) if again is None or key in again)
 
 
 def starts_at_once(node: Node) -> bool:
-    """Whether a node can start regardless of others."""
+    """Whether a node can start regardless of other nodes."""
     return verdict(node.trigger_rule, Counts(len(node.depends_on))) is Verdict.READY
 
 
 def is_awaited(graph: Graph, key: str) -> bool:
-    """Whether a run's execution waits for a node: one that no child outlasts unless something fails."""
+    """Whether a run's execution waits for a node: unless something fails, no child ends after it."""
     return not any(graph.by_key[edge.child].trigger_rule in AFTER_ALL for edge in graph.edges_out[key])
 
 
 def opening(
     graph: Graph, again: Collection[str] | None = None, statuses: Statuses | None = None
 ) -> Mapping[str, Verdict]:
-    """The verdicts right after all nodes are created, parents before children, on nodes that need not wait.
+    """The verdicts on nodes that need not wait once all nodes are created, parents before children.
 
-    In a first run these are the nodes that are ready. In a retry they include nodes that no running parent would
-    decide: a node under `one_failed` whose parents are all kept is skipped.
+    In a first run, these nodes are ready. In a retry, they include nodes that no running parent would decide: a node
+    under `one_failed` whose parents are all kept is skipped.
 
     Args:
         graph: of the topology.
@@ -269,7 +269,7 @@ def arrivals(graph: Graph, again: Collection[str], statuses: Statuses, group: in
         graph: of the topology.
         again: the nodes that run again.
         statuses: of the kept nodes.
-        group: number of parents in a group (`parent_groups`).
+        group: number of parents per group (`parent_groups`).
     """
     running = set(again)
     kept = graph.by_key.keys() - running
@@ -281,7 +281,7 @@ def arrivals(graph: Graph, again: Collection[str], statuses: Statuses, group: in
 
 
 _MADE_BY = {Outcome.SUCCEEDED: Verdict.READY, Outcome.SKIPPED: Verdict.SKIPPED}
-"""The verdict of a node's rule that is required for each outcome."""
+"""The verdict that a node's rule must have for each outcome to be kept."""
 
 
 @frozen
@@ -301,14 +301,14 @@ def retry_plan(graph: Graph, statuses: Statuses, chosen: Collection[str] = ()) -
     """Decides which nodes run again when all nodes have ended.
 
     A node is kept if it succeeded or was skipped, and its rule has the same verdict when only kept parents count. So
-    all nodes that did not succeed run again, and of succeeded ones only those that had waited for a failure: nodes that
-    clean up (`all_done`) or step in (`one_failed`) after a node that runs again. Nodes for which one kept parent
-    suffices (`one_success`) are kept, unless they depend on a chosen node.
+    all failed nodes run again, and of the succeeded nodes only those that had waited for a failure: they clean up
+    (`all_done`) or step in (`one_failed`) after a node that runs again. Nodes for which one kept parent suffices
+    (`one_success`) are kept, unless they depend on a chosen node.
 
     Args:
         graph: of the topology.
         statuses: of its nodes.
-        chosen: nodes that run again in any case, with all that depend on them.
+        chosen: nodes that run again in any case, with all their descendants.
 
     Raises:
         FieldInvalid: a chosen name is not a node.
@@ -347,19 +347,19 @@ def _stands(node: Node, statuses: Statuses, kept: Collection[str]) -> bool:
     outcome, counts = statuses[node.key].outcome, counts_for(node, statuses, kept)
     found = verdict(node.trigger_rule, counts)
     if outcome is Outcome.SKIPPED and node.when is not None and found is Verdict.READY:
-        # Skipped by its condition, which is false again if its inputs are unchanged.
+        # The node's condition was false, and is false again if the inputs are unchanged.
         return counts.is_complete
     return outcome in _MADE_BY and found is _MADE_BY[outcome]
 
 
 @frozen
 class View:
-    """A topology with the status of its nodes.
+    """A topology with its nodes' statuses.
 
     Attributes:
         run_state: its state; `None` before its start.
-        statuses: of all or the requested nodes, in the order of the graph.
-        operation: the latest bulk operation on its nodes, if it is still stored.
+        statuses: of all or the requested nodes, in the graph's order.
+        operation: the latest bulk operation on its nodes, if still stored.
     """
 
     task: Task
@@ -373,9 +373,9 @@ _NEVER_BEGAN = NodeStatus(State.CANCELLED, Reason.STOPPED, is_missing=True)
 
 
 def shown_statuses(task: Task, statuses: Statuses) -> Statuses:
-    """The status of each node from the view of its user.
+    """The status of each node as shown to users.
 
-    A topology can end before all of its nodes have tasks. Nodes without one will not start: they are shown like other
+    A topology can end before all of its nodes have tasks. Nodes without a task will not start, and are shown like other
     nodes that were stopped before their start.
 
     Args:

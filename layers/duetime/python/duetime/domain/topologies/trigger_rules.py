@@ -12,9 +12,9 @@
 A node without parents starts at once under every rule. `one_success` and `one_failed` do not wait for the other parents
 (Source: Apache Airflow, "Trigger Rules", for names and semantics).
 
-Verdicts are stable in two ways. A verdict is final: further ended parents do not change it. And it does not depend on
-the order in which parents end: a skipped parent alone decides nothing, because a later failure would lead to another
-verdict.
+Verdicts are stable in two ways. A verdict is final: parents that end later do not change it. And a verdict does not
+depend on the order in which parents end: a skipped parent alone decides nothing, because a later failure would lead to
+another verdict.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class TriggerRule(StrEnum):
     """The outcomes of a node's parents that let it run.
 
     Attributes:
-        ALL_SUCCESS: all have succeeded.
-        ALL_DONE: all have ended, with any outcome.
-        ONE_SUCCESS: one has succeeded; the others need not have ended.
-        ONE_FAILED: one has failed; the others need not have ended.
-        NONE_FAILED: all have ended, and none has failed.
+        ALL_SUCCESS: all parents have succeeded.
+        ALL_DONE: all parents have ended, with any outcome.
+        ONE_SUCCESS: one parent has succeeded; the others need not have ended.
+        ONE_FAILED: one parent has failed; the others need not have ended.
+        NONE_FAILED: all parents have ended, and none has failed.
         ALWAYS: at once, whatever the outcomes.
     """
 
@@ -45,14 +45,14 @@ class TriggerRule(StrEnum):
 
 
 WHATEVER_HAPPENED = frozenset({TriggerRule.ALL_DONE, TriggerRule.ALWAYS})
-"""Rules of nodes that run whatever the outcomes of their parents: they do not handle a parent's failure."""
+"""Rules of nodes that run whatever their parents' outcomes, and therefore do not handle a parent's failure."""
 
 AFTER_ALL = frozenset({TriggerRule.ALL_SUCCESS, TriggerRule.ALL_DONE, TriggerRule.NONE_FAILED})
-"""Rules of nodes that start after the last parent, if none of them fails."""
+"""Rules of nodes that start after the last parent if no parent fails."""
 
 
 class Outcome(StrEnum):
-    """Outcome of an ended parent, from the view of its children."""
+    """Outcome of an ended parent, as seen by its children."""
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"
@@ -65,9 +65,9 @@ class Verdict(StrEnum):
     WAIT = "wait"
     READY = "ready"
     UPSTREAM_FAILED = "upstream_failed"
-    """It can never start, because an ancestor has failed."""
+    """The node can never start, because an ancestor has failed."""
     SKIPPED = "skipped"
-    """It can never start, and no ancestor has failed."""
+    """The node can never start, and no ancestor has failed."""
 
 
 @frozen

@@ -1,4 +1,4 @@
-"""Validates graphs; errors name the node or the path of a cycle. Linear in nodes and edges."""
+"""Validates graphs; errors name the node or the cycle's path. Takes time linear in nodes and edges."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def validated_graph(
         on_failure: what happens after a failure.
         timeout_seconds: time limit of a run; `None` for no limit.
         outputs: the nodes whose results are part of the run's result.
-        parameters: names of the run's parameters; `None` if conditions were checked with them before.
+        parameters: names of the run's parameters; `None` if conditions were already checked with the parameters.
 
     Raises:
         FieldInvalid: there are no nodes, too many nodes or too many edges; a name is invalid or duplicate; a node
-            depends on an unknown node, on itself, twice on the same node, or on itself through others; it requests a
-            result of a node that it does not depend on; a condition is invalid; a time is out of range; an output is
-            not a node, or duplicate; topologies are nested too deeply, or have too many nodes in total.
+            depends on an unknown node, twice on the same node, or on itself, directly or through others; a node
+            requests a result of a node that it does not depend on; a condition is invalid; a time is out of range; an
+            output is not a node, or duplicate; topologies are nested too deeply, or have too many nodes in total.
     """
     given = tuple(nodes)
     for fault in graph_faults(given, outputs):

@@ -1,4 +1,4 @@
-"""Times of periodic checks of external work that a task waits for: topologies, and jobs in AWS."""
+"""When to check external work that a task waits for: topologies, and AWS jobs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _AGE_PER_CHECK = 4
 _AFTER_THE_DEADLINE = 5 * SECOND
-"""The graph's time limit counts from its plan, shortly after the start of the attempt."""
+"""The graph's time limit counts from the plan of the run, shortly after the attempt's start."""
 _CHECKS_A_RUN = 20
 _SHORTEST_PAUSE, _USUAL_PAUSE = 2, 60
 _MANY_CHECKS = 300
@@ -34,8 +34,8 @@ _GROWTH = 1.05
 def pause_before_check(checks: int, took: Millis) -> int:
     """Seconds until an execution whose nodes have ended checks again whether the run has ended.
 
-    A twentieth of the run's duration so far, at most a minute. Each check adds nine events to the history of the
-    execution, which is limited to 25 000: after hours of checks, the interval grows to an hour.
+    A twentieth of the run's duration so far, at most a minute. Each check adds nine events to the execution's history,
+    which is limited to 25 000 events, so after hours of checks the interval grows to an hour.
 
     Args:
         checks: number of earlier checks.
@@ -44,14 +44,14 @@ def pause_before_check(checks: int, took: Millis) -> int:
     if checks < _MANY_CHECKS:
         return max(_SHORTEST_PAUSE, min(int(took // (_CHECKS_A_RUN * SECOND)), _USUAL_PAUSE))
     longest = LONGEST_CHECK_INTERVAL // SECOND
-    # Beyond this number the power would not fit into a float; the limit is reached long before.
+    # A larger exponent would not fit into a float; the longest interval is reached long before.
     return min(longest, round(_USUAL_PAUSE * _GROWTH ** min(checks - _MANY_CHECKS, 1000)))
 
 
 def deferred_until(task: Task, started_at: Millis) -> Millis:
     """End of a deferred attempt's lease: its target's deadline.
 
-    A topology gets longer than its graph's time limit, to end running nodes and the run. So does a job, which must be
+    A topology gets more time than its graph's limit, to end running nodes and the run. A job also gets more time, to be
     stopped.
     """
     return started_at + task.notify_within_seconds * SECOND + _room(task)
@@ -63,7 +63,7 @@ def job_deadline(task: Task) -> Millis:
 
 
 def search_ends_at(task: Task) -> Millis:
-    """Until when to search for a deferred attempt's job whose start got no response; its lease started then."""
+    """When to stop searching for the job of a deferred attempt whose start request got no response."""
     return job_deadline(task) - task.notify_within_seconds * SECOND + JOB_SEARCH
 
 
@@ -74,7 +74,7 @@ def _room(task: Task) -> Millis:
 
 
 def reminders(task: Task, leased_until: Millis, now: Millis, look_ahead: Millis) -> tuple[Millis, ...]:
-    """When a deferred task must be checked: after its lease; for topologies and jobs also repeatedly before.
+    """When to check a deferred task: after its lease; topologies and jobs also repeatedly before.
 
     Args:
         task: as claimed.
@@ -87,17 +87,17 @@ def reminders(task: Task, leased_until: Millis, now: Millis, look_ahead: Millis)
         return (last,)
     began_at = task.run_at or now
     longest = LONGEST_JOB_CHECK_INTERVAL if is_job(task.target) else LONGEST_CHECK_INTERVAL
-    # Only timers that the trigger has still to read are reliable: a message that is sent directly can be lost.
+    # Only timers that the trigger has not read yet are reliable: a message that is sent directly can be lost.
     check = min(last, max(_next_check(began_at, now, longest), first_unread(now, look_ahead)))
     # A job's own reports extend its deadline.
     deadline = leased_until - JOB_MARGIN if is_job(task.target) else began_at + task.notify_within_seconds * SECOND
     overdue = deadline + _AFTER_THE_DEADLINE
-    # A check starts shortly before its time: it must not schedule itself again.
+    # A check starts shortly before its time, and must not schedule itself again.
     return (overdue, check) if now + SECOND < overdue < check else (check,)
 
 
 def _next_check(began_at: Millis, now: Millis, longest: Millis) -> Millis:
-    """The next check, each when the run's age has grown by a quarter: all processes compute the same times."""
+    """The next check: when the run's age has grown by a quarter, so that all processes compute the same times."""
     age = SHORTEST_CHECK_INTERVAL
     while began_at + age <= now:
         age += max(SHORTEST_CHECK_INTERVAL, min(age // _AGE_PER_CHECK, longest))
