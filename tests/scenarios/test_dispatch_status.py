@@ -17,7 +17,7 @@ def instant(text: str) -> int:
 
 
 def test_an_outage_of_the_trigger_is_seen_and_its_end_too() -> None:
-    """Before the first tick there is none; then it is of this minute, and of the last good one in an outage."""
+    """`last_tick_at` is null before the first tick, then at most a minute old, and stands still in an outage."""
     with Scenario() as account:
         account.ticking = False
         assert account.ask("GET", PATH).body["last_tick_at"] is None
