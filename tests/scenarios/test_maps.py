@@ -152,7 +152,7 @@ def test_a_map_can_be_read_and_cancelled_before_its_items_are_known() -> None:
 
 @pytest.mark.parametrize("meanwhile", others_slow(["nothing", "cancelled", "worker dies", "released by another"]))
 def test_the_items_of_a_map_expire_with_it_whatever_happens_just_before_its_release(meanwhile: str) -> None:
-    """A release that is refused, missing or repeated leaves nothing for ever; a running map keeps its items."""
+    """Even if a release is refused, lost or repeated, all items expire in the end; a running map keeps its items."""
     with Maps() as graphs:
         graphs.faulty = True
 
