@@ -41,7 +41,7 @@ class Maps(Graphs):
         self.given: Any = None
 
     def act(self, phase: str, context: Any, payload: Any) -> Any:  # noqa: ANN401 - as a handler has it
-        """Return the list, or work on an item."""
+        """Return the list, or process an item."""
         super().act(phase, context, payload)
         key = self.key_of(context.task_id)
         if key == "list":
