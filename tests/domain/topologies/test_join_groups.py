@@ -1,4 +1,4 @@
-"""The last parent of a group to end reports all of them; a node with many parents counts a group in one write."""
+"""The last parent of a group to end reports the whole group, so a node counts a group in one write."""
 
 from __future__ import annotations
 
