@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     ],
 )
 def test_create_describes_a_request(duetime: Run, deployment: Deployment, auth: str, sent: dict[str, str]) -> None:
-    """Method, headers and the secret's name; a scheme that is none is the name of a header."""
+    """Method, headers and the secret's name are sent; an unknown scheme is taken as a header's name."""
     duetime(
         *("tasks", "create", "rows", "--http-url=https://example.org/r", "--http-method=PATCH"),
         *("--http-header=Accept=a=b", "--http-header=X-A=1", f"--http-auth={auth}"),
@@ -44,7 +44,7 @@ def test_create_describes_a_request(duetime: Run, deployment: Deployment, auth: 
 
 
 def test_create_sends_every_option(duetime: Run, deployment: Deployment) -> None:
-    """Each option of create is sent as its API field, and --json prints the API's response."""
+    """Each option is sent as its API field, and --json prints the API's response."""
     options = (
         '--payload={"a": [1, null]} --due-at=2026-12-01T09:00 --priority=high --name=monthly --tag=team=dba '
         "--tag=x=y=z --http-url=https://example.org/r --http-phase=clean --http-phase=rollback --http-query=status "
@@ -176,14 +176,14 @@ def test_an_option_says_what_kind_of_target_it_is(
 def test_options_of_another_kind_of_target_are_refused(
     duetime: Run, deployment: Deployment, options: str, told: str
 ) -> None:
-    """Before anything is sent."""
+    """The command refuses them before it sends anything."""
     result = duetime("tasks", "create", "report", *options.split())
     assert (result.exit_code, deployment.received) == (2, [])
     assert told in result.stderr
 
 
 def test_in_counts_from_now_by_the_clock_of_the_api(duetime: Run, deployment: Deployment) -> None:
-    """--in is sent as a delay, so that this machine's clock does not matter."""
+    """--in is sent as a delay, so the local clock does not matter."""
     duetime("tasks", "create", "report", "--in", "1h30m")
     duetime("tasks", "create", "report", "--in", "250ms")
     assert [request.document["delay_seconds"] for request in deployment.received] == [5400, 0.25]
@@ -282,7 +282,7 @@ def test_an_empty_list_is_an_empty_array(duetime: Run) -> None:
 
 
 def test_list_sends_every_filter(duetime: Run, deployment: Deployment) -> None:
-    """Each option of list arrives in its parameter of the API."""
+    """Each option is sent as its API parameter."""
     words = "--state failed --type t --name n --tag a=b --due-after 2026-11-21T09:00 --due-before 2026-11-22T00:00Z"
     parent = "01M7YJJ6RJ000VK12BGKK15FQ0"
     words += " --created-after 2026-11-20T00:00Z --created-before 2026-11-23T00:00Z --finished-after 2026-11-21T00:00Z"
@@ -330,7 +330,7 @@ def test_cancel_prints_the_cancelled_task(duetime: Run, deployment: Deployment) 
 
 
 def test_children_are_listed_and_cancelled(duetime: Run, deployment: Deployment) -> None:
-    """Options select the parent, and whether its children are included; without an id they are rejected."""
+    """Options select the parent, and include its children; without an id they are refused."""
     duetime("tasks", "create", "report")
     (task_id,) = deployment.tasks
     assert duetime("tasks", "list", "--parent-task-id", task_id).exit_code == 0
@@ -351,7 +351,7 @@ def test_a_type_that_is_not_known_yet_can_be_allowed(duetime: Run, deployment: D
     ("state", "exit_code"), [("succeeded", 0), ("failed", 1), ("cancelled", 1), ("rolled_back", 1)]
 )
 def test_create_waits_for_the_outcome(duetime: Run, deployment: Deployment, state: str, exit_code: int) -> None:
-    """--wait prints the task as it ended, and only success is a success."""
+    """--wait prints the ended task; the exit code is 0 only after a success."""
     deployment.states.extend(["scheduled", "running", state])
     result = duetime("tasks", "create", "report", "--wait", "--json")
     assert (result.exit_code, json.loads(result.stdout)["state"]) == (exit_code, state)

@@ -46,7 +46,7 @@ from tests.client.deployment import NOW, Answer, Deployment, problem
 def test_a_problem_becomes_the_error_of_its_status(
     client: Client, deployment: Deployment, status: int, expected: type[ApiError]
 ) -> None:
-    """The error's class follows the status, and its message carries the API's own words and code."""
+    """The error's class follows the status; its message has the API's text and code."""
     deployment.scripted.extend([problem(status, "the_code", "what happened")] * 4)
     with pytest.raises(ApiError) as caught:
         client.tasks.get("x")
@@ -68,14 +68,14 @@ def test_an_invalid_request_names_its_fields(client: Client, deployment: Deploym
 def test_a_mangled_problem_is_still_an_error_of_its_status(
     client: Client, deployment: Deployment, document: object
 ) -> None:
-    """A problem with members of wrong types is read as far as possible."""
+    """A problem with members of wrong types is read as much as possible."""
     deployment.scripted.append(Answer(400, document, content_type="application/problem+json"))
     with pytest.raises(InvalidRequest, match=r"^Bad Request \(400 Bad Request\)$"):
         client.tasks.get("x")
 
 
 def test_the_gateways_own_refusal_keeps_its_message(client: Client, deployment: Deployment) -> None:
-    """A gateway's response is an error with the gateway's message."""
+    """A gateway's refusal becomes an error with the gateway's message."""
     deployment.scripted.append(Answer(403, {"message": "Missing Authentication Token"}))
     with pytest.raises(Forbidden, match="Missing Authentication Token"):
         client.tasks.get("x")
@@ -101,7 +101,7 @@ def test_another_servers_answer_is_never_taken_for_a_missing_task(
 
 
 def test_a_path_that_the_api_does_not_have_is_not_a_missing_task(client: Client, deployment: Deployment) -> None:
-    """The API's own 404 for an unknown path speaks of the address, not of a task."""
+    """The API's 404 for an unknown path is an error of the address, not of a task."""
     deployment.scripted.append(problem(404, "path_not_found", "there is nothing at this path"))
     with pytest.raises(UnexpectedResponse, match="nothing at this path"):
         client.tasks.get("x")
@@ -130,14 +130,14 @@ def test_an_address_without_the_path_of_the_api_is_told_so(client: Client, deplo
 
 @pytest.mark.parametrize("token", ["", " "])
 def test_an_empty_token_is_refused(token: str) -> None:
-    """An unset variable is noticed where it is read, and not as a rejected request."""
+    """An unset variable is noticed when the token is created, not by a refused request."""
     with pytest.raises(CredentialsMissing, match="empty"):
         BearerToken(token)
 
 
 @pytest.mark.parametrize("key", ["ключ", "two\r\nlines"])
 def test_a_key_that_no_header_can_carry_is_refused(client: Client, deployment: Deployment, key: str) -> None:
-    """A key is sent unchanged or refused."""
+    """A key that cannot be sent unchanged is refused, and nothing is sent."""
     with pytest.raises(HeaderInvalid):
         client.tasks.create("report", idempotency_key=key)
     assert deployment.received == []
@@ -159,5 +159,5 @@ def test_a_key_that_no_header_can_carry_is_refused(client: Client, deployment: D
     ],
 )
 def test_retry_after_is_read_in_both_its_forms(header: str | None, seconds: float | None) -> None:
-    """Seconds and HTTP dates are understood, and anything else is as if it were not there."""
+    """Seconds and HTTP dates are read; anything else is ignored."""
     assert seconds_of(header, NOW) == seconds

@@ -1,4 +1,4 @@
-"""Sub-commands that other packages bring."""
+"""Sub-commands from other packages."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def greet(name: str) -> None:
 
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Installs a package that announces a sub-command, as a package installer would."""
+    """Install a package that announces a sub-command, as a package installer would."""
     monkeypatch.syspath_prepend(str(tmp_path))
 
     def package(name: str, source: str, command: str) -> None:
@@ -55,7 +55,7 @@ def test_a_plugin_is_a_sub_command(duetime: Run, install: Callable[..., None]) -
 def test_a_broken_plugin_is_told_on_use_only(
     duetime: Run, install: Callable[..., None], source: str, reason: str, request: pytest.FixtureRequest
 ) -> None:
-    """A broken plugin does not affect other commands, is marked in the help, and reports the reason when it is used."""
+    """A broken plugin is marked in the help, reports the reason when used, and affects no other command."""
     install(f"plugin_that_breaks_{request.node.callspec.indices['source']}", source, "broken")
     assert duetime("tasks", "list").exit_code == 0
     listed = duetime("--help")
@@ -82,7 +82,7 @@ def test_an_unknown_command_is_a_usage_error(duetime: Run) -> None:
 
 
 def test_the_version_is_the_distributions(duetime: Run) -> None:
-    """`--version` prints a name and a version and ends well."""
+    """`--version` prints the name and the version, and exits with 0."""
     result = duetime("--version")
     assert result.exit_code == 0
     assert result.stdout.startswith("duetime ")

@@ -1,4 +1,4 @@
-"""Schedules and calendars from Python, and by the command."""
+"""Schedules and calendars from Python and from the command line."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_request_whose_answer_was_lost_is_sent_again_under_its_key(
 
 
 def test_a_calendar_is_replaced_as_it_was_read(client: Client, deployment: ScheduledDeployment) -> None:
-    """The calendar's ETag guards replacement and deletion."""
+    """The ETag that was read guards replacement and deletion."""
     client.calendars.put("uk", weekdays=["sat"])
     read = client.calendars.get("uk")
     assert read.etag == '"1"'
@@ -93,7 +93,7 @@ def test_a_name_that_is_taken_is_a_conflict(client: Client) -> None:
 
 
 def test_schedules_are_listed_page_by_page(client: Client, deployment: ScheduledDeployment) -> None:
-    """All of them, in three requests for five."""
+    """Five schedules are listed with three requests."""
     for name in "edcba":
         nightly(client, name)
     assert [each.name for each in client.schedules.list(state="active")] == list("abcde")
@@ -134,7 +134,7 @@ def test_a_run_by_request_has_a_payload_and_a_time(
 
 
 def test_a_schedule_is_paused_resumed_run_and_backfilled(client: Client, deployment: ScheduledDeployment) -> None:
-    """Each action has its own address and parameters."""
+    """Each action has its own path and parameters."""
     nightly(client)
     assert client.schedules.pause("nightly", "no paper").paused_reason == "no paper"
     assert client.schedules.resume("nightly").state == "active"
@@ -153,7 +153,7 @@ def test_a_schedule_is_paused_resumed_run_and_backfilled(client: Client, deploym
 def test_all_schedules_with_a_tag_are_paused_and_resumed(
     duetime: Run, client: Client, deployment: ScheduledDeployment
 ) -> None:
-    """Both the command and the client support it; a command takes either a schedule or a tag."""
+    """Client and command support it; the command takes either a schedule or a tag."""
     paused = duetime("schedules", "pause", "--of-tag", "team=dba", "--reason", "a release")
     assert "2 paused, 9 scanned" in paused.stdout
     assert deployment.received[-1].document == {"filter": {"tags": {"team": "dba"}}, "reason": "a release"}
@@ -180,7 +180,7 @@ def test_a_backfill_is_ended_by_its_id(duetime: Run, client: Client, deployment:
 
 
 def test_occurrences_come_with_their_tasks(client: Client, deployment: ScheduledDeployment) -> None:
-    """Bounds and limit are sent as the contract names them."""
+    """Bounds and limit have the contract's names."""
     nightly(client)
     past, coming = client.schedules.list_occurrences("nightly", scheduled_after=NOON, limit=2)
     assert (past.task_id, past.state, coming.task_id, coming.runs) == ("01TASK", "succeeded", None, False)
@@ -188,7 +188,7 @@ def test_occurrences_come_with_their_tasks(client: Client, deployment: Scheduled
 
 
 def test_a_preview_creates_nothing(client: Client, deployment: ScheduledDeployment) -> None:
-    """It is repeated after a failure, because it changes nothing."""
+    """A preview is repeated after a failure, as it changes nothing."""
     deployment.scripted.append(Answer(None))
     found = client.schedules.preview(cron="30 1 * * *", start=NOON, count=2)
     assert (len(found), deployment.schedules) == (2, {})
@@ -200,14 +200,14 @@ def test_a_preview_creates_nothing(client: Client, deployment: ScheduledDeployme
 
 
 def test_a_time_without_a_zone_is_refused(client: Client, deployment: ScheduledDeployment) -> None:
-    """Before anything is sent."""
+    """The client refuses it before it sends anything."""
     with pytest.raises(TimeWithoutZone):
         client.schedules.create_backfill("nightly", NOON.replace(tzinfo=None), NOON)
     assert deployment.received == []
 
 
 def test_a_calendar_is_put_as_fields_or_as_a_file(client: Client, deployment: ScheduledDeployment) -> None:
-    """JSON is sent as JSON, an iCalendar file byte by byte under its own type."""
+    """Fields are sent as JSON, and an iCalendar file unchanged under its own type."""
     client.calendars.put("weekends", weekdays=["sat", "sun"])
     data = b"BEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n"
     assert client.calendars.put_icalendar("uk", data, mode="includes", timezone="Europe/London").dates == {
@@ -224,7 +224,7 @@ def test_a_calendar_is_put_as_fields_or_as_a_file(client: Client, deployment: Sc
 
 
 def test_a_timing_of_another_dialect_is_shown_with_it(duetime: Run, client: Client) -> None:
-    """The dialect is shown because the text has another meaning there; EventBridge's text is unambiguous."""
+    """The dialect is shown if the text means something else there; EventBridge's text is unambiguous."""
     task: NewTask = {"type": "report"}
     client.schedules.create("a", cron="0 0 */2 * 1-5", dialect="vixie", task=task)
     client.schedules.create("b", cron="cron(0 10 * * ? *)", dialect="eventbridge", task=task)
@@ -247,14 +247,14 @@ def test_calendars_show_until_when_they_are_known(duetime: Run, client: Client) 
 
 @pytest.mark.parametrize("document", [None, [], {"schedules": 1}, {"schedules": [{"id": "x"}]}])
 def test_an_answer_that_is_none_is_an_error(client: Client, deployment: ScheduledDeployment, document: object) -> None:
-    """A response of another server is not mistaken for an empty list."""
+    """Another server's response is not mistaken for an empty list."""
     deployment.scripted.append(Answer(200, document))
     with pytest.raises(UnexpectedResponse):
         list(client.schedules.list())
 
 
 def test_create_sends_every_option(duetime: Run, deployment: ScheduledDeployment) -> None:
-    """Each option arrives in its field of the API."""
+    """Each option is sent as its API field."""
     options = [
         *("--cron", "30 1 * * *", "--timezone", "Europe/London", "--dst-gap", "shift_forward", "--dst-fold", "both"),
         *(
@@ -334,7 +334,7 @@ def test_a_schedule_has_every_option_of_a_task(duetime: Run, deployment: Schedul
 def test_every_kind_of_timing_has_its_option(
     duetime: Run, deployment: ScheduledDeployment, options: list[str], sent: dict[str, object]
 ) -> None:
-    """Five kinds, and the other dialect."""
+    """There are options for five kinds of timing and the dialect."""
     assert duetime("schedules", "create", "x", "report", *options).exit_code == 0
     document = deployment.received[0].document
     assert {key: len(document[key]) if key == "dates" else document[key] for key in sent} == sent
@@ -359,7 +359,7 @@ def test_every_kind_of_timing_has_its_option(
 def test_a_bad_command_line_sends_nothing(
     duetime: Run, deployment: ScheduledDeployment, arguments: list[str], reason: str
 ) -> None:
-    """Exit code 2, and the word that is wrong."""
+    """The command exits with code 2 and names the wrong word."""
     result = duetime("schedules", *arguments)
     assert (result.exit_code, reason in result.stderr, deployment.received) == (2, True, [])
 
@@ -381,7 +381,7 @@ def test_update_sends_of_the_task_what_options_name(duetime: Run, deployment: Sc
 
 
 def test_a_list_shows_the_next_run_in_local_time(duetime: Run, client: Client) -> None:
-    """A user in Tokyo sees Tokyo's time; the timing is shown as written."""
+    """A user in Tokyo sees Tokyo's time, and the timing as written."""
     nightly(client)
     client.schedules.create("tick", rate="30 seconds", task={"type": "tick"})
     client.schedules.pause("tick")
@@ -393,7 +393,7 @@ def test_a_list_shows_the_next_run_in_local_time(duetime: Run, client: Client) -
 
 
 def test_a_sheet_shows_what_comes_and_what_did_not_run(duetime: Run, client: Client) -> None:
-    """The next ones in local time with decisions, and the reasons for others."""
+    """The next runs are in local time, and skipped ones have their reasons."""
     nightly(client)
     shown = duetime("schedules", "show", "nightly").stdout
     assert "30 1 * * * (Europe/London)" in shown
@@ -426,7 +426,7 @@ def test_an_expectation_is_removed_by_none(duetime: Run, client: Client, deploym
 
 
 def test_a_preview_says_in_words_what_was_decided(duetime: Run) -> None:
-    """Local time of the zone, and the decision."""
+    """Each occurrence has its local time, and whether it runs."""
     shown = duetime("schedules", "preview", "--cron", "30 1 * * *").stdout.splitlines()
     assert shown[0].split() == ["time", "decision"]
     assert "uk: 2026-11-23 (Holiday): skipped" in shown[2]
@@ -434,7 +434,7 @@ def test_a_preview_says_in_words_what_was_decided(duetime: Run) -> None:
 
 
 def test_occurrences_are_shown_with_their_tasks(duetime: Run, client: Client) -> None:
-    """Task and state where there is one, else why there is none."""
+    """Each occurrence has its task and state, or the reason why there is none."""
     nightly(client)
     shown = duetime("schedules", "occurrences", "nightly", "--after", "2026-11-21").stdout.splitlines()
     assert shown[1].split()[-2:] == ["01TASK", "succeeded"]
@@ -443,7 +443,7 @@ def test_occurrences_are_shown_with_their_tasks(duetime: Run, client: Client) ->
 
 @pytest.mark.parametrize("action", ["pause", "resume", "run", "delete --yes"])
 def test_an_action_on_an_unknown_schedule_fails(duetime: Run, action: str) -> None:
-    """Exit code 1, and the API's word."""
+    """The command exits with code 1 and the API's text."""
     result = duetime("schedules", *action.split(), "nobody")
     assert (result.exit_code, "no such schedule" in result.stderr) == (1, True)
 
@@ -451,7 +451,7 @@ def test_an_action_on_an_unknown_schedule_fails(duetime: Run, action: str) -> No
 def test_a_calendar_is_put_by_the_kind_of_its_file(
     duetime: Run, deployment: ScheduledDeployment, tmp_path: Path
 ) -> None:
-    """An .ics file is sent unchanged, any other is read as JSON."""
+    """An .ics file is sent unchanged; any other file is read as JSON."""
     ics, fields = tmp_path / "uk.ics", tmp_path / "weekends.json"
     ics.write_bytes(b"BEGIN:VCALENDAR\r\n")
     fields.write_text('{"name": "ignored", "weekdays": ["sat", "sun"]}')
@@ -476,7 +476,7 @@ def test_a_calendar_is_put_by_the_kind_of_its_file(
 def test_a_bad_calendar_file_sends_nothing(
     duetime: Run, deployment: ScheduledDeployment, tmp_path: Path, content: str, options: list[str], reason: str
 ) -> None:
-    """Exit code 2, and why."""
+    """The command exits with code 2 and the reason."""
     path = tmp_path / "calendar.json"
     path.write_text(content)
     result = duetime("calendars", "put", "x", str(path), *options)
@@ -492,7 +492,7 @@ def test_a_refusal_names_the_field(duetime: Run, deployment: ScheduledDeployment
 
 
 def test_the_command_shows_what_was_done_to_a_schedule(duetime: Run, deployment: ScheduledDeployment) -> None:
-    """One row per event: when, what, who, which fields, and why."""
+    """Each event is a row with time, action, actor, fields and reason."""
     event = {"type": "created", "at": "2026-11-21T10:00:00Z", "actor": {"kind": "user", "name": "ann"}, "fields": []}
     paused = {**event, "type": "paused", "actor": {"kind": "system", "name": None}, "reason": "it failed"}
     cron = {"field": "cron", "before": "* * * * *", "after": "*/7 * * * *"}

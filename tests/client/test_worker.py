@@ -57,7 +57,7 @@ AT_ONCE: RetryPolicy = {"max_attempts": 3, "initial_seconds": 0}
 
 @pytest.fixture
 def server() -> Iterator[ApiServer]:
-    """The API with one pulled type for everybody and one for nobody."""
+    """The API with one pulled type for everyone and one for nobody."""
     session = FakeSession(SystemClock().now)
     session.s3.create_bucket(Bucket="contents")
 
@@ -85,7 +85,7 @@ def server() -> Iterator[ApiServer]:
 
 @pytest.fixture
 def client(server: ApiServer) -> Iterator[Client]:
-    """A client of it."""
+    """A client of the server."""
     with Client(server.url) as made:
         yield made
 
@@ -121,18 +121,18 @@ class Running:
 
 
 def ended(client: Client, task: Task) -> Task:
-    """The task when it has ended."""
+    """The task, once it has ended."""
     until(lambda: client.tasks.get(task.id).is_terminal)
     return client.tasks.get(task.id)
 
 
 def is_running(client: Client, task: Task) -> bool:
-    """Whether somebody works on it."""
+    """Whether the task is running."""
     return client.tasks.get(task.id).state == "running"
 
 
 def test_a_handler_is_shown_the_inputs_of_its_node(client: Client) -> None:
-    """The inputs come with the lease; a task that is not a node has none."""
+    """A node's lease has its inputs; other tasks have none."""
     client.tasks.create(TYPE)
     (leased,) = client.leases.acquire([TYPE])
     assert Attempt(client, leased, 30).context.inputs is None
@@ -141,7 +141,7 @@ def test_a_handler_is_shown_the_inputs_of_its_node(client: Client) -> None:
 
 
 def test_a_worker_does_the_tasks_of_its_types(client: Client) -> None:
-    """Payload in, result out, several at once, each once; the history names the worker."""
+    """Several tasks run at once, each once, and the history names the worker."""
     running = Running(client, concurrency=3)
     done: list[str] = []
 
@@ -159,7 +159,7 @@ def test_a_worker_does_the_tasks_of_its_types(client: Client) -> None:
 
 
 def test_what_a_handler_raises_fails_the_attempt(client: Client) -> None:
-    """An ordinary failure is retried, an `Unretriable` one is not; class and message are reported."""
+    """An ordinary error is retried, an `Unretriable` is not; class and message are reported."""
     running = Running(client)
 
     @running.worker.task(TYPE)
@@ -182,7 +182,7 @@ def test_what_a_handler_raises_fails_the_attempt(client: Client) -> None:
 
 
 def test_a_handler_names_the_wait_before_the_next_attempt(client: Client) -> None:
-    """The wait is in the report, replaces the policy's, and the attempt counts."""
+    """`RetryIn` replaces the policy's wait, and the attempt counts."""
     running = Running(client)
 
     @running.worker.task(TYPE)
@@ -201,7 +201,7 @@ def test_a_handler_names_the_wait_before_the_next_attempt(client: Client) -> Non
 
 
 def test_a_worker_retries_only_what_it_should(client: Client) -> None:
-    """`retry_on` selects retried exceptions, `no_retry_on` excludes some, and `RetryIn` is always retried."""
+    """`retry_on` selects the exceptions to retry, `no_retry_on` excludes some, and `RetryIn` is always retried."""
     running = Running(client)
     raised = {"lost": ConnectionError, "refused": ConnectionRefusedError, "other": LookupError, "later": RetryIn}
 
@@ -225,7 +225,7 @@ def test_a_wrong_keyword_of_a_task_is_refused_when_it_is_registered(keyword: str
 
 
 def test_a_result_that_is_no_json_fails_the_task(client: Client) -> None:
-    """A retry would not make it JSON."""
+    """The task is not retried, as the result would not be JSON either."""
     running = Running(client)
     running.worker.task(TYPE)(lambda _context, _payload: {1, 2})
     with running:
@@ -402,7 +402,7 @@ def test_heartbeats_keep_a_long_task_and_tell_its_progress(client: Client) -> No
 
 
 def test_what_the_user_asks_reaches_the_handler(client: Client) -> None:
-    """A pause leaves a checkpoint for the next attempt; a cancel ends the task."""
+    """A pause leaves a checkpoint for the next attempt, and a cancel ends the task."""
     running = Running(client)
 
     @running.worker.task(TYPE)
@@ -427,7 +427,7 @@ def test_what_the_user_asks_reaches_the_handler(client: Client) -> None:
 
 
 def test_a_step_of_a_pull_worker_runs_once_over_all_attempts(client: Client) -> None:
-    """The next attempt gets its stored result; the keys of the step and of the task stay the same."""
+    """The next attempt gets the stored result, and the same keys for step and task."""
     running = Running(client)
     calls: list[str] = []
 
@@ -474,7 +474,7 @@ def test_a_step_of_a_pull_worker_runs_once_over_all_attempts(client: Client) -> 
 def test_what_a_pull_worker_cannot_store_fails_the_task_at_once(
     client: Client, call: Callable[[Context], object], message: str
 ) -> None:
-    """A retry would not help."""
+    """The task is not retried, as that would not help."""
     running = Running(client)
     running.worker.task(TYPE)(lambda context, _payload: call(context))
     with running:
@@ -502,7 +502,7 @@ def test_a_saved_checkpoint_of_a_pull_worker_survives_a_failure(client: Client) 
 
 
 def test_a_pull_worker_without_its_lease_begins_no_step_and_saves_nothing(client: Client) -> None:
-    """Another worker may have the task by then."""
+    """Another worker may already have the task."""
     effects: list[int] = []
     client.tasks.create(TYPE)
     (leased,) = client.leases.acquire([TYPE])
@@ -531,7 +531,7 @@ def test_a_result_that_only_the_api_refuses_fails_the_task_at_once(client: Clien
 
 
 def test_a_pull_worker_whose_step_cannot_be_stored_is_retried_whatever_its_rule(client: Client) -> None:
-    """An unavailable API is retried, because the handler's rules apply to its own exceptions only."""
+    """An unavailable API is retried, as the handler's rules apply only to its own exceptions."""
     running = Running(client)
     away = [Unreachable("https://example.org", "no answer", sent=True)]
     putting = client.leases.put_step
@@ -562,7 +562,7 @@ def test_a_unit_test_of_a_pull_workers_handler_has_steps_in_memory() -> None:
 def test_a_worker_that_loses_its_network_tells_its_handler_and_completes_nothing(
     server: ApiServer, client: Client
 ) -> None:
-    """Without a response until the lease's end the attempt is lost: the handler is notified, the task not completed."""
+    """At the end of the lease the handler is told to stop, and the task is not completed."""
     running = Running(client, lease_seconds=5)
     lost = threading.Event()
 
@@ -585,7 +585,7 @@ def test_a_worker_that_loses_its_network_tells_its_handler_and_completes_nothing
 
 
 def test_a_worker_goes_on_when_the_network_is_back(server: ApiServer, client: Client) -> None:
-    """Without a response the worker polls less and less often, and then runs the due tasks."""
+    """The worker polls less and less often while the API is unreachable, and then runs the due tasks."""
     running = Running(client)
     running.worker.task(TYPE)(lambda _context, _payload: None)
     task = client.tasks.create(TYPE)
@@ -597,7 +597,7 @@ def test_a_worker_goes_on_when_the_network_is_back(server: ApiServer, client: Cl
 
 
 def test_a_stopped_worker_finishes_what_runs_and_leases_nothing_more(client: Client) -> None:
-    """`run` returns once the handler has."""
+    """`run` returns once the running handler has ended."""
     running = Running(client, concurrency=1)
     begun, release = threading.Event(), threading.Event()
 

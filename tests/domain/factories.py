@@ -20,7 +20,7 @@ TASK = Task(ID, "me", "report", State.SCHEDULED, NOW, NOW, NOW - 1000, PAYLOAD, 
 
 
 def task(**changes: Any) -> Task:  # noqa: ANN401 - any field of Task
-    """A task that is due at `NOW`, with changes."""
+    """The task that is due at `NOW`, with changes."""
     return replace(TASK, **changes)
 
 

@@ -61,6 +61,6 @@ def test_what_is_no_callable_resource_has_no_form(arn: str) -> None:
     ],
 )
 def test_a_pattern_allows_what_it_matches_as_a_whole(pattern: str, arn: str, *, is_allowed: bool) -> None:
-    """Wildcards match characters of their own segment, everything else itself."""
+    """Wildcards match within their own segment; other characters match themselves."""
     assert ArnPatterns(("arn:aws:sns:eu-west-1:1:x", pattern)).allow(arn) is is_allowed
     assert not ArnPatterns().allow(arn)

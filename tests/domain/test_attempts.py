@@ -37,7 +37,7 @@ def test_a_claim_of_another_turn_is_refused() -> None:
 
 
 def test_a_lost_task_is_taken_over_only_after_the_margin() -> None:
-    """Clocks may differ by five seconds: a lease is over for others only after them."""
+    """As clocks may differ by five seconds, another worker waits that long after the lease."""
     lost = task(state=State.RUNNING, lease_expires_at=NOW)
     early = Claimant("w", NOW + MAX_CLOCK_DIFFERENCE - 1, SECOND).claim(message(), "n")
     late = Claimant("w", NOW + MAX_CLOCK_DIFFERENCE, SECOND).claim(message(), "n")
@@ -57,7 +57,7 @@ def test_the_history_tells_of_attempts_that_were_lost() -> None:
 
 
 def test_an_end_begins_a_new_count_of_attempts() -> None:
-    """After a failure and its follow-ups, a retried task has lost no attempt, and shows that."""
+    """A task retried after a failure shows no lost attempts."""
     failed = AttemptRecord(3, 3, "a", NOW, 0, 5, AttemptOutcome.FAILED)
     again = Run(task(attempt=1, fence=5, attempt_history=(failed,)), NOW, NOW)
     assert again.history_before == (failed,)
@@ -74,7 +74,7 @@ def test_a_long_error_is_cut_and_says_so() -> None:
 
 
 def test_a_rollback_is_no_late_start() -> None:
-    """The heartbeat of a rollback reports no start of the task; that of a first attempt does."""
+    """A rollback's heartbeat reports no late start; a first attempt's does."""
     late = NOW + LATE_EVENT_AFTER
     assert late_start(task(state=State.ROLLING_BACK, started_at=late), late) == {}
     assert late_start(task(state=State.RUNNING, started_at=late), late) == {"started_late": True}

@@ -17,7 +17,7 @@ steps = st.lists(st.tuples(st.sampled_from(MINUTES), st.sampled_from(SHARDS), st
 
 
 def _read(moves: Moves, begin: Progress | None = None) -> Progress:
-    """The progress of a reader that was so far in some shards of some minutes."""
+    """The progress of a reader that has read shards of minutes up to these keys."""
     progress = begin or Progress(99)
     for minute, shard, key in moves:
         progress = progress.begun(minute, SHARDS).moved(minute, {shard: key})
@@ -46,7 +46,7 @@ def test_what_either_reader_has_done_is_done(mine: Moves, others: Moves) -> None
 
 @given(steps, steps)
 def test_progress_never_moves_back(first: Moves, then: Moves) -> None:
-    """Reports in any order never reduce the progress."""
+    """No report reduces progress, in any order."""
     before = _read(first)
     assert _done(before) <= _done(_read(then, before))
 
@@ -60,14 +60,14 @@ def test_everything_up_to_the_floor_is_done(moves: Moves) -> None:
 
 @given(steps, st.integers(98, 110))
 def test_limited_progress_forgets_what_lies_beyond(moves: Moves, upto: int) -> None:
-    """Minutes read with a wrong clock are read again."""
+    """Minutes that were read because of a wrong clock are read again."""
     progress = _read(moves).limited(upto)
     assert progress.upto <= max(upto, 99)
     assert not any(minute > upto for minute in progress.open)
 
 
 def test_a_queue_that_lags_holds_up_no_other() -> None:
-    """The other queues continue; the lagging one resumes where it stopped, until it has caught up."""
+    """Other queues continue, and the lagging queue resumes where it stopped until it has caught up."""
     cursors = Cursors.at((10, 8, 5, 1)).split(DISPATCH, "low").moved(DISPATCH, ALL, Progress(20))
     assert (cursors.progress(DISPATCH, "low").upto, cursors.progress(DISPATCH, "high").upto) == (10, 20)
     assert cursors.floors == (10, 8, 5, 1)
@@ -79,7 +79,7 @@ def test_a_queue_that_lags_holds_up_no_other() -> None:
 
 @given(st.integers(10, 14), st.integers(10, 14), st.integers(10, 14), st.integers(10, 14))
 def test_joined_cursors_are_joined_for_each_queue(main: int, low: int, other_main: int, other_low: int) -> None:
-    """A queue that lags here and not there is as far as the further of the two."""
+    """For each queue, the joined cursor covers the progress of both."""
     here = Cursors.at((10,)).split(0, "low").moved(0, ALL, Progress(main)).moved(0, "low", Progress(low))
     there = Cursors.at((10,)).split(0, "low").moved(0, ALL, Progress(other_main)).moved(0, "low", Progress(other_low))
     joined = here.joined(there)
@@ -98,7 +98,7 @@ def test_the_first_reading_looks_ahead_and_scans_look_back() -> None:
 
 
 def test_the_cursors_of_a_new_group_begin_at_an_instant() -> None:
-    """No reading omits a task that was due after the instant."""
+    """No reading skips a task due after that instant."""
     cursors = first_cursors(NOW)
     delays = (0, *RECOVERY_SCAN_DELAYS)
     assert all(start_of(minute + 1) <= NOW - delay for minute, delay in zip(cursors.floors, delays, strict=True))

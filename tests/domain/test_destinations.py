@@ -55,7 +55,7 @@ NOBODY: frozenset[str] = frozenset()
     ],
 )
 def test_what_leads_to_no_public_address_is_known(host: str) -> None:
-    """Loopback, private, link-local and metadata addresses in every spelling, and names that are never public."""
+    """Private addresses in every spelling, and names that are never public, are refused."""
     assert "not a public address" in (refusal(f"https://{host}/hook", NOBODY) or "")
 
 
@@ -83,7 +83,7 @@ def test_what_may_be_public_is_left_to_the_call(host: str) -> None:
 
 @pytest.mark.parametrize("url", ["ftp://example.org/", "http:///path", "example.org", "", "http://example.org:99999/"])
 def test_what_is_no_http_url_is_refused(url: str) -> None:
-    """Another scheme, a missing host, or an invalid port is refused."""
+    """Other schemes, missing hosts and invalid ports are refused."""
     assert refusal(url, NOBODY) is not None
 
 
@@ -93,7 +93,7 @@ def test_port_zero_is_refused() -> None:
 
 
 def test_an_allowed_host_may_be_private() -> None:
-    """The setting opens a host by its exact name, and only that name."""
+    """The setting allows exactly the named host."""
     allowed = frozenset({"127.0.0.1", "localhost"})
     assert refusal("http://127.0.0.1:8080/", allowed) is None
     assert refusal("http://localhost:8080/", allowed) is None
@@ -106,7 +106,7 @@ def test_an_allowed_host_may_be_private() -> None:
     [("1.2.3.4", "1.2.3.4"), ("1.2", "1.0.0.2"), ("1.2.3", "1.2.0.3"), ("0x01020304", "1.2.3.4"), ("010.1", "8.0.0.1")],
 )
 def test_numbers_are_read_as_a_resolver_reads_them(host: str, address: str) -> None:
-    """One to four numbers, decimal, octal or hexadecimal; the last one fills the remaining bytes."""
+    """One to four numbers may be decimal, octal or hexadecimal; the last fills the remaining bytes."""
     assert literal_address(host) == address
 
 
@@ -114,5 +114,5 @@ def test_numbers_are_read_as_a_resolver_reads_them(host: str, address: str) -> N
     "host", ["1.2.3.4.5", "256.1.1.1", "1.2.3.256", "4294967296", "08.1", "0x", "1..2", "a.b", "-1"]
 )
 def test_what_is_no_address_is_a_name(host: str) -> None:
-    """Numbers out of range, digits that are none, and words."""
+    """Numbers out of range, invalid digits and words are names."""
     assert literal_address(host) is None

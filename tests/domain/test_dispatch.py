@@ -43,7 +43,7 @@ instants = st.integers(NOW - DAY, NOW + DAY)
 
 @given(instants, instants, st.sampled_from([Precision.NORMAL, Precision.EXACT]))
 def test_a_message_arrives_before_its_due_time(due: int, now: int, precision: Precision) -> None:
-    """A delay in whole seconds leaves the worker at least the headroom, and at most one second more."""
+    """The whole-second delay leaves the worker at least the headroom, and at most a second more."""
     delay = delay_seconds(due, now, precision)
     assert 0 <= delay <= 900
     if delay:
@@ -90,14 +90,14 @@ def test_a_check_around_the_records_minute_is_always_covered(into_its_minute: in
 
 @given(instants, st.integers(0, 30 * SECOND))
 def test_what_the_trigger_may_have_read_is_sent_directly(now: int, slowness: int) -> None:
-    """A minute that a trigger with a clock up to 30 s ahead may have read is sent by the writer itself."""
+    """If a trigger whose clock is up to 30 s ahead may have read the minute, the writer sends the message."""
     read_up_to = minute_of(now + slowness + LOOK_AHEAD)
     assert is_direct(start_of(read_up_to), now, LOOK_AHEAD)
     assert is_direct(start_of(read_up_to + 1) - 1, now, LOOK_AHEAD)
 
 
 def test_what_is_far_ahead_is_left_to_the_trigger() -> None:
-    """A task twenty minutes ahead needs no message yet, and no timer if that is its own minute."""
+    """A task due in twenty minutes needs no message yet, and in its own minute no timer."""
     at = NOW + 20 * MINUTE
     plan = enqueue_plan(TaskId.of(at, 0, 0), at, NOW, LOOK_AHEAD)
     assert (plan.timer, plan.direct) == (False, False)
@@ -116,7 +116,7 @@ def test_a_far_retry_gets_a_timer() -> None:
 
 
 def test_a_change_to_an_earlier_minute_gets_a_timer() -> None:
-    """A task taken forward from tomorrow to now has no record there."""
+    """A task moved from tomorrow to now has no record in the current minute."""
     plan = enqueue_plan(TaskId.of(NOW + DAY, 0, 0), NOW, NOW, LOOK_AHEAD)
     assert (plan.timer, plan.direct) == (True, True)
 
@@ -137,7 +137,7 @@ def test_the_first_reading_sends_what_is_due_in_its_minute() -> None:
     ],
 )
 def test_the_first_reading_leaves_alone_what_is_not_its(entry: Entry) -> None:
-    """Sent already, moved to another minute, or not waiting: no message."""
+    """Tasks already sent, moved to another minute, or not waiting get no message."""
     assert at_first_reading(entry, minute_of(NOW)) is None
 
 
@@ -157,13 +157,13 @@ def test_the_first_reading_sends_a_timers_message_for_its_generation() -> None:
 
 @pytest.mark.parametrize("state", list(State))
 def test_a_recovery_scan_sends_what_nobody_is_working_on(state: State) -> None:
-    """Overdue, its lease over, or its outcome unfinished: left behind. A pause or a block is not."""
+    """Tasks that are overdue, have an ended lease or an unfinished outcome are sent; paused or blocked ones are not."""
     entry = replace(ENTRY, state=state, leased_until=NOW - MAX_CLOCK_DIFFERENCE, next_at=NOW)
     assert is_left_behind(entry, NOW) == (state in STARTABLE | LEASED | TERMINAL)
 
 
 def test_a_recovery_scan_leaves_the_living_alone() -> None:
-    """Tasks with a future check or a possibly valid lease, and finished ones, are left alone."""
+    """Finished tasks, and tasks with a future check or a possibly valid lease, are not sent."""
     assert not is_left_behind(replace(ENTRY, next_at=NOW + 1), NOW)
     leased = replace(ENTRY, state=State.RUNNING, leased_until=NOW - MAX_CLOCK_DIFFERENCE + 1)
     assert not is_left_behind(leased, NOW)
@@ -192,7 +192,7 @@ def test_a_task_waits_on_its_queue_until_its_work_is_over() -> None:
 
 
 def test_whatever_is_sent_for_a_task_is_in_the_part_of_its_fair_key() -> None:
-    """The part is known from the record, its entry, and its timers; without a key there is none."""
+    """Record, entry and timers give the same fair key share; without a key there is none."""
     keyed = task(fair_key="customer-17", fair_weight=3)
     entry = Entry.of(keyed)
     rescan = rescan_timer(replace(entry, state=State.RUNNING, leased_until=NOW), NOW)
@@ -206,7 +206,7 @@ def test_whatever_is_sent_for_a_task_is_in_the_part_of_its_fair_key() -> None:
 
 
 def test_a_change_of_the_fair_key_needs_another_message() -> None:
-    """Unless the task is due: then its message may have been received."""
+    """A due task keeps its message, which may have been received; other tasks need a new one."""
     keyed = task(fair_key="customer-17", next_at=NOW + HOUR)
     assert is_check_kept(keyed, NOW + HOUR, NOW, {"fair_key": "customer-17"})
     assert not is_check_kept(keyed, NOW + HOUR, NOW, {"fair_key": "customer-18"})
@@ -230,7 +230,7 @@ def test_an_open_task_is_met_again_soon_after_its_lease() -> None:
 
 
 def test_what_waits_for_long_or_for_somebody_else_is_not_met_again() -> None:
-    """This includes tasks that nobody can start, and asynchronous attempts, which have a timer at their deadline."""
+    """Tasks that cannot start, and asynchronous attempts with a timer at their deadline, get no other timer."""
     waiting = replace(ENTRY, state=State.WAITING, next_at=NOW)
     assert rescan_timer(waiting, NOW + RESCAN_PATIENCE) is not None
     assert rescan_timer(waiting, NOW + RESCAN_PATIENCE + 1) is None

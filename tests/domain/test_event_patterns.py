@@ -86,7 +86,7 @@ def test_each_operator_matches(pattern: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("pattern", OTHERS, ids=json.dumps)
 def test_a_pattern_matches_nothing_else(pattern: dict[str, Any]) -> None:
-    """One field without an accepted value prevents the match, also in moto's matcher."""
+    """A field without an accepted value prevents the match, in moto's matcher, too."""
     reject_pattern(pattern)
     assert not matches(pattern, EVENT)
     assert not EventPattern(None, pattern).matches_event(EVENT)  # type: ignore[arg-type]  # any event
@@ -105,7 +105,7 @@ def test_a_pattern_matches_nothing_else(pattern: dict[str, Any]) -> None:
     ids=str,
 )
 def test_objects_in_lists_match_by_element(pattern: dict[str, Any], is_match: bool) -> None:  # noqa: FBT001 - expected
-    """Fields of one pattern belong to one element of a list; true is no number; `exists` concerns values only."""
+    """All fields of a pattern must match one list element; true is not a number; `exists` applies only to values."""
     reject_pattern(pattern)
     assert matches(pattern, EVENT) is is_match
 
@@ -146,7 +146,7 @@ def test_an_invalid_pattern_is_refused(pattern: object, place: str) -> None:
 
 
 def test_a_pattern_has_a_limit_of_size() -> None:
-    """A pattern may have as many characters as a rule of EventBridge, and no more."""
+    """A pattern may be as long as in an EventBridge rule, and no longer."""
     around = len('{"a": [""]}')
     reject_pattern({"a": ["x" * (MAX_EVENT_PATTERN_LENGTH - around)]})
     with pytest.raises(PatternInvalid, match="4096"):
@@ -154,14 +154,14 @@ def test_a_pattern_has_a_limit_of_size() -> None:
 
 
 def test_a_large_event_is_refused_rather_than_compared_for_long() -> None:
-    """Lists multiply the comparisons; there is a budget for all of them together."""
+    """Lists multiply comparisons, so their total number is limited."""
     pattern = {"a": {"b": [str(each) for each in range(500)]}}
     with pytest.raises(EventTooLarge):
         matches(pattern, {"a": [{"b": "x"}] * STEPS})
 
 
 def test_a_wildcard_takes_no_longer_for_a_hostile_text() -> None:
-    """Each part is searched once, from the end of the previous one."""
+    """Each part is searched for once, from the end of the previous part."""
     assert not matches({"a": [{"wildcard": "*a" * 1_000 + "b"}]}, {"a": "a" * 100_000})
 
 

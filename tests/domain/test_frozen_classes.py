@@ -116,7 +116,7 @@ def test_nothing_can_be_assigned_or_deleted(name: str) -> None:
 
 
 def test_equality_is_that_of_the_compared_fields_of_one_class() -> None:
-    """Instances are equal if their class and all compared fields are, and then have the same hash."""
+    """Instances of one class with equal compared fields are equal, and have the same hash."""
     assert Point(1, note="a") == Point(1, note="b")
     assert Point(1) != Point(2)
     assert Point(1) != Labeled(1)
@@ -126,7 +126,7 @@ def test_equality_is_that_of_the_compared_fields_of_one_class() -> None:
 
 
 def test_instances_are_ordered_where_the_class_says_so() -> None:
-    """With `order`, instances of a class compare like tuples of their fields, and without it not at all."""
+    """With `order`, instances compare like tuples of their fields; without it they do not compare."""
     first, second = Version(1, "b"), Version(2, "a")
     assert sorted([second, first]) == [first, second]
     assert max(first, second) is second

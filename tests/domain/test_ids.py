@@ -34,7 +34,7 @@ def test_ids_sort_by_home_time(early: int, late: int, one: int, other: int) -> N
 
 @given(years, shards)
 def test_a_partition_names_the_minute_in_utc_and_the_shard(home: int, shard: int) -> None:
-    """All ids of one minute and shard share one partition, and only they."""
+    """Exactly the ids of one minute and shard share a partition."""
     minute = home // 60_000
     here = TaskId.of(home, shard, 1).partition
     assert TaskId.of(minute * 60_000, shard, 2).partition == here
@@ -61,14 +61,14 @@ def test_a_partition_reads_as_documented() -> None:
     ],
 )
 def test_what_is_not_an_id_is_refused(text: str) -> None:
-    """Beyond the calendar, too short, too large, lower case, a newline, a letter outside the alphabet: no id."""
+    """Ids that are too late, short or large, lower case, or have other characters are refused."""
     with pytest.raises(InvalidTaskId):
         TaskId.parse(text)
 
 
 @given(st.text() | st.from_regex(r"[0-7][0-9A-HJKMNP-TV-Z]{25}", fullmatch=True))
 def test_parsing_any_text_raises_only_its_own_error(text: str) -> None:
-    """A hostile id can do no more than be refused; one that is taken has a partition."""
+    """Any text is refused, or is an id with a partition."""
     with contextlib.suppress(InvalidTaskId):
         assert TaskId.parse(text).partition
 
@@ -81,7 +81,7 @@ def test_one_owners_tasks_are_spread_over_all_its_partitions() -> None:
 
 @given(homes, homes, shards, tails)
 def test_the_bytes_of_an_id_can_be_given_another_time(home: int, other: int, shard: int, tail: int) -> None:
-    """Lists order postings by such bytes without making ids: they are those of the id with that time."""
+    """The bytes equal those of the id at that time, so lists can order postings without making ids."""
     task_id = TaskId.of(home, shard, tail)
     assert TaskId.home_of_data(task_id.data) == home
     assert TaskId.data_at_time(task_id.data, other) == task_id.at_time(other).data

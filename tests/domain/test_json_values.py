@@ -23,7 +23,7 @@ JSON: st.SearchStrategy[Any] = st.recursive(
 
 @given(JSON)
 def test_what_is_kept_is_read_again_as_it_was(value: object) -> None:
-    """Every value of JSON without lone surrogates arrives as the same."""
+    """Every JSON value without lone surrogates is read back unchanged."""
     assert json.loads(json_of(value)) == value
 
 
@@ -57,7 +57,7 @@ def test_a_value_that_would_be_lost_or_changed_is_refused(value: object, why: st
 
 
 def test_the_largest_values_are_kept() -> None:
-    """The maximum digits and levels of a payload are kept."""
+    """Numbers with the most digits and values with the most levels are accepted."""
     number = 10**MAX_NUMBER_DIGITS - 1
     assert json_of([number, -number]) == f"[{number},{-number}]".encode()
     deepest = "[" * (MAX_JSON_DEPTH - 1) + "]" * (MAX_JSON_DEPTH - 1)
@@ -78,5 +78,5 @@ def test_a_text_that_is_not_kept_is_refused(text: str) -> None:
 
 
 def test_a_pair_of_surrogates_is_a_character() -> None:
-    """Escaped, as JSON may write it."""
+    """An escaped pair, which JSON allows, is accepted."""
     assert check_kept('["\\ud83d\\ude00", 0, -0.0, 0e5]') == ["\U0001f600", 0, 0.0, 0.0]

@@ -18,13 +18,13 @@ PULLERS = Pullers({"resize": OwnerPatterns(("*",)), "report": OwnerPatterns(("an
     ("caller", "types"), [("bob", ["resize"]), ("ann", ["resize", "report"]), ("team-b", ["report"]), ("bob", [])]
 )
 def test_callers_pull_what_they_are_let(caller: str, types: list[str]) -> None:
-    """A type for anyone is for anyone, and one with names is for those."""
+    """A type is open to everyone, or only to the named callers."""
     PULLERS.check(caller, types)
 
 
 @pytest.mark.parametrize("types", [["report"], ["resize", "report"], ["unheard-of"], ["*"], [""]])
 def test_nobody_else_pulls_anything(types: list[str]) -> None:
-    """One type too many refuses the whole request, and names itself."""
+    """One forbidden type refuses the whole request, and is named."""
     with pytest.raises(TypeNotPulled, match=repr(types[-1]).replace("*", r"\*")):
         PULLERS.check("bob", types)
 
@@ -49,7 +49,7 @@ def test_the_type_decides_where_no_target_is_named() -> None:
     ],
 )
 def test_what_a_target_cannot_do_is_refused(spec: TaskSpec, field: str) -> None:
-    """A type without pull, a rollback by pull workers, and an attempt longer than a worker function are refused."""
+    """A pull target for other types, a rollback by pull workers, and too long a timeout for a worker are refused."""
     with pytest.raises(FieldInvalid) as refused:
         RULES.target_of("ann", spec)
     assert refused.value.field == field

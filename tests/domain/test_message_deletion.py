@@ -25,25 +25,25 @@ if TYPE_CHECKING:
 
 
 def test_a_message_of_an_unknown_task_is_deleted() -> None:
-    """No task could need it."""
+    """No task can need the message."""
     assert isinstance(after_refusal(None, message(), NOW), DeleteMessage)
 
 
 @pytest.mark.parametrize(("early", "back"), [(20 * SECOND, 19 * SECOND), (2 * HOUR, EARLY_MESSAGE_RETURN)])
 def test_a_message_that_comes_early_comes_back_soon(early: Millis, back: Millis) -> None:
-    """Just before its time; or long before it, because a clock must be wrong: another worker's may be right."""
+    """The message comes back just before the due time, or sooner if a clock may be wrong."""
     assert before_due(message(due=NOW + early), NOW) == RedeliverMessage(NOW + back, "not due")
 
 
 @pytest.mark.parametrize("state", sorted(LEASED))
 def test_a_message_of_a_leased_task_comes_back_after_the_lease(state: State) -> None:
-    """If that attempt's worker vanishes, this message takes the task over."""
+    """If the attempt's worker vanishes, this message leads to the next attempt."""
     disposition = after_refusal(task(state=state, lease_expires_at=NOW + 30 * SECOND), message(), NOW)
     assert disposition == RedeliverMessage(NOW + 30 * SECOND + LEASE_RETURN_MARGIN, "leased")
 
 
 def test_a_topology_that_runs_is_checked() -> None:
-    """Its timers up to its deadline lead to a check; those of other generations have no effect."""
+    """Timers of the current generation lead to a check; others have no effect."""
     running = task(
         state=State.RUNNING, target=TopologyTarget(), fence=2, deferred_fence=2, lease_expires_at=NOW + 9 * SECOND
     )
@@ -55,26 +55,26 @@ def test_a_topology_that_runs_is_checked() -> None:
 
 @pytest.mark.parametrize("state", sorted(TERMINAL))
 def test_a_message_of_a_finished_task_is_deleted(state: State) -> None:
-    """The record needs nothing more."""
+    """The record needs no more work."""
     assert isinstance(after_refusal(task(state=state, finished_at=NOW), message(), NOW), DeleteMessage)
 
 
 @pytest.mark.parametrize("state", sorted(TERMINAL))
 def test_an_outcome_whose_followups_are_open_has_them_done(state: State) -> None:
-    """A worker that died between the outcome and its follow-ups left them to this message."""
+    """The message does the follow-ups that a dead worker left."""
     assert isinstance(after_refusal(task(state=state), message(), NOW), FollowUp)
 
 
 @pytest.mark.parametrize("state", sorted(TERMINAL))
 def test_an_outcome_whose_followups_are_being_done_is_waited_for(state: State) -> None:
-    """The follow-ups run under the attempt's lease: the message comes back after it."""
+    """The message comes back after the lease under which the follow-ups run."""
     disposition = after_refusal(task(state=state, lease_expires_at=NOW + 9 * SECOND), message(), NOW)
     assert isinstance(disposition, RedeliverMessage)
     assert disposition.at > NOW + 9 * SECOND
 
 
 def test_a_rollback_that_nobody_holds_is_taken_up() -> None:
-    """It waits without a lease, or its worker was lost: this message starts it when it is due."""
+    """When due, the message starts a rollback without a lease or with a lost worker."""
     assert isinstance(after_refusal(task(state=State.ROLLING_BACK), message(), NOW), Undo)
     lost = task(state=State.ROLLING_BACK, lease_expires_at=NOW - 9 * SECOND)
     assert isinstance(after_refusal(lost, message(), NOW), Undo)
@@ -92,7 +92,7 @@ def test_a_message_of_another_generation_is_deleted(state: State) -> None:
 
 @pytest.mark.parametrize("state", [State.PAUSED, State.BLOCKED])
 def test_a_message_of_a_held_task_is_deleted(state: State) -> None:
-    """Resuming it enqueues it again."""
+    """Resuming the task sends a new message."""
     assert isinstance(after_refusal(task(state=state), message(), NOW), DeleteMessage)
 
 
@@ -103,5 +103,5 @@ def test_a_message_that_is_early_comes_back_at_the_due_time() -> None:
 
 
 def test_a_message_beyond_the_queues_reach_is_left_to_the_timer() -> None:
-    """A check a day ahead has a timer, because the queue cannot hold the message for so long."""
+    """A check a day ahead has a timer, as the queue cannot hold a message that long."""
     assert isinstance(after_refusal(task(next_at=NOW + DAY), message(), NOW), DeleteMessage)

@@ -18,7 +18,7 @@ REFUSED = NotSent("the egress function: TooManyRequestsException")
     [(0, SHORTEST_NOT_SENT_WAIT), (10 * SECOND, 10 * SECOND), (HOUR, LONGEST_NOT_SENT_WAIT)],
 )
 def test_the_wait_of_a_call_that_was_never_sent_is_bounded_and_spread(waited: Millis, bound: Millis) -> None:
-    """The wait is the time since the due time, between a second and a minute, spread over its second half."""
+    """The wait is as long as the task is overdue, within a second to a minute, with jitter of half of it."""
     due = task(due_at=NOW - waited)
     assert REFUSED.postponed(due, NOW, 0.0).until == NOW + bound
     assert REFUSED.postponed(due, NOW, 0.999).until >= NOW + bound // 2

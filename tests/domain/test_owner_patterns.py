@@ -27,7 +27,7 @@ def test_an_owner_matches_a_pattern_as_a_whole(pattern: str, owner: str, is_incl
 
 
 def test_the_first_pattern_that_matches_decides() -> None:
-    """An exception is placed before its rule, and an owner without a match is free."""
+    """An exception goes before its rule; a type that matches no pattern is open to everyone."""
     reserved = Reservations(
         {
             "billing.public": OwnerPatterns(("*",)),

@@ -39,7 +39,7 @@ def filled(value: object) -> object:
 
 
 def test_each_placeholder_stands_for_its_fact() -> None:
-    """All of them, in any text, however deep; numbers, keys and other texts stay as they are."""
+    """Placeholders are replaced in texts at any depth; numbers, keys and other texts do not change."""
     assert set(ALL) == set(PLACEHOLDERS)
     given = {"all": [{name: f"a <duetime.{name}> b" for name in ALL}], "n": 12345678901234567890, "<b>": "<duetime"}
     assert filled(given) == {
@@ -50,7 +50,7 @@ def test_each_placeholder_stands_for_its_fact() -> None:
 
 
 def test_a_task_of_its_own_has_its_due_time_and_nothing_of_a_schedule() -> None:
-    """The time that it is scheduled for is when it is due; facts that it does not have are empty."""
+    """Its scheduled time is its due time; facts of a schedule are empty."""
     text = "|".join(
         f"<duetime.{name}>" for name in ("scheduled-at", "previous-scheduled-at", "schedule", "cause", "node")
     )
@@ -78,7 +78,7 @@ def test_a_value_is_never_syntax() -> None:
     ],
 )
 def test_one_more_bracket_writes_the_text_itself(given: str, result: str) -> None:
-    """It is accepted, and the target gets it with one bracket less."""
+    """An extra bracket escapes a placeholder; the target gets the text with one bracket less."""
     assert refusal(given) is None
     assert filled({"a": given}) == {"a": result}
 
@@ -93,6 +93,6 @@ def test_what_is_no_placeholder_is_refused(text: str) -> None:
 
 
 def test_the_placeholders_in_a_graph_are_those_of_its_nodes() -> None:
-    """The topology's own task leaves them alone."""
+    """The topology's own task does not fill them in."""
     payload = b'{"nodes":{"a":{"type":"x","payload":"<duetime.task-id>"}}}'
     assert filled_payload(payload, task(target=TopologyTarget())) == payload

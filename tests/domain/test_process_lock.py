@@ -10,7 +10,7 @@ from duetime.handlers import process_lock
 
 @pytest.mark.parametrize("limit", [1, 3])
 def test_no_more_than_the_limit_are_in_the_block(limit: int) -> None:
-    """At most the limit of eight threads are inside at once."""
+    """Of eight threads, at most the limit are inside at once."""
     counting, together = Lock(), Barrier(8)
     inside, most = 0, 0
 
@@ -31,7 +31,7 @@ def test_no_more_than_the_limit_are_in_the_block(limit: int) -> None:
 
 
 def test_a_block_that_raises_lets_go() -> None:
-    """A failure inside the block releases the lock."""
+    """An exception inside the block releases the lock."""
     for _ in range(3):
         with pytest.raises(LookupError), process_lock("raising"):
             raise LookupError

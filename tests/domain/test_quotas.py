@@ -1,4 +1,4 @@
-"""Quotas: limits, and their counts."""
+"""Quotas: limits and counts."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ CREATES = Quota.CREATES
 
 
 def test_every_quota_is_a_field() -> None:
-    """A new quota cannot be missing from one of the two."""
+    """The enum and the class have the same quotas."""
     assert [quota.value for quota in Quota] == list(Quotas.__dataclass_fields__)
 
 
 def test_the_defaults_hold_for_what_an_owner_has_not() -> None:
-    """Its own quotas take precedence; without any, the defaults apply."""
+    """An owner's quotas take precedence; others have the defaults."""
     defaults = Quotas(creates_per_second=10, open_tasks=100)
     stored = StoredQuotas().with_owner(OwnerQuotas("ann", Quotas(creates_per_second=50, schedules=1)))
     assert stored.limits("ann", defaults) == Quotas(creates_per_second=50, open_tasks=100, schedules=1)
@@ -41,7 +41,7 @@ def test_the_use_of_the_previous_window_fades() -> None:
     ("present", "previous", "passed"), [(50, 0, 0), (10, 60, 100), (0, 500, 0), (90, 90, 4_900), (50, 50, 2_500)]
 )
 def test_a_request_that_is_repeated_when_it_is_told_to_passes(present: int, previous: int, passed: int) -> None:
-    """None passes a moment earlier."""
+    """A repeat after the given wait succeeds, and one any earlier would not."""
     counts, now = WindowCounts(1_000, {CREATES: present}, {CREATES: previous}), START + passed
     wait = counts.retry_after(CREATES, 10, now)
     assert 0 < wait <= 2 * QUOTA_WINDOW

@@ -1,4 +1,4 @@
-"""Rates: no window has more starts than it may, lines are served by priority and age, and little is lost."""
+"""Rates: no window has too many starts, lines are served by priority and age, and little throughput is lost."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def applied(state: RateState, update: RateUpdate) -> RateState | None:
 
 @dataclass(order=True)
 class Asker:
-    """A task that requests a start, however often it is put back.
+    """A task that requests a start until it gets one.
 
     Attributes:
         began: when it first asked.
@@ -71,7 +71,7 @@ class Askers:
         self.writes = 0
 
     def run(self, askers: list[Asker], until: int = 10**13) -> None:
-        """Have all request a start, and come back as instructed."""
+        """Have all request a start, and come back when told to."""
         events = [(asker.began, asker) for asker in askers]
         heapq.heapify(events)
         pending: list[tuple[int, int, Asker, int, int, int]] = []
@@ -120,7 +120,7 @@ class Askers:
 
 
 def most_in_a_window(starts: list[int], window: int) -> int:
-    """The most starts in any window, which has its first instant and not its last."""
+    """The most starts in any window, which includes its first instant but not its last."""
     ordered = sorted(starts)
     most = first = 0
     for last, at in enumerate(ordered):
@@ -139,7 +139,7 @@ NOON = 10**12
 def test_no_window_has_more_starts_than_the_limit_and_the_burst(
     rate: Rate, random: Random, slowest: int, count: int
 ) -> None:
-    """Whatever the arrivals, priorities and delays: limit + burst at the most, measured where the target is called."""
+    """Whatever the arrivals, priorities and delays, no window exceeds limit plus burst, measured at the target."""
     spread = random.choice([1, 1_000, 20_000])
     priorities = list(Priority)
     askers = [Asker(NOON + random.randrange(spread), number, random.choice(priorities)) for number in range(count)]
@@ -151,7 +151,7 @@ def test_no_window_has_more_starts_than_the_limit_and_the_burst(
 
 @pytest.mark.parametrize(("limit", "seconds", "burst"), [(50, 1, 10), (20, 1, 0), (5, 10, 2)])
 def test_a_backlog_is_served_at_the_rate(limit: int, seconds: int, burst: int) -> None:
-    """The backlog is served at 90 % of the limit or more; a task is put back once, and writes its place and start."""
+    """Starts reach 90 % of the limit or more, with about one wait and two writes per task."""
     world = Askers(pace_of(Rate("crm", limit, seconds, burst), 0), Random(7), 8)  # noqa: S311 - a seeded one
     count = 12 * limit
     world.run([Asker(NOON + number, number) for number in range(count)])
@@ -161,7 +161,7 @@ def test_a_backlog_is_served_at_the_rate(limit: int, seconds: int, burst: int) -
 
 
 def test_a_backlog_of_which_nobody_came_in_time_takes_new_places() -> None:
-    """After an outage all turns have passed: no task is put back repeatedly for lack of a place."""
+    """After an outage longer than all turns, no task is put back again and again."""
     world = Askers(pace_of(Rate("crm", 20), 0), Random(5), 8)  # noqa: S311 - a seeded one
     waiting = [Asker(NOON + number, number) for number in range(300)]
     world.run(waiting, NOON + 1_000)
@@ -174,7 +174,7 @@ def test_a_backlog_of_which_nobody_came_in_time_takes_new_places() -> None:
 
 
 def test_a_line_is_served_by_priority_and_then_by_age() -> None:
-    """High-priority tasks arrive last and start first; within a priority the order of arrival applies."""
+    """High-priority tasks that arrive last start first; within a priority, order of arrival decides."""
     world = Askers(pace_of(Rate("crm", 10), 0), Random(3), 2)  # noqa: S311 - a seeded one
     came = {Priority.LOW: 0, Priority.NORMAL: 1_000, Priority.HIGH: 2_000}
     world.run(
@@ -192,7 +192,7 @@ def test_a_line_is_served_by_priority_and_then_by_age() -> None:
 
 @given(st.builds(Rate, st.just("crm"), st.integers(1, 10_000), st.integers(1, 60), st.integers(0, 10_000)))
 def test_the_parts_of_a_rate_sum_to_it(rate: Rate) -> None:
-    """A rate too fast for one item has slower parts, which together allow the whole rate."""
+    """A rate too fast for one item has slower parts that add up to the whole rate."""
     paces = [pace_of(rate, part) for part in range(parts_of(rate))]
     window = rate.per_seconds * 1_000_000
     limits = [(window + pace.slack) // pace.interval for pace in paces]
@@ -202,7 +202,7 @@ def test_the_parts_of_a_rate_sum_to_it(rate: Rate) -> None:
 
 
 def test_tasks_spread_over_the_parts_of_a_rate() -> None:
-    """Each task has one part, always the same, and no part has more than its share and a little."""
+    """Each task always has the same part, and parts get about equal numbers of tasks."""
     rate, number = Rate("crm", 2_000), 4_000
     ids = [TaskId.of(NOON, index % 16, index) for index in range(number)]
     found = Counter(part_of(rate, "me", each)[0].part for each in ids)
@@ -230,7 +230,7 @@ def started(state: RateState, pace: Pace, now: int) -> tuple[RateState, int | No
 def test_a_raised_rate_has_no_more_starts_in_a_window_than_the_new_one_may(
     seed: int, slow: int, slow_burst: int, faster: int, burst: int
 ) -> None:
-    """Starts that were counted at the old rate count at the new one, also if some tasks still name an old one."""
+    """Starts counted at the old rate also count at the new one."""
     random = Random(seed)  # noqa: S311 - repeatable on purpose
     before, after = (Rate("k", limit, 60, each) for limit, each in ((slow, slow_burst), (slow * faster, burst)))
     state, now, starts = RateState(), 10**9, []
@@ -283,7 +283,7 @@ def test_tasks_of_two_rates_start_no_more_often_than_the_faster_one_allows(
 
 
 def test_tasks_of_two_rates_start_as_often_as_the_faster_one_allows() -> None:
-    """One starts each second, although every second task requests one start an hour."""
+    """One task starts each second, although every other one requests one start an hour."""
     rates = pace_of(Rate("k", 1, 3_600), 0), pace_of(Rate("k", 60, 60), 0)
     state, now, starts = RateState(), 10**9, 0
     for number in range(100):
@@ -293,7 +293,7 @@ def test_tasks_of_two_rates_start_as_often_as_the_faster_one_allows() -> None:
 
 
 def test_a_slower_start_that_is_given_back_leaves_the_count_as_it_was() -> None:
-    """The count and its interval, so that faster starts which are ahead of their time stay counted."""
+    """Count and interval are restored, so that starts of a burst stay counted."""
     slow, fast = pace_of(Rate("k", 1, 3_600, 5), 0), pace_of(Rate("k", 60, 60, 5), 0)
     state, now = RateState(), 10**9
     for _ in range(4):
@@ -310,7 +310,7 @@ def test_a_slower_start_that_is_given_back_leaves_the_count_as_it_was() -> None:
 
 
 def test_the_place_of_a_slower_task_does_not_delay_the_faster_ones_behind_it() -> None:
-    """Its place in line is as long as that of a task of the fastest rate in use."""
+    """Its place takes only as much time as one of the fastest rate in use."""
     slow, fast = pace_of(Rate("k", 1, 3_600), 0), pace_of(Rate("k", 6, 60), 0)
     state, _ = started(RateState(), fast, 10**9)
     for pace in (slow, fast):
@@ -325,7 +325,7 @@ def test_the_place_of_a_slower_task_does_not_delay_the_faster_ones_behind_it() -
 
 
 def test_a_start_that_is_given_back_can_be_had_again() -> None:
-    """If no later start was granted; otherwise it is lost, because the later one counts on it."""
+    """A returned start is lost only if a later one was granted meanwhile."""
     pace = pace_of(Rate("k", 1, 60), 0)
     request = StartRequest(pace, Priority.NORMAL, 10**9 * MICROS)
     state, _ = started(RateState(), pace, 10**9)

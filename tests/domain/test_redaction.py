@@ -32,12 +32,12 @@ PAYLOAD: dict[str, Any] = {
     ],
 )
 def test_a_path_names_fields_at_any_depth_or_one_place(path: str, expected: object) -> None:
-    """A name is found everywhere, a pointer begins at the root, and `*` is everything."""
+    """A name matches at any depth, a pointer starts at the root, and `*` matches everything."""
     assert Paths.of([path]).removed_from(PAYLOAD) == expected
 
 
 def test_a_value_without_fields_is_only_removed_as_a_whole() -> None:
-    """No name matches it; a missing result stays missing."""
+    """No field name matches such a value; a missing result stays missing."""
     assert Paths.of(["card", "/card"]).removed_from("card") == "card"
     assert Paths.of(["*"]).removed_from("card") == GONE
     assert Paths.of(["*"]).removed_from(None) is None
@@ -55,7 +55,7 @@ def test_all_patterns_that_match_a_type_count() -> None:
 
 
 def test_the_contents_of_each_task_in_a_response_are_redacted_by_its_type() -> None:
-    """In lists, templates of schedules, and graphs; other fields with such names do not change."""
+    """Contents in lists, schedule templates and graphs are redacted; other fields with such names are not."""
     shown = POLICY.removed_from(
         {
             "card": "a field of the response",
@@ -80,7 +80,7 @@ def test_the_contents_of_each_task_in_a_response_are_redacted_by_its_type() -> N
 
 
 def test_a_graph_is_redacted_by_the_types_of_its_nodes() -> None:
-    """A graph is its topology's payload; nodes may be named like fields, and parameters belong to any of them."""
+    """Nodes may have names like fields; parameters are redacted as for any of the nodes."""
     policy = Redaction({"payment.*": ["card"]})
     graph = {
         "nodes": {"payload": {"type": "payment.take", "payload": {"card": 1}}, "b": {"type": "c", "payload": CONTENT}}
@@ -94,14 +94,14 @@ def test_a_graph_is_redacted_by_the_types_of_its_nodes() -> None:
 
 
 def test_bytes_are_only_removed_as_a_whole() -> None:
-    """Their JSON is a form of ours, in which no name of the owner's is found."""
+    """Field names do not apply to bytes, whose JSON form is duetime's own."""
     data = {"$binary": {"base64": "AAAA", "content_type": "image/png"}}
     assert POLICY.removed_from({"type": "payment.take", "payload": data})["payload"] == data
     assert POLICY.removed_from({"type": "secret", "payload": data})["payload"] == GONE
 
 
 def test_what_a_target_answers_is_redacted_as_for_any_type() -> None:
-    """The response to a query names no type."""
+    """A query's response has no type, so all patterns apply."""
     assert POLICY.removed_from({"status": 200, "body": CONTENT}) == {"status": 200, "body": GONE}
     policy = Redaction({"payment.*": ["card"]})
     assert policy.removed_from({"status": 200, "body": CONTENT})["body"] == {"card": GONE, "password": 2}

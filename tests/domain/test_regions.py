@@ -1,4 +1,4 @@
-"""The takeover of records, cursors and the record of the active Region."""
+"""Region takeovers: of records, of cursors, and of the record of the active Region."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ OPEN = replace(REGION, is_open=True)
 def test_a_takeover_has_an_epoch_above_all_others_and_keeps_it(
     known: list[ActiveRegion], least: int, expected: ActiveRegion
 ) -> None:
-    """An earlier run of the same takeover keeps its epoch."""
+    """Repeating a takeover keeps its epoch."""
     assert next_region("b", known, least, NOW) == expected
 
 
@@ -61,7 +61,7 @@ def test_an_attempt_is_cut_off_unless_the_region_works_already() -> None:
 
 
 def test_a_topology_continues_whatever_its_lease() -> None:
-    """It may run for weeks, and its execution is in the other Region."""
+    """A topology may run for weeks, and its execution is in the other Region."""
     running = task(state=State.RUNNING, fence=1, attempt=1, lease_expires_at=NOW + 30 * DAY, target=TopologyTarget())
     assert running.is_topology
     done = taken_over(running, OPEN, NOW, keeps_leases=True)

@@ -1,4 +1,4 @@
-"""The effect of restoring the table to an earlier time on a record."""
+"""What restoring the table to an earlier time does to a record."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def taken(restored: Task, replaced: Task | None = None, after: AfterRestore = Af
 
 @pytest.mark.parametrize("fence", [0, 1, 7, FENCES_PER_EPOCH + 7])
 def test_a_fence_is_raised_above_every_fence_of_earlier_epochs(fence: int) -> None:
-    """It keeps its claims, and raising it again changes nothing."""
+    """The fence keeps its count of claims, and raising it again changes nothing."""
     raised = fence_of_epoch(fence, EPOCH)
     assert raised >= FIRST
     assert raised % FENCES_PER_EPOCH == fence % FENCES_PER_EPOCH
@@ -52,7 +52,7 @@ def test_a_fence_is_raised_above_every_fence_of_earlier_epochs(fence: int) -> No
 
 
 def test_a_waiting_task_stays_as_it_is_but_for_its_fence() -> None:
-    """It needs no new check: the restored cursors reach its own."""
+    """The task needs no new check, as the restored cursors still reach its own."""
     done = taken(WAITING, WAITING)
     assert (done.divergence, done.timer) == (Divergence.NONE, None)
     assert done.task == replace(WAITING, fence=FIRST, version=5)
@@ -93,7 +93,7 @@ def test_a_job_in_aws_goes_on_under_the_new_fence() -> None:
 
 
 def test_a_record_is_taken_over_once() -> None:
-    """A command that was interrupted can run again."""
+    """An interrupted command can be repeated."""
     done = taken(WAITING)
     assert take_over(done.task, None, Divergence.NONE, AfterRestore.ASK, EPOCH, LATER) is None
 
@@ -144,7 +144,7 @@ def test_a_task_that_had_only_begun_is_paused_unless_it_may_run_again(after: Aft
 
 
 def test_a_held_task_is_ended_by_a_second_decision_to_skip() -> None:
-    """If it had ended; otherwise it stays paused."""
+    """The task ends if it had ended before; otherwise it stays paused."""
     held = taken(WAITING, ENDED, AfterRestore.ASK).task
     assert held.tags == {HELD_TAG: "scheduled"}
     done = take_over(held, ENDED, Divergence.ENDED, AfterRestore.SKIP, EPOCH, LATER)

@@ -35,12 +35,12 @@ def test_the_bound_never_shrinks(policy: RetryPolicy, attempt: int) -> None:
 
 
 def test_the_default_doubles_from_one_second() -> None:
-    """One second, two, four, up to five minutes: the design's default."""
+    """The default bounds double from one second to five minutes."""
     assert [RetryPolicy().bound(attempt) for attempt in (1, 2, 3, 9, 10)] == [1000, 2000, 4000, 256_000, 300_000]
 
 
 def test_the_wait_grows_up_to_the_last_attempt() -> None:
-    """Also slowly: after each of a hundred attempts the bound is the multiplier's next power."""
+    """With a small multiplier, the bound still grows after each of a hundred attempts."""
     policy = RetryPolicy(MAX_ATTEMPTS, initial_seconds=1, multiplier=1.05, max_seconds=86_400)
     bounds = [policy.bound(attempt) for attempt in range(1, MAX_ATTEMPTS)]
     assert bounds == [int(1.05**power * SECOND) for power in range(MAX_ATTEMPTS - 1)]
@@ -64,5 +64,5 @@ def test_the_last_attempt_is_the_last() -> None:
     ids=["by_its_policy", "as_the_target_asked", "sooner", "later", "after_its_process"],
 )
 def test_a_retry_waits_for_what_it_must_not_meet(failed: Failed, at: int) -> None:
-    """The longest of the policy's wait, the target's, the handler's, and the time until a process has ended."""
+    """The longest of the waits of policy, target and handler, and of a process's end, applies."""
     assert failed.retry_at(NOW, SECOND) == at

@@ -17,7 +17,7 @@ EARLY = HEADROOM[Precision.NORMAL]
 
 
 def message(due: int) -> Message:
-    """A message of a task that is due then."""
+    """A message of a task due at that time."""
     return Message(TaskId.of(due, 3, 9), 0, due, Priority.NORMAL, "me")
 
 
@@ -68,13 +68,13 @@ def test_the_trigger_waits_for_no_single_message() -> None:
     [(Precision.EXACT, 5), (Precision.RELAXED, 5), (Precision.NORMAL, MOST_SENT_IN_TIME + 1)],
 )
 def test_many_messages_and_other_precisions_are_sent_at_once(precision: Precision, count: int) -> None:
-    """Full batches share their wait; `relaxed` has none; `exact` is to be a second early."""
+    """Full batches, `relaxed` and `exact` messages are not delayed by the trigger."""
     (group,) = send_groups([message(NOW + 60_000 + 37 * n) for n in range(count)], NOW, precision)
     assert (group.at, len(group.messages)) == (NOW, count)
 
 
 def test_what_is_due_within_three_seconds_is_not_waited_for() -> None:
-    """It is sent at once and the worker holds it, while others wait for their moment."""
+    """Such messages are sent at once and held by the worker, while others wait for their moment."""
     soon, later, latest = NOW + 2_900, NOW + 60_950, NOW + 61_950
     first, second = send_groups([message(due) for due in (later, soon, latest)], NOW, Precision.NORMAL)
     assert (first.at, [each.due for each in first.messages]) == (NOW, [soon])

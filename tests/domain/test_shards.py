@@ -11,7 +11,7 @@ from tests.domain.factories import NOW
 
 @given(st.integers(1, 65_536))
 def test_every_shard_is_in_exactly_one_group(shards: int) -> None:
-    """No shard is forgotten and none is read twice."""
+    """Each shard is read once."""
     node_refs = [shard for group in groups_of(shards) for shard in shards_in(group, shards)]
     assert node_refs == list(range(shards))
 
@@ -21,7 +21,7 @@ steps = st.lists(st.tuples(st.integers(1, 200), st.integers(NOW, NOW + DAY)), mi
 
 @given(steps)
 def test_the_trigger_reads_every_shard_that_was_ever_announced(announced: list[tuple[int, int]]) -> None:
-    """Whatever is announced, in any order: the number never shrinks, and each group has its first instant."""
+    """The number of shards never shrinks, and each group knows when it was first announced."""
     history = ShardHistory()
     for shards, at in announced:
         history = history.grown(shards, at)
@@ -32,7 +32,7 @@ def test_the_trigger_reads_every_shard_that_was_ever_announced(announced: list[t
 
 @given(st.integers(NOW - DAY, NOW + 2 * DAY))
 def test_a_new_number_counts_for_old_things_only_when_everybody_knows_it(instant: int) -> None:
-    """Things from before a number had settled are spread over the earlier number, whenever that is asked."""
+    """Things from before the number settled are always spread over the earlier number."""
     history = ShardHistory().grown(4, NOW)
     grown = history.grown(16, NOW + DAY)
     assert history.at(instant) == 4

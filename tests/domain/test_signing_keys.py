@@ -1,4 +1,4 @@
-"""Rotations of signing keys: which keys are live at a time, for any order of rotations."""
+"""Rotations of signing keys: which keys are live at a time, in any sequence of rotations."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_a_generated_key_is_a_key_that_was_never_rotated(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["{", "{}", '{"keys": 1}', '{"keys": [1]}', '{"keys": [{"key": "a", "since": 1}]}'])
 def test_a_text_of_another_form_is_refused(text: str) -> None:
-    """There is one kind of error for it, which does not show the text."""
+    """The error does not show the text."""
     with pytest.raises(ValueError, match=r"^(?!.*keys).*$"):
         SigningKeys.parse(text)
 
@@ -42,7 +42,7 @@ STEPS = st.lists(
 
 @given(STEPS)
 def test_what_was_current_signs_until_two_rotations_later(steps: list[tuple[int, str, int | None]]) -> None:
-    """At most two are live at any time; each rotation of an owner makes a new current key and keeps the one before."""
+    """At most two keys are live; each rotation adds a current key and keeps the previous one."""
     keys, now, rotated = FIRST, T0, False
     seen = [keys.live("ann", now)]
     for number, (after, what, days) in enumerate(steps):
@@ -64,7 +64,7 @@ def test_what_was_current_signs_until_two_rotations_later(steps: list[tuple[int,
 
 @given(st.integers(1, 3_650), st.integers(0, 100))
 def test_the_times_of_a_schedule_are_the_times_of_its_changes(days: int, periods: int) -> None:
-    """The announced time of the next rotation is when the current secret becomes the previous one."""
+    """At the announced time, the current secret becomes the previous one."""
     keys = FIRST.rotated(KEY[::-1], T0 + 5, days)
     now = T0 + 5 + periods * days * DAY_MS
     at = keys.rotates_at("ann", now)
@@ -85,7 +85,7 @@ def test_a_rotation_keeps_its_schedule_unless_another_is_given() -> None:
 
 
 def test_rotations_of_single_owners_are_forgotten_with_their_key() -> None:
-    """The secret of the deployment stays small; too many at once are refused with a message that says what to do."""
+    """A rotation for all owners forgets rotations of single owners, which are limited in number."""
     keys = FIRST
     for number in range(500):
         keys = keys.rotated_for(f"{'o' * 100}{number:03}", T0)

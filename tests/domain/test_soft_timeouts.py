@@ -1,4 +1,4 @@
-"""Soft time limits: the exception in a function that is late, and the time left afterwards."""
+"""Soft time limits: the exception in a function that runs too long, and the time left afterwards."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Timers:
-    """Timers that fire when the test says so."""
+    """Timers that fire when a test wants."""
 
     def __init__(self) -> None:
         self.made: list[Timers.Timer] = []
@@ -37,7 +37,7 @@ class Timers:
             self.is_running = True
 
         def cancel(self) -> None:
-            """Wait no more."""
+            """Stop waiting."""
             self.is_running = False
 
     def make(self, seconds: float, call: Callable[[], None]) -> Timer:
@@ -67,7 +67,7 @@ def test_a_function_that_is_late_is_interrupted() -> None:
 
 
 def test_a_function_can_catch_it_and_return(timers: Timers) -> None:
-    """The limit is raised once: the function may finish its work without another interruption."""
+    """The limit raises once, so the function can finish its work."""
 
     @soft_timeout(20)
     def work() -> str:
@@ -103,7 +103,7 @@ def test_an_exception_that_was_not_yet_raised_ends_with_the_block(monkeypatch: p
 
 
 def test_each_call_has_a_limit_of_its_own(timers: Timers) -> None:
-    """The end of one call does not end the limit of another that runs in a thread beside it."""
+    """The end of one call does not end the limit of a concurrent call in another thread."""
     has_begun, may_end = Event(), Event()
     ended: list[str] = []
 
@@ -167,12 +167,12 @@ def test_the_limit_is_a_number(seconds: object) -> None:
 
 @pytest.mark.parametrize("seconds", [0, -1, float("nan")])
 def test_the_limit_is_positive(seconds: float) -> None:
-    """A limit that has passed already is an error at import."""
+    """A limit of zero or less is an error at import."""
     with pytest.raises(ValueError, match="takes more than 0 seconds"):
         soft_timeout(seconds)
 
 
 def test_pull_workers_have_the_same(timers: Timers) -> None:
-    """Both modules that authors import from offer the limit."""
+    """The modules for handlers and for pull workers both offer the limit."""
     assert (worker.soft_timeout, worker.SoftTimeout) == (handlers.soft_timeout, handlers.SoftTimeout)
     assert timers.made == []

@@ -11,12 +11,12 @@ from tests.domain.write_semantics import applied, permits
 
 
 def test_every_move_has_its_rule() -> None:
-    """The table of legal moves is complete."""
+    """Each move is in the table of legal moves."""
     assert set(LEGAL) == set(Move)
 
 
 def test_no_move_of_an_attempt_changes_an_outcome() -> None:
-    """Once there is an outcome, an attempt may only follow it up; its user may reopen it or have it undone."""
+    """After an outcome, an attempt may only follow it up; its user may reopen or undo it."""
     touching = {move for move, rule in LEGAL.items() if rule.sources & TERMINAL}
     assert {move for move in touching if LEGAL[move].to is None} == {
         Move.HEARTBEAT,
@@ -34,7 +34,7 @@ def test_no_move_of_an_attempt_changes_an_outcome() -> None:
 
 
 def test_the_groups_of_states_do_not_overlap() -> None:
-    """A state is waiting, leased, terminal or held, never two of them."""
+    """No state is in two of these groups."""
     assert not STARTABLE & LEASED
     assert not LEASED & TERMINAL
     assert not NOT_STARTED & (LEASED | TERMINAL)
@@ -43,7 +43,7 @@ def test_the_groups_of_states_do_not_overlap() -> None:
 @pytest.mark.parametrize("move", list(Move))
 @pytest.mark.parametrize("state", list(State))
 def test_a_write_is_permitted_only_from_the_states_of_its_move(move: Move, state: State) -> None:
-    """With no other guard, the table alone decides."""
+    """Without another guard, only the table decides."""
     assert permits(Write(ID, move, "n"), task(state=state)) == (state in LEGAL[move].sources)
 
 
@@ -65,12 +65,12 @@ def test_a_write_is_permitted_only_from_the_states_of_its_move(move: Move, state
     ],
 )
 def test_a_guard_is_checked_field_by_field(guard: Guard, met: bool) -> None:  # noqa: FBT001 - the expectation
-    """Each part of a guard can refuse by itself."""
+    """Each field of a guard can refuse the write."""
     assert permits(Write(ID, Move.CLAIM, "n", guard), task()) == met
 
 
 def test_a_lease_is_taken_over_only_when_it_is_over() -> None:
-    """For a leased record the end of its lease decides, whichever turn the guard names."""
+    """For a leased record only the end of the lease decides, whatever turn the guard names."""
     leased = task(state=State.RUNNING, lease_expires_at=NOW, generation=5)
     guard = Guard(generation=0, due_by=NOW, leased_until_before=NOW)
     assert permits(Write(ID, Move.CLAIM, "n", guard), leased)
@@ -78,7 +78,7 @@ def test_a_lease_is_taken_over_only_when_it_is_over() -> None:
 
 
 def test_an_applied_write_changes_what_it_says_and_raises_the_version() -> None:
-    """State, nonce, sets, first-time sets and sums, all in one."""
+    """One write applies state, nonce, sets, first-time sets and sums."""
     write = Write(ID, Move.CLAIM, "mine", sets={"name": "x"}, sets_once={"started_at": NOW}, adds={"fence": 1})
     after = applied(write, task(version=4))
     assert (after.state, after.nonce, after.name, after.started_at, after.fence, after.version) == (

@@ -34,13 +34,13 @@ def test_a_stop_holds_what_it_is_about_and_nothing_else(key: SwitchKey, held: tu
 
 
 def test_a_type_that_is_called_as_an_owner_is_not_stopped_with_it() -> None:
-    """A switch is known by its scope and its name together."""
+    """A stop of an owner does not stop a type with the same name."""
     switches = having(Switch(SwitchKey(SwitchScope.OWNER, "report"), stopped=True))
     assert switches.verdict(REPORT_OF_BOB) is None
 
 
 def test_a_cap_is_a_lock_of_nobody() -> None:
-    """Type and owner each need a lock of as many holders, which no owner's own lock can be."""
+    """Limits of types and owners are locks with as many holders, in a namespace that no owner has."""
     switches = having(Switch(REPORTS, max_concurrent=5), Switch(SwitchKey(SwitchScope.OWNER, "bob"), max_concurrent=2))
     assert switches.caps(REPORT_OF_BOB) == (
         LockClaim(LockName(SYSTEM, "type/report"), 5, LockScope.TASK),
@@ -51,14 +51,14 @@ def test_a_cap_is_a_lock_of_nobody() -> None:
 
 
 def test_a_switch_that_changes_nothing_is_taken_away() -> None:
-    """Setting it so, and removing it, are the same."""
+    """Setting a switch without effect equals removing it."""
     stopped = having(Switch(REPORTS, stopped=True), Switch(ANN, max_concurrent=1))
     assert stopped.with_switch(Switch(REPORTS)).by_key == stopped.without(REPORTS).by_key
     assert list(stopped.without(REPORTS).by_key) == [ANN]
 
 
 def test_only_operators_are_operators() -> None:
-    """Nobody is one by default; a name means that very identity, and `*` everybody."""
+    """By default nobody is an operator; a name means exactly that identity, and `*` everybody."""
     for names, callers in ((frozenset[str](), ""), (frozenset({"ann"}), "ann"), (frozenset({"*"}), "ann bob *")):
         operators = Admins(names)
         for caller in ("ann", "bob", "an", ""):

@@ -15,7 +15,7 @@ KEPT = {
 
 
 def test_changes_are_of_the_fields_of_a_task() -> None:
-    """Each has the type of the record's field; only fields that nothing sets are left out."""
+    """Each field has the record's type; only fields that are never set are missing."""
     told = {name: _text(kind) for name, kind in TaskChanges.__annotations__.items()}
     assert told == {each.name: each.type for each in fields(Task) if each.name not in KEPT}
 

@@ -22,12 +22,12 @@ def attempt(fence: int, started_at: int, outcome: AttemptOutcome = AttemptOutcom
 
 
 def test_every_action_is_an_event() -> None:
-    """The words of the history have a place for each action."""
+    """Each action has an event type."""
     assert {each.value for each in Action} < {each.value for each in EventType}
 
 
 def test_actions_stay_in_the_order_of_their_writes() -> None:
-    """A machine whose clock is behind writes an earlier time, and its action still comes after the one before."""
+    """An action with an earlier time, by a clock that is behind, still comes after the previous one."""
     records = (action(Action.PAUSED, NOW + 5000, 2), action(Action.RESUMED, NOW + 100, 3))
     found = events_of(task(actions=ActionHistory(records)), [attempt(1, NOW + 6000)])
     assert [each.type.value for each in found] == ["created", "paused", "resumed", "attempt_started", "attempt_ended"]
@@ -48,7 +48,7 @@ def test_a_lost_attempt_keeps_its_place() -> None:
 
 
 def test_a_retry_follows_the_end_that_it_answers() -> None:
-    """Within one millisecond, too: first the end, then the retry, then the next start."""
+    """Even within a millisecond, the order is end, retry, next start."""
     ended = [attempt(1, NOW, AttemptOutcome.FAILED), attempt(2, NOW + 100)]
     history = ActionHistory((action(Action.RETRIED, NOW + 100, 4),))
     found: list[TaskEvent] = list(events_of(task(actions=history), ended))
@@ -62,7 +62,7 @@ def test_a_retry_follows_the_end_that_it_answers() -> None:
 
 @pytest.mark.parametrize("count", [1, ACTIONS_INLINE, ACTIONS_INLINE + 1, 100])
 def test_the_latest_actions_are_kept_and_the_others_counted(count: int) -> None:
-    """As many as there is room for; each of the others is counted."""
+    """As many actions as fit are kept, and the others are counted."""
     history = NO_ACTIONS
     for number in range(count):
         history = history.plus(action(Action.PAUSED, NOW + number))
@@ -72,7 +72,7 @@ def test_the_latest_actions_are_kept_and_the_others_counted(count: int) -> None:
 
 
 def test_a_large_action_drives_others_out_but_is_kept_itself() -> None:
-    """The bound on bytes holds for all but the newest."""
+    """The limit on bytes applies to all but the newest action."""
     history = NO_ACTIONS.plus(action(Action.PAUSED, NOW)).plus(action(Action.RESUMED, NOW, reason="\u754c" * 400))
     assert (len(history.records), history.dropped) == (1, 1)
     assert history.records[0].size > ACTIONS_INLINE_BYTES
@@ -80,7 +80,7 @@ def test_a_large_action_drives_others_out_but_is_kept_itself() -> None:
 
 
 def test_an_attempt_that_runs_has_begun() -> None:
-    """The attempt that holds the lease is listed with its start alone."""
+    """A running attempt is listed with only its start."""
     running = task(state=State.RUNNING, fence=1, attempt=1, lease_worker="w", lease_expires_at=NOW + 60_000, run_at=NOW)
     found = events_of(running, ended_attempts(running, ()))
     assert [each.type.value for each in found] == ["created", "attempt_started"]

@@ -30,10 +30,10 @@ def test_offsets_are_taken_into_account() -> None:
 
 @given(instants)
 def test_an_instant_lies_in_its_minute(at: int) -> None:
-    """A minute begins no later than its instants and ends after them, also before 1970."""
+    """Each instant is within its minute, also before 1970."""
     assert start_of(minute_of(at)) <= at < start_of(minute_of(at) + 1)
 
 
 def test_a_minutes_label_is_its_utc_time() -> None:
-    """Labels are what people read in the table."""
+    """Labels are readable times in UTC."""
     assert label_of(minute_of(0)) == "1970-01-01T00:00"

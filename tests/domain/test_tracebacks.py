@@ -22,7 +22,7 @@ def test_an_error_is_told_by_class_and_place_and_not_by_its_message() -> None:
 
 
 def test_the_causes_of_an_error_are_told() -> None:
-    """Two of them at the most, however many there are."""
+    """At most two causes are named."""
     error: BaseException = ValueError()
     for _ in range(10):
         outer = RuntimeError()
@@ -32,7 +32,7 @@ def test_the_causes_of_an_error_are_told() -> None:
 
 
 def test_an_error_of_aws_says_what_was_refused() -> None:
-    """To correct a policy, one needs the name of the action."""
+    """The text names the AWS action, which is needed to correct a policy."""
     error = ClientError({"Error": {"Code": "AccessDeniedException", "Message": "may not"}}, "PutItem")
     assert "AccessDeniedException" in places_of(error)
     assert "PutItem" in places_of(error)
@@ -55,7 +55,7 @@ def test_an_error_of_aws_says_what_was_refused() -> None:
     ],
 )
 def test_what_looks_like_a_secret_is_replaced(text: str, told: str) -> None:
-    """The name stays, so that a reader knows what was there."""
+    """The name stays, so readers see what was there."""
     assert redacted(text) == told
 
 
@@ -63,12 +63,12 @@ def test_what_looks_like_a_secret_is_replaced(text: str, told: str) -> None:
     "text", ["password=" * 20_000, "a" * 200_000, "://" * 50_000, "eyJ" * 60_000, "'token'" * 30_000]
 )
 def test_no_text_takes_long_to_redact(text: str) -> None:
-    """A hostile text of a quarter of a million characters is redacted in time: no pattern backtracks without bound."""
+    """Even a hostile text of 250,000 characters is redacted quickly."""
     assert len(redacted(text)) <= len(text) + len("[redacted]")
 
 
 def test_of_a_long_text_the_end_is_left() -> None:
-    """The text says that it was cut, and is exactly as long as allowed."""
+    """The text is cut to the allowed length, and says so."""
     assert last_part("abcdef", 6) == "abcdef"
     assert last_part("x" * 50 + "end", 12) == "[cut] xxxend"
     assert len(last_part("x" * 50, 1)) <= 6

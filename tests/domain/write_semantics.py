@@ -1,4 +1,4 @@
-"""The meaning of a conditional write, without a store: the tests compare stores with it."""
+"""The meaning of a conditional write without a store; tests compare stores with it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def permits(write: Write, task: Task) -> bool:
 
 
 def applied(write: Write, task: Task) -> Task:
-    """The record after a write that it permits."""
+    """The record after a permitted write."""
     changes: dict[str, Any] = {name: value for name, value in write.sets_once.items() if getattr(task, name) is None}
     changes.update(write.sets)
     changes |= {name: getattr(task, name) + number for name, number in write.adds.items()}

@@ -1,4 +1,4 @@
-"""The functions over fakes of AWS, or over the embedded engine if the test is about costs."""
+"""The functions over fakes of AWS, or over the embedded engine in tests of costs."""
 
 from __future__ import annotations
 

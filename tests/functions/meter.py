@@ -49,7 +49,7 @@ class Meter:
         events.register("after-call.*.*", self.count)
 
     def reset(self) -> None:
-        """Begin anew."""
+        """Start counting again."""
         self.requests: Counter[str] = Counter()
         self.table_units = 0.0
         self.index_units = 0.0
@@ -91,7 +91,7 @@ class Meter:
         context: Mapping[str, Any] | None = None,
         **_: Any,  # noqa: ANN401 - botocore's own
     ) -> None:
-        """Count one call; several threads make them at once."""
+        """Count one call, possibly from several threads at once."""
         refused = 0
         if parsed.get("Error", {}).get("Code") == "ConditionalCheckFailedException":
             refused = write_units(item_size(parsed["Item"])) if parsed.get("Item") else 1
@@ -120,7 +120,7 @@ def _capacities(parsed: Mapping[str, Any]) -> Sequence[Any]:
 
 
 def _unprojected(request: Mapping[str, Any]) -> dict[str, Any]:
-    """The same query for whole items."""
+    """The same query, for whole items."""
     labels = re.findall(r"#\w+", request["KeyConditionExpression"])
     rest = {name: value for name, value in request.items() if name != _PROJECTION}
     return rest | {_NAMES: {label: request[_NAMES][label] for label in labels}}

@@ -1,4 +1,4 @@
-"""An HTTP receiver on loopback for the functions to call, which keeps its requests."""
+"""An HTTP receiver on loopback that the functions call, and that records its requests."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ class Receiver:
     requests: list[Received] = field(default_factory=list)
 
     def of(self, method: str) -> list[Received]:
-        """The requests with a method."""
+        """The requests with this method."""
         return [one for one in self.requests if one.method == method]
 
 
 @contextmanager
 def receiving() -> Iterator[Receiver]:
-    """Run a receiver for as long as the context lasts."""
+    """Run a receiver while the context lasts."""
     kept = Receiver()
     over = threading.Event()
 
@@ -78,7 +78,7 @@ def receiving() -> Iterator[Receiver]:
         do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _response  # noqa: N815 - see the line above
 
         def log_message(self, *_args: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Answering)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))

@@ -1,4 +1,4 @@
-"""The functions over a separate AWS for the test: called as Lambda calls them, with Lambda's events."""
+"""The functions over a test's own AWS, called as by Lambda with Lambda's events."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ OWNER = "me"
 
 @dataclass
 class EndedProcess:
-    """A process that only notes that it was to be ended."""
+    """A process that only records that it should end."""
 
     ended: bool = False
 
@@ -139,7 +139,7 @@ class Stack:
         }
 
     def work(self, priority: Priority) -> list[str]:
-        """Let the worker have a batch, and delete as Lambda would; return the ids of kept messages."""
+        """Let the worker process a batch, and delete messages as Lambda would; return the ids of kept ones."""
         return self.run(priority, self.receive(priority))
 
     def run(self, priority: Priority, event: dict[str, Any]) -> list[str]:
@@ -155,7 +155,7 @@ class Stack:
         return kept
 
     def waiting(self, priority: Priority) -> dict[str, int]:
-        """How many messages a queue holds: ready, delayed, received."""
+        """How many messages a queue holds: ready, delayed and received."""
         attributes = self.cloud.sqs.get_queue_attributes(QueueUrl=self.queues[priority], AttributeNames=["All"])[
             "Attributes"
         ]

@@ -1,4 +1,4 @@
-"""The function that archives, over fakes of AWS: its counts and its exact costs."""
+"""The archive function over fakes of AWS: its counts and exact costs."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def spent_on(stack: Stack, event: dict[str, Any]) -> Counter[str]:
 
 
 def test_a_batch_costs_one_object_however_many_tasks(stack: Stack) -> None:
-    """A thousand tasks that ended on one day are one PUT and no read; compressed, a task has a few hundred bytes."""
+    """Tasks that ended on one day are one PUT and no read, at under 300 compressed bytes each."""
     event = removal_of(stack, ended(stack, 100))
     assert spent_on(stack, event) == {"put_object": 1}
     ((key, body),) = objects(stack).items()
@@ -85,14 +85,14 @@ def test_a_batch_costs_one_object_however_many_tasks(stack: Stack) -> None:
 
 
 def test_what_lies_beside_a_record_costs_a_read_each(stack: Stack) -> None:
-    """A payload in a separate item is read once."""
+    """A payload stored in its own item is read once."""
     payload = b'"' + b"".join(b"%d-" % (number * 7_919) for number in range(1_000)) + b'"'
     event = removal_of(stack, ended(stack, 3, TaskSpec(type="canary.noop", payload=payload)))
     assert spent_on(stack, event) == {"put_object": 1, "get_item": 3}
 
 
 def test_nothing_to_archive_costs_nothing(stack: Stack) -> None:
-    """A task that somebody else than TTL deletes is not delivered, and not archived if it were."""
+    """Tasks that TTL did not delete are neither delivered nor archived."""
     event = removal_of(stack, ended(stack, 1), by_ttl=False)
     assert event == {"Records": []}
     event = removal_of(stack, ended(stack, 1))
@@ -102,7 +102,7 @@ def test_nothing_to_archive_costs_nothing(stack: Stack) -> None:
 
 
 def test_what_is_archived_is_counted(stack: Stack) -> None:
-    """The tasks, and the records that could not be read in full: damaged ones, and invalid JSON payloads."""
+    """Archived tasks are counted, and records or payloads that could not be read."""
     event = removal_of(stack, ended(stack, 4))
     damaged, no_json, *_ = event["Records"]
     damaged["dynamodb"]["OldImage"][schema.VERSION_OF_SCHEMA] = {"N": "99"}

@@ -37,7 +37,7 @@ def _restored_output() -> Iterator[None]:
 
 
 def lines_of(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
-    """The lines that were written to either stream, but those of metrics; each must be JSON."""
+    """The JSON lines written to either stream, except metrics."""
     out, err = capsys.readouterr()
     lines = [json.loads(line) for line in (out + err).splitlines()]
     return [line for line in lines if "_aws" not in line]
@@ -50,7 +50,7 @@ def run(
     body: Callable[[Context], object],
     tasks: int = 1,
 ) -> list[dict[str, Any]]:
-    """Have the worker run a handler for this many tasks in one batch; return the lines."""
+    """Have the worker run a handler for this many tasks in one batch; return the log lines."""
     monkeypatch.setitem(REGISTRY, "report", Registered({"run": lambda context, _payload: body(context)}))
     for _ in range(tasks):
         stack.create(TaskSpec("report"))
@@ -87,7 +87,7 @@ def test_a_printed_line_says_which_attempt_printed_it(
 def test_each_of_ten_handlers_at_once_is_told_apart(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Ten handlers print, in pieces, and log in turns: every line has the id of the task that wrote it."""
+    """Each line of ten concurrent handlers has the id of the task that wrote it."""
     barrier = threading.Barrier(10)
     log = logging.getLogger("users.module")
 
@@ -140,7 +140,7 @@ def test_a_line_is_written_once_where_nobody_has_configured_logging(
 def test_a_structured_line_keeps_what_it_says(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A line of JSON stays one; its own fields under our names are kept apart, so that they do not mislead a search."""
+    """A JSON line stays JSON; its own fields with duetime's names are kept under `replaced`."""
 
     def body(_context: Context) -> None:
         # A name that no other test logs by: the handler of this logger lasts, and its stream does not.
@@ -169,7 +169,7 @@ def test_metrics_of_a_handler_are_left_as_they_are(
 def test_what_utf_8_cannot_write_is_printed_escaped(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A file name with a foreign byte fails no attempt, whether it is in a text, JSON, metrics, or another thread."""
+    """An undecodable file name fails no attempt, wherever it is printed."""
     name = "caf\udce9.txt"
     texts = [name, f'{{"file":"{name}"}}', f'{{"_aws":{{}},"file":"{name}"}}']
     ended: list[str] = []
@@ -230,7 +230,7 @@ def test_an_unfinished_line_is_written_when_its_attempt_ends(
 def test_a_line_without_end_is_written_in_parts(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A handler that prints a million characters at a time exceeds neither the memory nor the limit of CloudWatch."""
+    """A handler that prints a million characters at a time exceeds no limit."""
 
     def body(_context: Context) -> None:
         for _ in range(3):
@@ -244,7 +244,7 @@ def test_a_line_without_end_is_written_in_parts(
 def test_what_belongs_to_no_attempt_is_left_alone(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """After the batch, lines are printed unchanged, and metrics name no task."""
+    """After the batch, lines are printed unchanged."""
     run(stack, monkeypatch, capsys, lambda _context: None)
     print("plain")  # noqa: T201 - what is tested
     assert capsys.readouterr().out == "plain\n"

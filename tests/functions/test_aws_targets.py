@@ -33,7 +33,7 @@ def test_a_due_task_is_sent_to_its_queue(stack: Stack) -> None:
 
 
 def test_a_queue_that_is_not_there_fails_the_task_at_once(stack: Stack) -> None:
-    """The queue will be missing for the next attempt as well."""
+    """The task is not retried, as the queue would be missing again."""
     stack.environ[Variable.AWS_TARGETS] = f"{ARN}reports-*"
     target = AwsTarget(AwsService.SQS, f"{ARN}reports-gone")
     task = stack.create(TaskSpec("report", target=target, retry=RetryPolicy(max_attempts=5)))

@@ -26,7 +26,7 @@ def stream_of(stack: Stack) -> FakeStream:
 
 
 def test_the_life_of_a_task_is_told_in_its_order(stack: Stack) -> None:
-    """Each write of the record is one change, and each begins with the state that the one before it left."""
+    """Each write of the record is one change that starts from the previous one."""
     stream = stream_of(stack)
     task = stack.create(TaskSpec(type="canary.noop"))
     stack.call("worker", stack.receive(Priority.NORMAL))
@@ -39,7 +39,7 @@ def test_the_life_of_a_task_is_told_in_its_order(stack: Stack) -> None:
 
 
 def test_with_every_consumer_off_the_function_does_nothing(stack: Stack) -> None:
-    """It neither calls AWS nor fails, also for items that are no records."""
+    """The function neither calls AWS nor fails, even for unreadable items."""
     stream = stream_of(stack)
     stack.create(TaskSpec(type="canary.noop"))
     stream.records.append({"eventID": "poison"})

@@ -65,7 +65,7 @@ def test_an_outcome_is_told_signed_by_a_task_of_its_own(
 
 
 def test_cleaning_up_comes_before_the_callback(stack: Stack, receiver: Receiver) -> None:
-    """The receiver of the outcome finds everything cleaned up."""
+    """The callback is sent after `clean`."""
     target = HttpTarget(f"{receiver.url}/job", frozenset({Phase.CLEAN}))
     stack.create(TaskSpec("report", target=target, callback_url=f"{receiver.url}/ended"))
     assert stack.work(Priority.NORMAL) == []
@@ -93,7 +93,7 @@ def test_a_callback_that_fails_leaves_the_outcome_as_it_is(stack: Stack, receive
 def test_a_receiver_that_wants_none_is_not_asked_again(
     stack: Stack, receiver: Receiver, capsys: pytest.CaptureFixture[str], status: int
 ) -> None:
-    """A callback that no retry can help is sent once; it has failed, which is counted."""
+    """A callback that a retry cannot help is sent once, and counted as failed."""
     receiver.answers["POST", "/ended"] = (status, b"")
     stack.create(TaskSpec("unheard.of", callback_url=f"{receiver.url}/ended"))
     for _ in range(3):
@@ -106,7 +106,7 @@ def test_a_receiver_that_wants_none_is_not_asked_again(
 def test_a_callback_leads_nowhere_private(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A name that leads to an address as is refused for targets: the callback fails, the task is finished."""
+    """A callback to a private address fails, and its task is finished."""
     leads = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("169.254.169.254", 80))]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_args, **_options: leads)
     task = stack.create(TaskSpec("unheard.of", callback_url="http://rebinding.example.org/latest/meta-data"))

@@ -94,7 +94,7 @@ print(*clients)
 
 
 def test_every_function_has_a_budget() -> None:
-    """None is left out."""
+    """The budgets cover all functions."""
     assert set(BUDGET) == {name.value for name in FunctionName}
 
 
@@ -118,7 +118,7 @@ def test_a_function_imports_no_more_than_its_budget(function: str) -> None:
 
 @pytest.mark.parametrize("function", CLIENTS)
 def test_a_function_creates_its_clients_before_its_first_invocation(function: str) -> None:
-    """Lambda gives it a whole processor until then; each client is created once, and none calls AWS."""
+    """During initialization, with a full vCPU, each client is created once, without a call to AWS."""
     assert started(function)[-1].split() == CLIENTS[function]
 
 
@@ -133,7 +133,7 @@ def test_only_lambda_prepares_functions(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_an_error_while_a_function_starts_is_left_to_its_first_invocation(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An error there would make Lambda start the function again and again, without a word about its settings."""
+    """An error at the start would make Lambda restart the function repeatedly, without a message."""
     monkeypatch.setenv(Variable.FUNCTION_NAME, "duetime-worker")
     prepare(lambda: Settings({}).table)
     with pytest.raises(SettingMissing):
@@ -141,7 +141,7 @@ def test_an_error_while_a_function_starts_is_left_to_its_first_invocation(monkey
 
 
 def test_frozen_classes_are_cheap_to_create() -> None:
-    """The core uses `frozen`: a start takes half as long again with `dataclass(frozen=True, slots=True)`."""
+    """The core uses `frozen`: with `dataclass(frozen=True, slots=True)` a start takes 50 % longer."""
     folders = (Path(package.__path__[0]) for package in (duetime, duetime_common, functions))
     paths = [path for folder in folders for path in folder.rglob("*.py")]
     assert [path.name for path in paths if _ORDINARY.search(path.read_text())] == []
@@ -160,7 +160,7 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
 
 
 def test_no_import_is_late_in_vain() -> None:
-    """A module that is imported with its importer is not imported again within a function, as if that saved time."""
+    """A module that is imported at the start is not imported again within a function."""
     core = Path(duetime.__path__[0])
     late: list[str] = []
     for path in core.rglob("*.py"):

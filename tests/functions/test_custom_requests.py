@@ -175,7 +175,7 @@ def test_retry_after_is_honored(stack: Stack, receiver: Receiver, headers: dict[
 def test_what_of_a_response_is_kept(
     stack: Stack, receiver: Receiver, response: dict[str, Any], result: str | None, error: str | None
 ) -> None:
-    """Nothing, or this many bytes: a larger body fails, or is cut off."""
+    """Nothing is kept, or this many bytes; a larger body fails the attempt or is cut."""
     receiver.answers["POST", "/"] = (200, b"[1, 2, 3]")
     task = run(stack, {"url": receiver.url, "method": "POST", "response": response})
     found = None if task.result is None or task.result.data is None else task.result.data.decode()
@@ -238,7 +238,7 @@ def test_a_secret_is_sent_and_seen_by_nobody_else(
     header: str,
     value: str,
 ) -> None:
-    """It is neither in the record nor in the API or the log, even if the endpoint repeats it and fails."""
+    """Record, API and log do not have the secret, even if the endpoint returns it in an error."""
     stack.secrets[SENT_SECRET] = secret
     receiver.judge = lambda request: (500, json.dumps(dict(request.headers)).encode())
     receiver.headers = {"X-Echo": value}
@@ -267,7 +267,7 @@ def test_a_secret_is_sent_and_seen_by_nobody_else(
 
 
 def test_a_secret_that_was_replaced_is_read_again_once(stack: Stack, receiver: Receiver) -> None:
-    """A 401 has it read again, and the same attempt succeeds; with an unchanged value the 401 stands."""
+    """After a 401 the secret is read again; if it has changed, the same attempt succeeds."""
     receiver.judge = lambda request: None if request.headers["Authorization"] == "Bearer new" else (401, b"")
     target = {"url": receiver.url, "method": "POST", "auth": bearer()}
     task = run(stack, target)
@@ -291,7 +291,7 @@ def token_server(receiver: Receiver, tokens: list[str]) -> None:
 
 
 def test_a_token_is_fetched_with_client_credentials_and_kept(stack: Stack, receiver: Receiver) -> None:
-    """One token for two tasks; when it is refused, a new one in the same attempt."""
+    """Two tasks share a token; if it is refused, the same attempt fetches a new one."""
     tokens: list[str] = []
     client = {"client_id": "us", "client_secret": TOKEN, "token_url": f"{receiver.url}/token", "scope": "rows"}
     stack.secrets[SENT_SECRET] = json.dumps(client)
@@ -338,7 +338,7 @@ def test_a_token_that_cannot_be_fetched_fails_the_attempt(
 
 
 def test_a_secret_is_not_for_everybody(stack: Stack, receiver: Receiver) -> None:
-    """Settings that were narrowed after a task's creation apply when it runs: by host, and by owner."""
+    """Later restrictions of a secret by host or owner apply when the task runs."""
     target = {"url": receiver.url, "method": "POST", "auth": bearer()}
     task_id = Gateway().create({"type": "report", "target": {"kind": "http", **target}})["id"]
     one: dict[str, Any] = {"arn": SENT_SECRET, "hosts": ["127.0.0.1"], "owners": ["somebody"]}

@@ -56,7 +56,7 @@ def events(stack: Stack) -> list[dict[str, Any]]:
 
 
 def test_a_batch_of_calls_is_one_invocation(stack: Stack, events: list[dict[str, Any]], receiver: Receiver) -> None:
-    """Ten tasks of one batch: ten calls, each signed, in fewer invocations (those that begin together share one)."""
+    """Ten tasks make ten signed calls, in fewer invocations, as calls that begin together share one."""
     receiver.answers["PUT", "/job?action=run"] = (200, b'{"rows": 3}')
     target = HttpTarget(f"{receiver.url}/job")
     tasks = [stack.create(TaskSpec("report", payload=b'{"n":1}', target=target)) for _ in range(10)]
@@ -77,7 +77,7 @@ def test_a_batch_of_calls_is_one_invocation(stack: Stack, events: list[dict[str,
 
 
 def test_an_egress_that_fails_fails_the_attempt_and_no_more(stack: Stack, receiver: Receiver) -> None:
-    """The task is tried again, and its error names the egress."""
+    """The task is retried, and its error names the egress."""
 
     def invoke(_payload: bytes) -> bytes:
         raise ConnectionError

@@ -1,4 +1,4 @@
-"""What members of groups cost, counted exactly, over fakes of AWS."""
+"""The exact cost of group members, counted over fakes of AWS."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_the_end_of_a_member_of_a_closed_group_looks_for_an_open_one(stack: Stac
 
 
 def test_an_estimate_has_the_write_units_of_a_member(stack: Stack) -> None:
-    """Two more than of another task."""
+    """A member costs two write units more than another task."""
     found = [
         composed(TaskServices).workloads_of(OWNER).of_tasks([spec], has_key=False) for spec in (MEMBER, TaskSpec(TYPE))
     ]

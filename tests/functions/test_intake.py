@@ -104,7 +104,7 @@ def test_an_event_becomes_a_task_and_runs(intake: Stack) -> None:
 
 
 def test_a_bare_task_on_the_queue_is_taken_in_likewise(intake: Stack) -> None:
-    """A message on the queue has the same form as a posted task."""
+    """A message on the queue may have the form of a task creation."""
     assert take(intake, message(intake, {"type": "report", "delay_seconds": 600})) == []
     (task,) = tasks_of()
     assert task.due_at == intake.clock.now() + 10 * MINUTE
@@ -112,7 +112,7 @@ def test_a_bare_task_on_the_queue_is_taken_in_likewise(intake: Stack) -> None:
 
 
 def test_an_event_says_nothing_of_the_owner(intake: Stack) -> None:
-    """The owner is an unknown field, as for the API."""
+    """`owner` is an unknown field, as in the API."""
     assert take(intake, message(intake, event(intake, {"type": "report", "owner": "boss"}))) == []
     assert [reason for _, reason in rejected(intake)] == ["detail.owner: is not a known field"]
     assert tasks_of() == tasks_of("boss") == []
@@ -187,7 +187,7 @@ def test_a_redelivered_event_with_a_large_payload_leaves_the_payload_alone(intak
 
 
 def test_delays_count_from_the_event(intake: Stack) -> None:
-    """A delayed message is due when its sender meant it to be, the same at every delivery."""
+    """A delayed task is due when the sender meant, at every delivery."""
     sent = intake.clock.now()
     record = message(intake, {"type": "report", "delay_seconds": 90})
     intake.clock.at += 30 * SECOND
@@ -260,7 +260,7 @@ def test_a_defect_in_one_event_is_its_own(intake: Stack, monkeypatch: pytest.Mon
 
 
 def test_poison_that_cannot_be_put_aside_comes_again(intake: Stack) -> None:
-    """It is not lost; finally SQS moves it to the dead-letter queue."""
+    """The message is not lost: SQS finally moves it to the dead-letter queue."""
     intake.environ[Variable.INTAKE_REJECTS] += "-gone"
     poison = message(intake, "not json")
     assert take(intake, poison, message(intake, {"type": "report"})) == [poison["messageId"]]

@@ -62,7 +62,7 @@ class Figures:
 
 
 class Outage(Tasks):
-    """An account in which a service of AWS fails for some time.
+    """An account in which an AWS service fails for some time.
 
     Attributes:
         series: the values of each metric by minute.
@@ -104,7 +104,7 @@ class Outage(Tasks):
         return invocation
 
     def refuse_calls(self, matches: Callable[[Call], bool]) -> None:
-        """Have a service refuse calls from now on, until the SDK gives up."""
+        """Have a service refuse matching calls from now on, until the SDK gives up."""
 
         def refuse(call: Call) -> None:
             if matches(call):
@@ -116,11 +116,11 @@ class Outage(Tasks):
         self.before_call = refuse
 
     def heal(self) -> None:
-        """Have no call be refused any more."""
+        """Let all calls succeed again."""
         self.before_call = None
 
     def fail_for(self, duration: Millis, begin: Callable[[], object], end: Callable[[], object]) -> Figures:
-        """Create tasks steadily; after twenty minutes, have something fail for a time; wait for another hour.
+        """Create tasks steadily; after twenty minutes, make something fail for `duration`; then wait for an hour.
 
         Tasks are due at once, and in steps up to ten minutes later.
         """
@@ -135,7 +135,7 @@ class Outage(Tasks):
         return self._figures(began, ended)
 
     def is_on(self, name: str) -> bool:
-        """Whether an alarm of this name is in ALARM, at the end of the last whole minute."""
+        """Whether the alarm of this name was in ALARM at the end of the last whole minute."""
         (alarm,) = [each for each in _ALARMS.single if each.name == name]
         return is_alarming(alarm, self.series, self.now // MINUTE - 1)
 

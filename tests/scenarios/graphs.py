@@ -41,7 +41,7 @@ class Graphs(Scenario):
         return super().act(phase, context, payload)
 
     def key_of(self, task_id: str) -> str:
-        """The node whose task it is; nothing if it is no node."""
+        """The node that a task belongs to; empty if the task is not a node."""
         node_ref = self.record(task_id).node_ref
         return node_ref.key if node_ref else ""
 
@@ -53,7 +53,7 @@ class Graphs(Scenario):
         return self.topology
 
     def until_answered(self, action: str) -> None:
-        """Have its user pause, resume or cancel it: a request that gets 503 is repeated."""
+        """Pause, resume or cancel the topology; a request that gets a 5xx is repeated."""
         for _ in range(20):
             if self.ask("POST", f"{PATH}/{self.topology}/{action}").status < 500:
                 return
@@ -64,21 +64,21 @@ class Graphs(Scenario):
         return self.record(self.topology)
 
     def node(self, key: str) -> Task:
-        """The task that a node has now, in the present run."""
+        """The node's task in the current run."""
         run_state = self.topologies.store.read(self.whole().id)
         assert run_state is not None
         return self.record(run_state.task_id(key).text)
 
     def has_node(self, key: str) -> bool:
-        """Whether a node has its task in the present run."""
+        """Whether a node has a task in the current run."""
         run_state = self.topologies.store.read(self.whole().id)
         return run_state is not None and self.watching.record(run_state.task_id(key).text) is not None
 
     def run_until_ended(self, within: Millis = HOUR) -> Task:
-        """Let time pass until the topology has ended with its follow-up."""
+        """Let time pass until the topology has ended and its follow-up is done."""
         assert self.run_until(lambda: self.whole().finished_at is not None, within, SECOND), self.whole()
         return self.whole()
 
     def executions(self) -> dict[str, str]:
-        """The states of its executions, by the fences of its attempts."""
+        """The statuses of the topology's executions, by the fences of its attempts."""
         return {each.name.rpartition("-")[2]: str(each.status) for each in self.states.executions.values()}

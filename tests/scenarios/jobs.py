@@ -37,7 +37,7 @@ class Jobs(Tasks):
         return [job for _name, job in self.jobs.running()]
 
     def end_running(self) -> None:
-        """End the one running job, with success and its event."""
+        """End the only running job successfully, and send its event."""
         (job,) = self.running()
         if job in self.ecs.tasks:
             self.end_container(0)
@@ -54,7 +54,7 @@ class Jobs(Tasks):
         return list(self.executions_of_tasks.executions.values())
 
     def end(self, status: Status = Status.SUCCEEDED, output: str = '{"rows": 7}', *, heard: bool = True) -> None:
-        """End the one running execution; without its event, if that is not delivered."""
+        """End the only running execution; without its event if `heard` is false."""
         (execution,) = self.executions_of_tasks.running()
         if heard:
             self.end_execution(execution, status, output)
@@ -63,7 +63,7 @@ class Jobs(Tasks):
             execution.end(status, self.now, "Boom")
 
     def end_container(self, code: int | None, stop_code: str = "EssentialContainerExited") -> None:
-        """End the latest task of ECS, with its event."""
+        """End the latest ECS task, and send its event."""
         arn = list(self.ecs.tasks)[-1]
         self.ecs.end(arn, code, stop_code, "why")
         self.send_job_event(self.ecs.tasks[arn]["startedBy"])

@@ -1,4 +1,4 @@
-"""An account in which clients watch: WebSocket connections, and a table's stream that is read by its function."""
+"""An account in which clients watch: WebSocket connections, and a function that reads the table's stream."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class Watcher:
 
     @property
     def frames(self) -> list[dict[str, Any]]:
-        """The same, parsed."""
+        """The arrived messages, parsed."""
         return [json.loads(text) for text in self.texts]
 
     def say(self, **message: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON
-        """Send a message, and wait for the response to it."""
+        """Send a message, and wait for the response."""
         seen = len(self.texts)
         self.send(json.dumps(message))
         kinds = {"snapshot", "unsubscribed", "pong", "error"}
@@ -51,7 +51,7 @@ class Watcher:
         return answers[0]
 
     def send(self, text: str) -> int:
-        """Send a text, and wait until it was handled; return the status for the gateway."""
+        """Send a text, and wait until it is handled; return the status for the gateway."""
         return self.live.event(self.id, "MESSAGE", body=text)
 
     def subscribe(self, topic: str = "mine", ref: str = "1", **more: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON
@@ -70,13 +70,13 @@ class Watcher:
                 self.stale = True
 
     def learn(self, id_: str, version: int, item: Mapping[str, Any] | None) -> None:
-        """Take a state of a record, unless a newer one is known."""
+        """Take over a state of a record, unless a newer state is known."""
         if version > self.versions.get(id_, 0):
             self.versions[id_] = version
             self.view[id_] = item
 
     def read_again(self) -> None:
-        """Read the list over REST, as a client does when a message says so, and now and then."""
+        """Read the list over REST, as a client does after a `stale` message, and now and then."""
         token = ""
         while True:
             page = self.live.ask("GET", "/v1/tasks", query=f"limit=100{token}").body
@@ -103,7 +103,7 @@ class Live(Scenario):
         self._connected = 0
 
     def ticket(self, owner: str = "local") -> str:
-        """A ticket of an owner."""
+        """A watch ticket for an owner."""
         answer = self.ask("POST", "/v1/watch-tickets", headers={"x-duetime-owner": owner})
         assert answer.status == 201
         return str(answer.body["ticket"])
@@ -117,7 +117,7 @@ class Live(Scenario):
         return watcher
 
     def event(self, connection_id: str, kind: str, body: str | None = None, ticket: str | None = None) -> int:
-        """Pass an event of a connection to its function; return its status."""
+        """Pass a connection's event to its function; return the status."""
         event: dict[str, Any] = {
             "requestContext": {"connectionId": connection_id, "eventType": kind, "requestId": "request"}
         }
@@ -139,14 +139,14 @@ class Live(Scenario):
             assert self.event(watcher.id, "DISCONNECT") == 200
 
     def broadcast(self, size: int = 500) -> None:
-        """Have the function read the stream to its end."""
+        """Have the function read the stream to the end."""
         while self.handled < len(self.stream.records):
             event = self.stream.event(self.handled, self.handled + size)
             self.handled += len(event["Records"])
             self.deliver(event)
 
     def deliver(self, event: Mapping[str, Any]) -> None:
-        """Hand records of the stream to their function."""
+        """Hand stream records to the function that reads the stream."""
         invocation = self.invoke("broadcast", event)
         assert self.run_until(lambda: invocation.strand is not None and invocation.strand.done, step=1)
         assert not invocation.failed

@@ -49,7 +49,7 @@ class Scenario(FaultSimulation):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """End every process of the account."""
+        """Stop every process of the account."""
         works.STAGE.remove(self)
         self.close()
         if kind is None:
@@ -73,7 +73,7 @@ class Scenario(FaultSimulation):
         self.time.run_until(self.now + duration)
 
     def run_until(self, is_so: Callable[[], object], within: Millis = HOUR, step: Millis = 50) -> bool:
-        """Let time pass until a condition of the account is true; return whether it became true in time.
+        """Let time pass until a condition of the account is true; return whether this happened in time.
 
         It is looked at after the steps in which something happened.
         """
@@ -118,7 +118,7 @@ class Scenario(FaultSimulation):
             self.time.nudge(poller)
 
     def record(self, task_id: str) -> Task:
-        """A task's record as it is stored."""
+        """A task's record as stored."""
         task = self.watching.record(task_id)
         assert task is not None
         return task
@@ -128,7 +128,7 @@ class Scenario(FaultSimulation):
         return [item for item in self.table.every() if item[schema.PARTITION_KEY]["S"].startswith(prefix)]
 
     def expire(self) -> list[tuple[str, str]]:
-        """Remove every expired item, as DynamoDB does at some later time; return their keys."""
+        """Remove every expired item, as DynamoDB does at some later time; return the removed keys."""
         over = [
             (item[schema.PARTITION_KEY]["S"], item[schema.SORT_KEY]["S"])
             for item in self.table.every()
@@ -139,7 +139,7 @@ class Scenario(FaultSimulation):
         return over
 
     def once(self, matches: Callable[[Call], bool], then: Callable[[Call], None]) -> list[Call]:
-        """Do something before the first matching call; that call is added to the list."""
+        """Call `then` before the first matching call; that call is added to the returned list."""
         met: list[Call] = []
         before = self.before_call
 
@@ -154,7 +154,7 @@ class Scenario(FaultSimulation):
         return met
 
     def slow(self, matches: Callable[[Call], bool], duration: Millis) -> list[Call]:
-        """Delay the first matching call; it is added to the list."""
+        """Delay the first matching call; the call is added to the returned list."""
         return self.once(matches, lambda _call: self.take(duration))
 
     def suspend(self, machine: Machine, duration: Millis) -> None:

@@ -48,24 +48,24 @@ class Schedules(Tasks):
         return body
 
     def control(self, verb: str, body: object = None) -> Reply:
-        """Pause, resume, run or backfill it."""
+        """Pause, resume, run or backfill the schedule."""
         return self.ask("POST", f"{PATH}/{verb}", body)
 
     def amend(self, **fields: Any) -> Reply:  # noqa: ANN401 - JSON
-        """Change it."""
+        """Change the schedule."""
         return self.ask("PATCH", PATH, fields)
 
     def placed(self) -> list[Task]:
-        """All tasks that it has produced, in order of their ids."""
+        """All tasks of the schedule, ordered by id."""
         return sorted((task for task in self.watching.tasks() if task.schedule_ref), key=lambda task: task.id)
 
     def ran(self) -> Counter[Millis]:
-        """The number of starts of each occurrence, by its instant."""
+        """The number of starts of each occurrence, by its nominal time."""
         nominal = {task.id.text: task.schedule_ref.nominal for task in self.placed() if task.schedule_ref}
         return Counter(nominal[effect.task_id] for effect in self.effects if effect.task_id in nominal)
 
     def skipped(self) -> list[str]:
-        """Why occurrences that were placed did not run."""
+        """The reasons why placed occurrences were skipped."""
         errors = [task.error for task in self.placed()]
         return [error.message for error in errors if error is not None and error.type == SKIPPED]
 
@@ -74,13 +74,13 @@ class Schedules(Tasks):
         return list(range(-(-first // MINUTE) * MINUTE, last + 1, MINUTE))
 
     def most_at_once(self, length: Millis) -> int:
-        """The largest number of concurrent calls of targets, each of this many milliseconds."""
+        """The largest number of concurrent target calls if each takes `length` milliseconds."""
         begun = [effect.at for effect in self.effects]
         return max(sum(1 for other in begun if at - length < other <= at) for at in begun)
 
 
 def is_of_a_schedule(call: Call) -> bool:
-    """Whether a call reads or writes stored data of schedules."""
+    """Whether a call reads or writes a schedule's stored data."""
     return (call.partition or "").startswith(schema.SCHEDULE_PREFIX)
 
 

@@ -61,7 +61,7 @@ class Tasks(Scenario):
     # Actions of users.
 
     def create(self, delay: Millis = 0, kind: str = PLAIN, **fields: Any) -> str:  # noqa: ANN401 - JSON
-        """Create a task that is due after a delay; its id."""
+        """Create a task that is due after a delay; return its id."""
         body = {"type": kind, "timeout_seconds": 60, **fields}
         if "due_at" not in body:
             body["delay_seconds"] = delay / SECOND
@@ -101,7 +101,7 @@ class Tasks(Scenario):
         return [str(line.outcome) for line in self.record(task_id).attempt_history]
 
     def phases(self, task_id: str = "") -> list[str]:
-        """The phases that targets were called for, of all tasks or of one."""
+        """The phases for which targets were called, of all tasks or of one."""
         return [each.phase for each in self.effects if task_id in {"", each.task_id}]
 
     def effect_times(self, task_id: str) -> list[Millis]:
@@ -135,7 +135,7 @@ class Tasks(Scenario):
         )
 
     def fail(self, attempts: int = 99, phase: str = "run", error: type[Exception] = ValueError) -> None:
-        """Have one phase raise in this many first attempts of each task."""
+        """Make one phase raise in the first `attempts` attempts of each task."""
 
         def behave(called: str, context: Any) -> str:  # noqa: ANN401 - same
             if called == phase and self.attempt(context) <= attempts:
@@ -145,7 +145,7 @@ class Tasks(Scenario):
         self.target = behave
 
     def last(self, seconds: float) -> None:
-        """Have targets take this long."""
+        """Make each target call take this long."""
 
         def behave(_phase: str, _context: object) -> str:
             self.take(round(seconds * SECOND))
@@ -165,16 +165,16 @@ class Tasks(Scenario):
         return [message for queue in self.sqs.queues.values() for message in queue.messages]
 
     def busy(self, function: str = "worker") -> list[Machine]:
-        """The processes of a function that work on something."""
+        """The processes of a function that are working on something."""
         return [each for each in self.machines if each.function == function and each.strand is not None]
 
     def kill(self, function: str = "worker") -> None:
-        """End every process of a function that works on something."""
+        """Kill every process of a function that is working on something."""
         for machine in self.busy(function):
             machine.die()
 
     def refuse(self, matches: Callable[[Call], object]) -> list[Call]:
-        """Refuse every call that matches from now on; the list gets those calls."""
+        """Refuse every matching call from now on; these calls are added to the returned list."""
         refused: list[Call] = []
 
         def refuse(call: Call) -> None:
@@ -204,7 +204,7 @@ class Tasks(Scenario):
         return sum((facts.counts for facts in self._facts.values()), Counter[str]())
 
     def measured(self, name: str) -> list[Millis]:
-        """All processes' measurements of a duration: `lateness`, or of a split `wait{gate=lock}`."""
+        """All measurements of a duration by all processes: `lateness`, or with a dimension `wait{gate=lock}`."""
         return [value for facts in self._facts.values() for each, value in facts.measures if each == name]
 
     def notes(self) -> list[str]:
@@ -217,11 +217,11 @@ class Tasks(Scenario):
         return sum(len(answer.get("Successful", ())) for answer in answers if isinstance(answer, dict))
 
     def worker_ends(self) -> int:
-        """The number of workers that ended their process."""
+        """The number of workers that ended their own process."""
         return sum(1 for line in self.lines if line[2] == "ends itself")
 
     def done(self, task_id: str) -> Task:
-        """A task that has succeeded."""
+        """The record of a task, which must have succeeded."""
         task = self.record(task_id)
         assert task.state == "succeeded", task
         return task

@@ -1,4 +1,4 @@
-"""Tasks that wait for a person: nothing runs until somebody approves or rejects them, or their time ends."""
+"""Tasks that wait for a person: nothing runs until somebody approves or rejects them, or their time is up."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def waiting(graphs: Graphs, **target: object) -> Task:
 
 
 def signal(graphs: Graphs, task: Task, **body: object) -> tuple[int, Any]:
-    """Decide; return the status and the body of the response."""
+    """Approve or reject a task; return the status and the body of the response."""
     graphs.topologies.signalled.add((task.id.text, body["approve"] is True))
     answer = graphs.ask("POST", f"/v1/tasks/{task.id}/signal", body)
     return answer.status, answer.body
 
 
 def test_a_graph_goes_on_when_it_is_approved() -> None:
-    """The payload is the node's result, and the decision one of its events; until then it is shown as waiting."""
+    """A node waits for its approval; then the payload is its result, and the decision is one of its events."""
     with Graphs() as graphs:
         graphs.submit(RELEASE)
         graphs.run(HOUR)
@@ -71,7 +71,7 @@ def test_a_graph_goes_on_when_it_is_approved() -> None:
 
 
 def test_a_rejection_fails_the_node() -> None:
-    """The reason is its message; nodes that depend on the failure run."""
+    """The reason becomes the error message, and only nodes that run after a failure start."""
     with Graphs() as graphs:
         graphs.submit(RELEASE, on_failure="continue")
         graphs.run(MINUTE)
@@ -87,7 +87,7 @@ def test_a_rejection_fails_the_node() -> None:
     [("fail", "failed", "ApprovalTimedOut"), ("reject", "failed", "Rejected"), ("approve", "succeeded", None)],
 )
 def test_nobody_decides_in_time(on_timeout: str, state: str, error: str | None) -> None:
-    """Then the default decision applies, at the first attempt and not before."""
+    """After its timeout, an approval gets its default decision, in its first attempt."""
     with Graphs() as graphs:
         task = waiting(graphs, timeout_seconds=3600, on_timeout=on_timeout)
         graphs.run(HOUR - 2 * MINUTE)
@@ -98,7 +98,7 @@ def test_nobody_decides_in_time(on_timeout: str, state: str, error: str | None) 
 
 
 def test_one_decision_stands() -> None:
-    """The same decision again gets the same response; another one, and one on another kind of task, is a conflict."""
+    """A repeated decision gets the same response; another decision, or a task of another kind, is a conflict."""
     with Graphs() as graphs:
         task = waiting(graphs)
         first = signal(graphs, task, approve=True, payload=1)
@@ -121,7 +121,7 @@ def test_one_decision_stands() -> None:
 
 
 def test_one_rejection_stands_with_its_reason() -> None:
-    """The same again gets the same response; another reason is a conflict, as the first is the task's error."""
+    """Repeating a rejection returns the same response; another reason is a conflict."""
     with Graphs() as graphs:
         task = waiting(graphs)
         assert signal(graphs, task, approve=False, reason="no")[0] == 200
@@ -132,7 +132,7 @@ def test_one_rejection_stands_with_its_reason() -> None:
 
 @pytest.mark.parametrize("size", [1, 2_000, 250_000])
 def test_a_payload_is_compared_wherever_it_is_stored(size: int) -> None:
-    """In the record, an item or an object: the same payload is the same decision, in any order of its keys."""
+    """The same payload is the same decision in any key order, whether stored in the record, an item or an object."""
     with Graphs() as graphs:
         task = waiting(graphs)
         text = "".join(Random(1).choices(_LETTERS, k=size))  # noqa: S311 - not a secret
@@ -143,7 +143,7 @@ def test_a_payload_is_compared_wherever_it_is_stored(size: int) -> None:
 
 @pytest.mark.parametrize("approve", [True, False])
 def test_an_approval_is_decided_while_no_worker_is_there(approve: bool) -> None:  # noqa: FBT001 - a parameter
-    """From its due time on, not before; when workers are back, the graph continues without a waiting task."""
+    """A due approval can be decided while no worker runs; workers finish the task when they are back."""
     with Graphs() as graphs:
         body = {"type": "release", "target": {"kind": "approval"}, "delay_seconds": 30}
         graphs.faulty, graphs.receiving = True, False
@@ -176,7 +176,7 @@ def test_a_node_is_decided_while_no_worker_is_there() -> None:
 
 
 def test_an_approval_that_is_moved_to_a_later_time_is_decided_from_then_on() -> None:
-    """A decision before that time is refused and names it; the explanation names it as well."""
+    """A decision before the new due time is refused; the refusal and the explanation name that time."""
     with Graphs() as graphs:
         task = waiting(graphs)
         due_at = to_iso(graphs.time.now() + HOUR)
@@ -190,7 +190,7 @@ def test_an_approval_that_is_moved_to_a_later_time_is_decided_from_then_on() -> 
 
 
 def test_an_approval_is_decided_just_as_a_worker_checks_it() -> None:
-    """The decision waits for the check, which takes moments, and takes effect."""
+    """A decision during a worker's check waits a moment for the check, and then takes effect."""
     with Graphs() as graphs:
         task = waiting(graphs)
         name = task.id.text
@@ -208,7 +208,7 @@ def test_an_approval_is_decided_just_as_a_worker_checks_it() -> None:
 
 
 def test_what_waits_for_an_approval_is_cancelled_at_once() -> None:
-    """By the topology's cancel or its own: no target is running that would have to stop."""
+    """A waiting approval is cancelled at once, with its topology or alone: no target has to stop first."""
     with Graphs() as graphs:
         graphs.submit(RELEASE)
         graphs.run(MINUTE)
@@ -218,7 +218,7 @@ def test_what_waits_for_an_approval_is_cancelled_at_once() -> None:
 
 
 def test_an_approval_has_nothing_to_undo() -> None:
-    """A rollback of a topology skips it."""
+    """A topology's rollback skips approvals."""
     with Graphs() as graphs:
 
         def behave(phase: str, context: Context) -> str:
@@ -237,7 +237,7 @@ def test_an_approval_has_nothing_to_undo() -> None:
 
 @pytest.mark.parametrize("at", ["the claim", "the end of its time"])
 def test_an_approval_outlives_its_worker(at: str) -> None:
-    """A worker that dies with it has called nothing: that is no attempt, even if only one is allowed."""
+    """A worker that dies while it handles an approval uses up no attempt, even if only one is allowed."""
     with Graphs() as graphs:
         graphs.faulty = True
         target = {"kind": "approval", "timeout_seconds": 3600, "on_timeout": "approve"}
@@ -256,7 +256,7 @@ def test_an_approval_outlives_its_worker(at: str) -> None:
 
 
 def _dies_after_claim(graphs: Graphs) -> Callable[[Call], None]:
-    """The first worker that claims a task dies of it."""
+    """Make the first worker that claims a task die right afterwards."""
 
     def die(call: Call) -> None:
         if call.machine.function == "worker" and call.operation == "update_item":

@@ -25,7 +25,7 @@ BUCKET = "archive"
 
 
 class Archived(Scenario):
-    """An account with an archive, whose records expire when a test says so."""
+    """An account with an archive, whose records expire when a test wants."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,11 +39,11 @@ class Archived(Scenario):
         return {key: gzip.decompress(body) for key, body in found.items() if key.startswith(prefix)}
 
     def rows(self) -> list[dict[str, Any]]:
-        """The archive's lines, those that are there twice included."""
+        """The archive's lines, including duplicates."""
         return [json.loads(line) for body in self.objects().values() for line in body.splitlines()]
 
     def tasks(self) -> dict[str, dict[str, Any]]:
-        """The archived tasks, as a reader gets them: by id and version, each once."""
+        """The archived tasks as readers get them, without duplicates of an id and version."""
         found = {(line["id"], line["version"]): line for line in self.rows()}
         assert len(found) == len({task_id for task_id, _ in found})
         return {task_id: line for (task_id, _), line in found.items()}
@@ -53,7 +53,7 @@ class Archived(Scenario):
         return str(self.ask("POST", "/v1/tasks", {"type": PLAIN, **fields}).body["id"])
 
     def damage(self, task_id: str, attributes: Item) -> None:
-        """Store something in a record that no code of this version writes."""
+        """Overwrite attributes of a record with values that no code of this version writes."""
         key = key_of(self.record(task_id).id)
         self.table.partitions[key[schema.PARTITION_KEY]["S"]][task_id] |= attributes
 
@@ -77,7 +77,7 @@ def archived() -> Iterator[Archived]:
 
 
 def test_a_task_that_ttl_removes_is_in_the_archive_as_the_api_answered_it() -> None:
-    """The line has every field of the last response, the owner, the attempts and the events."""
+    """The line has every field of the last API response, the owner, the attempts and the events."""
     with archived() as account:
         account.target = lambda _phase, _context: {"done": [1, 2.5, "ü"]}
         task_id = account.create(payload={"big": "x" * 4_000, "text": "line\nbreak"}, tags={"team": "dba"}, name="n")
@@ -97,7 +97,7 @@ def test_a_task_that_ttl_removes_is_in_the_archive_as_the_api_answered_it() -> N
 
 
 def test_objects_are_named_by_the_day_on_which_their_tasks_ended() -> None:
-    """Tasks of two days that TTL removes at once are in two objects."""
+    """If TTL removes tasks of two days at once, they go to two objects, one per day."""
     with archived() as account:
         first = account.create()
         account.run(MINUTE)
@@ -117,7 +117,7 @@ def test_objects_are_named_by_the_day_on_which_their_tasks_ended() -> None:
 
 
 def test_each_type_is_archived_for_its_own_time() -> None:
-    """Objects of types that are kept shorter have a tag for their lifecycle rule; some types are not archived."""
+    """Objects of types kept shorter have a tag for their lifecycle rule; types with 0 days are not archived."""
     with archived() as account:
         account.environ[Variable.ARCHIVE_DAYS_BY_TYPE] = json.dumps({PLAIN: 7, UNDONE: 0})
         short, _, long = (account.create(type=kind) for kind in (PLAIN, UNDONE, PHASED))
@@ -129,7 +129,7 @@ def test_each_type_is_archived_for_its_own_time() -> None:
 
 
 def test_what_the_settings_redact_is_not_archived() -> None:
-    """Neither in a payload nor in a result, by the type of the task; the rest of a line is unchanged."""
+    """Fields to redact, set by task type, are in neither payload nor result of a line; the rest is unchanged."""
     with archived() as account:
         account.environ[Variable.REDACT] = json.dumps({PLAIN: ["card"]})
         account.target = lambda _phase, _context: {"card": "the secret", "left": 12.5}
@@ -148,7 +148,7 @@ def test_what_the_settings_redact_is_not_archived() -> None:
 
 
 def test_a_payload_with_line_breaks_is_one_line() -> None:
-    """A client's own JSON may have line breaks between its parts: a line of the archive has none."""
+    """Line breaks between the parts of a client's JSON are removed: each task is one line of the archive."""
     with archived() as account:
         body = f'{{"type": "{PLAIN}", "payload": {{\r\n "a":\n 1}}}}'.encode()
         task_id = str(account.ask("POST", "/v1/tasks", body).body["id"])
@@ -162,7 +162,7 @@ def test_a_payload_with_line_breaks_is_one_line() -> None:
 
 
 def test_a_batch_that_comes_twice_or_half_is_read_once() -> None:
-    """A batch that is repeated whole overwrites its object; one in other parts has equal lines, which readers drop."""
+    """A repeated batch overwrites its object; a batch split differently has equal lines, which readers drop."""
     with archived() as account:
         account.stream.repeats = 0.6
         ids = {account.create() for _ in range(40)}
@@ -178,7 +178,7 @@ def test_a_batch_that_comes_twice_or_half_is_read_once() -> None:
 
 
 def test_the_same_batch_twice_is_one_object_of_the_same_bytes() -> None:
-    """Its name and its bytes depend only on the tasks."""
+    """The name and the bytes of an object depend only on its tasks."""
     with archived() as account:
         account.create()
         account.run(MINUTE)
@@ -192,7 +192,7 @@ def test_the_same_batch_twice_is_one_object_of_the_same_bytes() -> None:
 
 
 def test_after_an_outage_of_hours_nothing_is_missing() -> None:
-    """The function is dead while TTL removes records; then it reads them from the stream."""
+    """The function is down while TTL removes records, and reads them from the stream later."""
     with archived() as account:
         ids = {account.create() for _ in range(5)}
         account.run(MINUTE)
@@ -207,7 +207,7 @@ def test_after_an_outage_of_hours_nothing_is_missing() -> None:
 
 
 def test_while_the_bucket_fails_the_batch_is_delivered_again() -> None:
-    """A write that S3 refuses fails the invocation: no record is passed over."""
+    """A write that S3 refuses fails the invocation, and no record is skipped."""
     with archived() as account:
         task_id = account.create()
         account.run(MINUTE)
@@ -221,7 +221,7 @@ def test_while_the_bucket_fails_the_batch_is_delivered_again() -> None:
 
 
 def test_a_record_that_cannot_be_read_is_kept_as_it_was() -> None:
-    """It delays no other; its data from the stream is kept, so that later code may read it."""
+    """An unreadable record delays no other; its stream data is kept for later code to read."""
     with archived() as account:
         poisoned, fine = account.create(), account.create()
         account.run(MINUTE)
@@ -234,7 +234,7 @@ def test_a_record_that_cannot_be_read_is_kept_as_it_was() -> None:
 
 
 def test_a_payload_that_is_no_json_is_left_out() -> None:
-    """A damaged payload makes neither its task nor its object unreadable: the task is archived without contents."""
+    """A task with a damaged payload is archived without contents, and its object stays readable."""
     with archived() as account:
         damaged = [account.create() for _ in range(3)]
         account.run(MINUTE)
@@ -250,7 +250,7 @@ def test_a_payload_that_is_no_json_is_left_out() -> None:
 
 
 def test_a_deleted_task_is_not_archived() -> None:
-    """A task that a user deletes before TTL does is in no object, nor is any word of its payload."""
+    """A task that a user deletes before TTL does is not in the archive, nor is its payload."""
     with archived() as account:
         deleted, kept = account.create(payload="the secret"), account.create()
         account.run(MINUTE)
@@ -262,7 +262,7 @@ def test_a_deleted_task_is_not_archived() -> None:
 
 
 def test_all_attempts_are_archived() -> None:
-    """Those outside the record are read from their items."""
+    """Attempts stored outside the record are read from their items."""
 
     def fail(_phase: str, _context: object) -> None:
         raise ValueError("no")
@@ -282,7 +282,7 @@ def test_all_attempts_are_archived() -> None:
 
 
 def test_who_reads_an_archived_task_is_told_where_it_is() -> None:
-    """The problem has a separate code and the command that finds the task; a young id is just not found."""
+    """The problem has its own code, and the command that finds the task; an unknown recent id is just not found."""
     with archived() as account:
         task_id = account.create()
         deleted = account.create()
@@ -318,7 +318,7 @@ def test_who_reads_an_archived_task_is_told_where_it_is() -> None:
     ],
 )
 def test_the_types_that_are_not_archived_are_named(days: str, by_type: dict[str, int], said: str) -> None:
-    """The type of a removed task is unknown; the caller knows it, and sees whether to look in the archive."""
+    """A removed task's type is unknown, so the response names the types that are not archived."""
     with archived() as account:
         account.environ |= {Variable.ARCHIVE_DAYS: days, Variable.ARCHIVE_DAYS_BY_TYPE: json.dumps(by_type)}
         task_id = account.create()
@@ -329,7 +329,7 @@ def test_the_types_that_are_not_archived_are_named(days: str, by_type: dict[str,
 
 @pytest.mark.parametrize("archived_type", [PLAIN, UNDONE])
 def test_runs_of_a_schedule_are_said_to_be_archived_if_its_type_is(archived_type: str) -> None:
-    """A reader of an old run is not referred to an archive without such runs."""
+    """`is_archived` is true only if runs of the schedule's type are archived."""
     with archived() as account:
         account.environ |= {Variable.ARCHIVE_DAYS: "0", Variable.ARCHIVE_DAYS_BY_TYPE: json.dumps({archived_type: 7})}
         schedule = {"name": "nightly", "rate": "1 day", "task": {"type": PLAIN}}
@@ -339,7 +339,7 @@ def test_runs_of_a_schedule_are_said_to_be_archived_if_its_type_is(archived_type
 
 
 def test_without_an_archive_no_task_is_said_to_be_in_one() -> None:
-    """Without an archive in the settings, a removed task is lost."""
+    """If no archive is configured, a removed task is just not found."""
     with Scenario() as account:
         task_id = account.ask("POST", "/v1/tasks", {"type": PLAIN}).body["id"]
         account.run(MINUTE)

@@ -14,24 +14,24 @@ SOON = 2 * SECOND
 
 
 def limited(seconds: int, **retry: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
-    """A retry policy of many attempts, a few seconds apart, for no longer than this."""
+    """A retry policy of many attempts, a few seconds apart, for at most `seconds`."""
     policy = {"max_attempts": 100, "initial_seconds": 4, "multiplier": 1, "max_seconds": 4}
     return {"retry": {**policy, "max_duration_seconds": seconds, **retry}}
 
 
 def patient(seconds: int, key: str = "db-17") -> dict[str, Any]:
-    """A lock for which each attempt waits no longer than this."""
+    """A lock for which each attempt waits at most `seconds`."""
     return {"lock": {"key": key, "wait_seconds": seconds}}
 
 
 def error_of(tasks: Tasks, task_id: str) -> str | None:
-    """The type of a task's error."""
+    """The type of a task's error, or `None`."""
     error = tasks.record(task_id).error
     return None if error is None else error.type
 
 
 def test_no_attempt_starts_after_the_retry_duration() -> None:
-    """It fails at once with its last error when the next attempt would be too late, and begins anew with a retry."""
+    """A task fails at once if its next attempt would be too late; a user's retry restarts the duration."""
     with Tasks() as tasks:
         tasks.fail()
         task_id = tasks.create(**limited(30))
@@ -52,7 +52,7 @@ def test_no_attempt_starts_after_the_retry_duration() -> None:
 
 
 def test_an_attempt_that_runs_at_the_end_of_the_retry_duration_may_succeed() -> None:
-    """Its limit is its timeout."""
+    """A running attempt is limited only by its timeout."""
     with Tasks() as tasks:
         tasks.last(40)
         task_id = tasks.create(**limited(10))
@@ -61,7 +61,7 @@ def test_an_attempt_that_runs_at_the_end_of_the_retry_duration_may_succeed() -> 
 
 
 def test_what_a_lost_attempt_did_is_rolled_back_after_the_retry_duration() -> None:
-    """The next attempt, after the lease, would be too late: it does not begin, and the history has the lost one."""
+    """The attempt after the lease would be too late, so the task is rolled back; the history shows the lost attempt."""
     with Tasks() as tasks:
         tasks.faulty = True
         tasks.hang()
@@ -75,7 +75,7 @@ def test_what_a_lost_attempt_did_is_rolled_back_after_the_retry_duration() -> No
 
 
 def test_a_task_that_waits_after_an_attempt_fails_at_the_end_of_its_retry_duration() -> None:
-    """A switch holds its second attempt; the explanation says until when."""
+    """A switch holds the second attempt, and the explanation says when the task will fail."""
     with Tasks() as tasks:
         tasks.fail()
         task_id = tasks.create(**limited(60))
@@ -94,7 +94,7 @@ def test_a_task_that_waits_after_an_attempt_fails_at_the_end_of_its_retry_durati
 
 
 def test_a_task_gives_up_its_lock_after_its_wait() -> None:
-    """It fails without an attempt, leaves the line, and can be retried, with the whole wait again."""
+    """The task fails without an attempt and leaves the line; a retry may wait just as long again."""
     with Tasks() as tasks:
         tasks.last(50)
         holder = tasks.create(**patient(300))
@@ -119,7 +119,7 @@ def test_a_task_gives_up_its_lock_after_its_wait() -> None:
 
 
 def test_a_task_that_waits_for_other_things_in_between_gives_up_its_lock_as_soon() -> None:
-    """Pausing and resuming it repeatedly does not restart the wait for its lock."""
+    """Repeated pauses and resumes of a task do not restart the wait for its lock."""
     with Tasks() as tasks:
         tasks.last(50)
         holder = tasks.create(**patient(300))
@@ -136,7 +136,7 @@ def test_a_task_that_waits_for_other_things_in_between_gives_up_its_lock_as_soon
 
 
 def test_a_later_attempt_that_waits_too_long_for_its_lock_is_rolled_back() -> None:
-    """The first attempt's effect is undone; a rollback waits for its lock without a limit."""
+    """The first attempt's effect is undone; the rollback waits for the lock without a limit."""
     with Tasks() as tasks:
         tasks.fail(1)
         slow = {"max_attempts": 3, "initial_seconds": 10, "max_seconds": 10}
@@ -150,7 +150,7 @@ def test_a_later_attempt_that_waits_too_long_for_its_lock_is_rolled_back() -> No
 
 
 def test_a_pulled_task_gives_up_its_lock_after_its_wait() -> None:
-    """The next worker to lease finds that its time has ended."""
+    """The next worker that asks for a lease finds that the wait is over, and the task fails."""
     with Pulled() as tasks:
         tasks.create_pulled(**patient(300))
         tasks.lease_one()
@@ -161,7 +161,7 @@ def test_a_pulled_task_gives_up_its_lock_after_its_wait() -> None:
 
 
 def test_a_pulled_task_that_nobody_asks_for_again_fails_after_its_retry_duration() -> None:
-    """A worker function ends it within minutes: its timer leads there."""
+    """A timer sends the task to a worker function, which fails it within minutes."""
     with Pulled() as tasks:
         task_id = tasks.create_pulled(**limited(60))
         lease = tasks.lease_one()

@@ -50,7 +50,7 @@ def _writes_record(call: Call) -> bool:
 
 
 def test_a_retry_waits_and_runs_again(tasks: Tasks) -> None:
-    """A failing target is retried after a jittered wait, with a new fence, and the history has every attempt."""
+    """A failing target is retried after a jittered wait with a new fence, and the history has every attempt."""
     with tasks:
         tasks.fail(2)
         task_id = tasks.create()
@@ -77,7 +77,7 @@ def test_a_far_retry_is_found_by_the_trigger(tasks: Tasks) -> None:
 
 
 def test_spent_attempts_fail_the_task_with_its_last_error(tasks: Tasks) -> None:
-    """Five attempts by default, then `failed`, with class and message."""
+    """By default a task is `failed` after five attempts, with the class and message of the last error."""
     with tasks:
         tasks.fail()
         task_id = tasks.create()
@@ -90,7 +90,7 @@ def test_spent_attempts_fail_the_task_with_its_last_error(tasks: Tasks) -> None:
 
 
 def test_an_unretriable_error_is_not_retried(tasks: Tasks) -> None:
-    """One attempt, and the task has failed."""
+    """The task fails after one attempt."""
     with tasks:
         tasks.fail(error=Unretriable)
         task_id = tasks.create()
@@ -99,7 +99,7 @@ def test_an_unretriable_error_is_not_retried(tasks: Tasks) -> None:
 
 
 def test_old_lines_of_the_history_move_out_of_the_record(tasks: Tasks) -> None:
-    """Eight attempts: the record keeps the last five lines; the API returns all of them."""
+    """After eight attempts the record has the last five lines; the API returns all eight."""
     with tasks:
         tasks.fail(7)
         task_id = tasks.create(retry={"max_attempts": 9, "initial_seconds": 0})
@@ -113,7 +113,7 @@ def test_old_lines_of_the_history_move_out_of_the_record(tasks: Tasks) -> None:
 
 
 def test_a_worker_killed_in_an_attempt_is_replaced_after_its_lease(tasks: Tasks) -> None:
-    """The message comes back by itself, and no second run starts while the first may live."""
+    """The queue delivers the message again, and no second run starts while the first may be alive."""
     with tasks:
         tasks.hang()
         task_id = tasks.create(timeout_seconds=800)
@@ -128,7 +128,7 @@ def test_a_worker_killed_in_an_attempt_is_replaced_after_its_lease(tasks: Tasks)
 
 
 def test_a_worker_and_its_message_lost_together_are_found_by_a_scan(tasks: Tasks) -> None:
-    """Only the record with an ended lease is left: a scan sends it again."""
+    """Only the record with its ended lease is left: a scan sends the task again."""
     with tasks:
         tasks.hang()
         task_id = tasks.create(timeout_seconds=800)
@@ -140,7 +140,7 @@ def test_a_worker_and_its_message_lost_together_are_found_by_a_scan(tasks: Tasks
 
 
 def test_a_worker_killed_before_its_claim_costs_no_attempt(tasks: Tasks) -> None:
-    """The message was received but nothing was claimed: it runs once, as its first attempt."""
+    """The message was received but the task not claimed: the task runs once, as its first attempt."""
     with tasks:
         task_id = tasks.create(10 * SECOND)
         tasks.time.run_until(tasks.record(task_id).due_at - 200)
@@ -151,7 +151,7 @@ def test_a_worker_killed_before_its_claim_costs_no_attempt(tasks: Tasks) -> None
 
 
 def test_the_last_attempt_lost_fails_the_task(tasks: Tasks) -> None:
-    """A crash counts as an attempt: if only one is allowed, nothing runs again and the record has the reason."""
+    """A crash counts as an attempt: if only one is allowed, the task fails with the reason, and nothing runs again."""
     with tasks:
         tasks.hang(9)
         task_id = tasks.create(retry=ONCE, timeout_seconds=800)
@@ -167,7 +167,7 @@ def test_the_last_attempt_lost_fails_the_task(tasks: Tasks) -> None:
 
 @pytest.mark.slow
 def test_a_task_that_outlives_its_scans_is_looked_at_every_day(tasks: Tasks) -> None:
-    """All its messages for days are lost, long after the last scan of its minute: the next day's timer still comes."""
+    """After the last scan of its minute, a task whose messages are lost is found by its daily timer."""
     with tasks:
         tasks.target = lambda _phase, _context: Accepted()
         task_id = tasks.create(notify_within_seconds=25 * 3600)
@@ -189,7 +189,7 @@ def test_a_task_that_outlives_its_scans_is_looked_at_every_day(tasks: Tasks) -> 
 
 
 def test_a_long_task_keeps_its_lease() -> None:
-    """Ten minutes of work under a lease of 30 s: heartbeats renew it and hide its message, and nobody else sees it."""
+    """Ten minutes of work under a lease of 30 s: heartbeats renew the lease and hide the message from other workers."""
     with Tasks() as tasks:
         tasks.last(600)
         task_id = tasks.create(timeout_seconds=800)
@@ -199,7 +199,7 @@ def test_a_long_task_keeps_its_lease() -> None:
 
 
 def test_a_short_task_costs_no_heartbeat() -> None:
-    """A task that ends within a third of its lease is written three times: created, claimed, finished."""
+    """A task that ends within a third of its lease is written only when created, claimed and finished."""
     with Tasks() as tasks:
         tasks.last(9)
         task_id = tasks.create()
@@ -208,7 +208,7 @@ def test_a_short_task_costs_no_heartbeat() -> None:
 
 
 def test_progress_is_written_with_a_heartbeat_and_with_the_outcome() -> None:
-    """The target's progress can be read while it runs, and its last report is not lost."""
+    """A target's progress can be read while the task runs, and its last report is not lost."""
     with Tasks() as tasks:
 
         def report(_phase: str, context: Context) -> str:
@@ -276,7 +276,7 @@ def test_the_outcome_of_an_attempt_that_was_replaced_is_refused(tasks: Tasks, en
 
 
 def test_an_attempt_that_is_cut_off_stops_itself_and_is_replaced(tasks: Tasks) -> None:
-    """Its worker cannot reach the table any more: the process ends, and another one takes over after the lease."""
+    """A worker that cannot reach the table ends its process, and another worker takes over after the lease."""
     with tasks:
         tasks.target = lambda _phase, context: tasks.take(5 * MINUTE if context.fence == 1 else SECOND)
         task_id = tasks.create(timeout_seconds=800)
@@ -291,7 +291,7 @@ def test_an_attempt_that_is_cut_off_stops_itself_and_is_replaced(tasks: Tasks) -
 
 
 def test_a_worker_that_is_cut_off_is_gone_before_its_leases_are_over(tasks: Tasks) -> None:
-    """Ten tasks run when no call of their worker is answered any more: none runs again beside its first run."""
+    """None of ten running tasks starts again before their cut-off worker has ended."""
     with tasks:
         tasks.target = lambda _phase, context: tasks.take(5 * MINUTE if context.fence == 1 else SECOND)
         made = [tasks.create(10 * SECOND, timeout_seconds=800) for _ in range(10)]
@@ -316,7 +316,7 @@ def test_a_worker_that_is_cut_off_is_gone_before_its_leases_are_over(tasks: Task
 
 @pytest.mark.parametrize("how", ["late heartbeat", "late finish", "away at the end", "away at the claim"])
 def test_a_table_that_is_away_for_a_while_costs_no_outcome(tasks: Tasks, how: str) -> None:
-    """A heartbeat, the outcome or a claim is retried: the task runs once, under one lease."""
+    """A failed heartbeat, outcome or claim is retried: the task runs once, in its first attempt."""
     away = {
         "late heartbeat": (5 * SECOND, 14 * SECOND),
         "late finish": (20 * SECOND, LEASE + 2 * SECOND),
@@ -341,7 +341,7 @@ OVERDUE = TIMEOUT * SECOND
 
 
 class Stuck(Tasks):
-    """An account in which the first target hangs, and SQS hangs for the process that it is in.
+    """An account in which the first target hangs, and sends to SQS are slow in its process.
 
     Attributes:
         gone_at: when the process of the first target was gone.
@@ -356,7 +356,7 @@ class Stuck(Tasks):
         self.machine: Machine | None = None
 
     def hang_first(self, _phase: str, _context: Context) -> str:
-        """Hang once."""
+        """Hang in the first call only."""
         if len(self.effects) > 1:
             return "done"
         home: Any = self.time.process().home
@@ -368,14 +368,14 @@ class Stuck(Tasks):
         return "done"
 
     def stall(self, call: Call) -> None:
-        """Delay the sends of the stuck process."""
+        """Delay the stuck process's sends."""
         is_late = bool(self.effects) and self.now > self.effects[0].at + OVERDUE
         if is_late and call.machine is self.machine and call.operation == "send_message_batch":
             self.take(20 * SECOND)
 
 
 def test_a_target_that_does_not_end_is_ended_with_its_process() -> None:
-    """A thread cannot be stopped: the timeout is written, the process ends, and the task is tried again."""
+    """A thread cannot be stopped: the worker records the timeout and ends its process, and the task is tried again."""
     with Tasks() as tasks:
         tasks.hang()
         task_id = tasks.create(timeout_seconds=5)
@@ -386,7 +386,7 @@ def test_a_target_that_does_not_end_is_ended_with_its_process() -> None:
 
 
 def test_the_batch_of_a_stuck_target_may_end_first(tasks: Tasks) -> None:
-    """Others in the same batch finish before their process ends; none is run twice."""
+    """Other tasks of the batch finish before the process ends; none of them runs twice."""
     with tasks:
         stuck = tasks.create(10 * SECOND, timeout_seconds=5)
         others = [tasks.create(10 * SECOND) for _ in range(5)]
@@ -399,7 +399,7 @@ def test_the_batch_of_a_stuck_target_may_end_first(tasks: Tasks) -> None:
 
 
 def test_the_next_attempt_waits_for_the_process_of_a_stuck_one() -> None:
-    """Its retry is written, but sending it takes long: the process ends nevertheless, and first."""
+    """The retry is written but sending it takes long: the process still ends before the next attempt."""
     with Stuck() as tasks:
         task_id = tasks.create(timeout_seconds=TIMEOUT, retry={"initial_seconds": 0})
         tasks.run(5 * MINUTE)
@@ -412,7 +412,7 @@ def test_the_next_attempt_waits_for_the_process_of_a_stuck_one() -> None:
 
 @pytest.mark.parametrize("verb", ["run", "retry"])
 def test_nobody_hurries_what_a_dying_process_still_does(verb: str) -> None:
-    """Run now and retry, requested every 200 ms, begin nothing before the stuck process has ended."""
+    """Even if `run` or `retry` is requested every 200 ms, no attempt begins before the stuck process has ended."""
     with Stuck() as tasks:
         task_id = tasks.create(
             timeout_seconds=TIMEOUT, retry=ONCE if verb == "retry" else {"initial_seconds": 0, "max_attempts": 5}
@@ -429,7 +429,7 @@ def test_nobody_hurries_what_a_dying_process_still_does(verb: str) -> None:
 
 
 def test_a_stuck_target_is_undone_when_its_process_is_gone() -> None:
-    """The rollback after a last attempt does not begin while that still runs."""
+    """The rollback after the last attempt does not begin while its target still runs."""
     with Stuck() as tasks:
         task_id = tasks.create(kind=UNDONE, timeout_seconds=TIMEOUT, retry=ONCE, rollback_on_failure=True)
         tasks.run(5 * MINUTE)
@@ -440,7 +440,7 @@ def test_a_stuck_target_is_undone_when_its_process_is_gone() -> None:
 
 
 def test_the_lock_of_a_stuck_target_is_free_when_its_process_is_gone() -> None:
-    """A waiter for the lock does not begin while the target still runs, and need not wait for its lease."""
+    """The next task with the lock starts after the stuck target has ended, without waiting for its lease."""
     with Stuck() as tasks:
         task_id = tasks.create(timeout_seconds=TIMEOUT, retry=ONCE, lock={"key": "key"})
         second = tasks.create(SECOND, lock={"key": "key"})
@@ -452,7 +452,7 @@ def test_the_lock_of_a_stuck_target_is_free_when_its_process_is_gone() -> None:
 
 
 def test_a_stuck_target_is_reported_as_failed_at_once() -> None:
-    """Its outcome can be read before its process has ended; only the follow-up waits."""
+    """The outcome can be read before the process has ended; only the follow-up waits."""
     with Stuck() as tasks:
         task_id = tasks.create(timeout_seconds=TIMEOUT, retry=ONCE)
         tasks.run(OVERDUE + OVERDUE_GRACE + 2 * SECOND)
@@ -481,7 +481,7 @@ class Throttled(Tasks):
         self.refused_at: list[Millis] = []
 
     def is_refused(self, url: str) -> bool:
-        """Whether a call is not sent."""
+        """Whether a call is throttled."""
         if self.now >= self.until or not url.endswith(f"action={self.phase}"):
             return False
         self.refused_at.append(self.now)
@@ -490,7 +490,7 @@ class Throttled(Tasks):
 
 @pytest.fixture
 def throttled(monkeypatch: pytest.MonkeyPatch) -> Throttled:
-    """An account whose egress is throttled when the test says so."""
+    """An account whose egress is throttled when a test wants."""
     from duetime.adapters.targets.http_messages import EGRESS_UNAVAILABLE, NoResponse  # noqa: PLC0415 - only here
     from duetime_testing.simulation.simulated_target_calls import SimulatedCaller  # noqa: PLC0415 - only here
 
@@ -506,7 +506,7 @@ def throttled(monkeypatch: pytest.MonkeyPatch) -> Throttled:
 
 
 def test_a_call_that_was_never_sent_costs_no_attempt(throttled: Throttled) -> None:
-    """However long it is throttled, a task of one attempt runs when it no longer is, as the first; tries get rarer."""
+    """A task with one attempt survives any throttling: it tries ever less often, then runs as the first attempt."""
     with throttled as tasks:
         tasks.until = tasks.now + HOUR
         task_id = tasks.create(target=HTTP, retry=ONCE)
@@ -526,7 +526,7 @@ def test_a_call_that_was_never_sent_costs_no_attempt(throttled: Throttled) -> No
 
 @pytest.mark.parametrize("phase", ["prepare", "rollback"])
 def test_no_phase_is_counted_whose_call_was_never_sent(throttled: Throttled, phase: str) -> None:
-    """Preparing and undoing wait as well, without a separate attempt."""
+    """Throttled calls of `prepare` and `rollback` wait as well, and use up no attempt."""
     with throttled as tasks:
         tasks.phase, tasks.until = phase, tasks.now + 10 * MINUTE
         task_id = tasks.create(target=HTTP | {"phases": ["prepare", "rollback"]}, retry=ONCE)
@@ -543,7 +543,7 @@ def test_no_phase_is_counted_whose_call_was_never_sent(throttled: Throttled, pha
 def test_cleaning_up_is_tried_again_when_its_call_was_never_sent(
     throttled: Throttled, duration: Millis, failed: int
 ) -> None:
-    """A few times, for some seconds: then the outcome stands without it, and is finished."""
+    """`clean` is retried for some seconds; if it is still throttled, the task is finished without it."""
     with throttled as tasks:
         tasks.phase, tasks.until = "clean", tasks.now + duration
         task_id = tasks.create(target=HTTP | {"phases": ["clean"]})
@@ -554,7 +554,7 @@ def test_cleaning_up_is_tried_again_when_its_call_was_never_sent(
 
 @pytest.mark.parametrize("kind", ["worker", "pulled", "awaiting_notification"])
 def test_a_heartbeat_that_arrives_late_does_not_shorten_the_lease(tasks: Tasks, kind: str) -> None:
-    """A later one renewed the lease in the meantime; the late one is refused, and the lease does not change."""
+    """A heartbeat that arrives after a later one is refused, and the lease does not change."""
     with tasks:
         tasks.target = lambda _phase, _context: Accepted() if kind == "deferred" else tasks.take(HOUR)
         task_id = tasks.create(
@@ -584,7 +584,7 @@ def test_a_heartbeat_that_arrives_late_does_not_shorten_the_lease(tasks: Tasks, 
 
 
 def test_a_payload_that_cannot_be_read_for_a_while_costs_no_attempt(tasks: Tasks) -> None:
-    """S3 fails when the task is due: it waits with a reason, and runs once at its first attempt."""
+    """S3 fails when the task is due: the task waits with a reason, then runs once as its first attempt."""
     with tasks:
         huge = "".join(f"{index * 2654435761 % 2**32:08x}" for index in range(60_000))
         task_id = tasks.create(10 * SECOND, payload=huge)

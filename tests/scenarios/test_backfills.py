@@ -1,4 +1,4 @@
-"""Backfills together with other changes of a schedule: each scheduled time of the period runs once."""
+"""Backfills combined with other changes of a schedule: each scheduled time of the period runs once."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ EVENTS: dict[str, list[tuple[str, str, Any]]] = {
 
 
 def backfilled(schedules: Schedules) -> Counter[Millis]:
-    """The number of starts of each time in the period."""
+    """The number of starts of each scheduled time in the period."""
     times = {
         task.id.text: task.schedule_ref.nominal
         for task in schedules.placed()
@@ -41,7 +41,7 @@ def backfilled(schedules: Schedules) -> Counter[Millis]:
 
 
 def fill_back(schedules: Schedules, start: Millis, number: int = NUMBER, **more: Any) -> list[Millis]:  # noqa: ANN401 - JSON
-    """Request this many minutes, four of them a minute; return their times."""
+    """Request a backfill of `number` minutes, four runs per minute; return the scheduled times."""
     end = start + number * MINUTE
     body = {"scheduled_after": to_iso(start), "scheduled_before": to_iso(end), "per_minute": 4, **more}
     assert schedules.control("backfills", body).status == 201
@@ -51,7 +51,7 @@ def fill_back(schedules: Schedules, start: Millis, number: int = NUMBER, **more:
 @pytest.mark.parametrize("overlap", others_slow(["skip", "buffer_one"]))
 @pytest.mark.parametrize("event", EVENTS)
 def test_a_backfill_goes_on_whatever_becomes_of_its_schedule(event: str, overlap: str) -> None:
-    """Some of it was placed, the rest follows after the change: each time once; the timing continues as well."""
+    """After a change of the schedule, the rest of the backfill runs, each time once, and so do regular occurrences."""
     with Schedules() as schedules:
         schedules.make(overlap=overlap)
         schedules.run(MINUTE)
@@ -69,7 +69,7 @@ def test_a_backfill_goes_on_whatever_becomes_of_its_schedule(event: str, overlap
 
 
 def test_a_backfill_survives_an_outage_of_the_trigger_and_a_catch_up() -> None:
-    """No expansion for ten minutes: missed times are decided separately, and the backfill is complete."""
+    """After ten minutes without expansion, the backfill completes, and missed regular times are handled separately."""
     with Schedules() as schedules:
         schedules.make(overlap="allow_all", remaining_runs=6)
         wanted = fill_back(schedules, schedules.now // HOUR * HOUR - 5 * HOUR)
@@ -84,7 +84,7 @@ def test_a_backfill_survives_an_outage_of_the_trigger_and_a_catch_up() -> None:
 
 
 def test_nothing_of_a_backfill_begins_after_its_schedule_was_deleted() -> None:
-    """Neither placed occurrences nor the rest."""
+    """Neither placed occurrences nor the remaining ones start."""
     with Schedules() as schedules:
         schedules.make(cron="0 0 1 * *")
         assert schedules.amend(cron="* * * * *").status == 200
@@ -99,7 +99,7 @@ def test_nothing_of_a_backfill_begins_after_its_schedule_was_deleted() -> None:
 
 @pytest.mark.parametrize("how", ["cancel", "run"])
 def test_a_backfill_runs_what_was_once_stopped(how: str) -> None:
-    """An occurrence was cancelled, or run early, and its schedule changed; later its owner requests that very time."""
+    """A backfill runs a scheduled time whose occurrence was cancelled or run early before a change of the schedule."""
     with Schedules() as schedules:
         schedules.run(MINUTE - schedules.now % MINUTE + 15 * SECOND)
         schedules.make(overlap="allow_all")
@@ -119,7 +119,7 @@ def test_a_backfill_runs_what_was_once_stopped(how: str) -> None:
     ids=["unchanged", "edited", "with other timings"],
 )
 def test_only_what_is_missing_runs(changes: tuple[dict[str, Any], ...]) -> None:
-    """A pause left minutes out, and a run failed: the minutes without a run are filled, and those alone, once."""
+    """A backfill runs only the minutes without a run, each once: those of a pause, not one whose run failed."""
     with Schedules() as schedules:
         schedules.make(overlap="allow_all", task={"type": PLAIN, "retry": {"max_attempts": 1}})
         schedules.fail(1)
@@ -145,7 +145,7 @@ def test_only_what_is_missing_runs(changes: tuple[dict[str, Any], ...]) -> None:
 
 
 def test_what_has_a_run_takes_no_place_in_the_pace() -> None:
-    """Most of an hour has runs already: the last minutes begin at once, at any pace."""
+    """Times that already have a run do not slow a backfill down."""
     with Schedules() as schedules:
         schedules.make(overlap="allow_all")
         schedules.control("pause")
@@ -162,7 +162,7 @@ def test_what_has_a_run_takes_no_place_in_the_pace() -> None:
 
 
 def test_an_occurrence_that_was_skipped_is_missing() -> None:
-    """Runs of 90 s every minute, every other one skipped: a backfill runs the skipped ones."""
+    """If `overlap` skips every other run, a backfill runs the skipped ones."""
     with Schedules() as schedules:
         schedules.last(90)
         schedules.make(overlap="skip")
@@ -179,7 +179,7 @@ def test_an_occurrence_that_was_skipped_is_missing() -> None:
 
 @pytest.mark.parametrize("is_paused", [False, True])
 def test_the_runs_of_a_backfill_wait_for_each_other(is_paused: bool) -> None:  # noqa: FBT001 - a parameter of a test
-    """Twelve runs of 30 s that are due within seconds, beside the timing: each runs, one at a time."""
+    """Twelve overlapping runs of a backfill, with regular runs going on, all run, one at a time."""
     with Schedules() as schedules:
         schedules.last(30)
         schedules.make(cron="*/5 * * * *", overlap="skip")
@@ -194,7 +194,7 @@ def test_the_runs_of_a_backfill_wait_for_each_other(is_paused: bool) -> None:  #
 
 @pytest.mark.parametrize("change", [{"cron": "*/2 * * * *"}, {"timezone": "Asia/Kathmandu"}])
 def test_a_backfill_that_was_cut_off_before_a_change_of_the_timing_repeats_nothing(change: dict[str, Any]) -> None:
-    """The API placed some and died; by the new timing the others are other ones, or called otherwise."""
+    """The API dies during a backfill and the timing changes: no scheduled time runs twice."""
     with Schedules() as schedules:
         schedules.make(overlap="allow_all")
         died = schedules.once(

@@ -1,4 +1,4 @@
-"""A package of handlers that cannot be imported: its tasks wait with the reason, and others are not affected."""
+"""A handlers package that cannot be imported: its tasks wait with the reason, and other tasks are not affected."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PACKAGE = "absent_handlers"
 
 
 def test_tasks_of_a_broken_package_wait_and_say_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No attempt is used; the reason is shown; and once the package can be imported, the task runs."""
+    """Tasks wait with the reason and use no attempt; they run once the package can be imported."""
     with Scenario() as scenario:
         scenario.environ[Variable.HANDLERS] = PACKAGE
         task = scenario.ask("POST", "/v1/tasks", {"type": PLAIN}).body["id"]
@@ -32,7 +32,7 @@ def test_tasks_of_a_broken_package_wait_and_say_why(monkeypatch: pytest.MonkeyPa
 
 
 def test_other_targets_do_not_need_the_package() -> None:
-    """An HTTP target is called on time while every handler task waits."""
+    """An HTTP target is called on time although the handlers package is broken."""
     with Scenario() as scenario:
         scenario.environ[Variable.HANDLERS] = PACKAGE
         task = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "target": {"kind": "http", "url": URL}}).body["id"]
@@ -40,7 +40,7 @@ def test_other_targets_do_not_need_the_package() -> None:
 
 
 def test_a_task_of_a_broken_package_can_be_cancelled() -> None:
-    """While it waits, it is cancelled as any other task."""
+    """A task that waits for the package can be cancelled like any other."""
     with Scenario() as scenario:
         scenario.environ[Variable.HANDLERS] = PACKAGE
         task = scenario.ask("POST", "/v1/tasks", {"type": PLAIN}).body["id"]

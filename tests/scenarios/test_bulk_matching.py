@@ -18,7 +18,7 @@ class Boom(Exception):
 
 
 class Other(Exception):
-    """Another one."""
+    """An error that the filter does not name."""
 
 
 def _fill(scenario: Scenario, count: int, **body: object) -> list[str]:
@@ -27,7 +27,7 @@ def _fill(scenario: Scenario, count: int, **body: object) -> list[str]:
 
 
 def _outcome(scenario: Scenario, replies: list[Reply]) -> dict[str, Any]:
-    """The final result of a request by filter, if a bulk operation continues after its response."""
+    """The final result of a request by filter, even if its bulk operation continues after the response."""
     assert scenario.run_until(lambda: replies)
     told: dict[str, Any] = replies[0].body
     while told.get("state") == "running":
@@ -44,7 +44,7 @@ def _outcome(scenario: Scenario, replies: list[Reply]) -> dict[str, Any]:
 def test_a_bulk_operation_leaves_alone_what_was_renamed_before_it_came_there(
     operation: str, wanted: dict[str, Any]
 ) -> None:
-    """A user who renames a task during a paced operation by name, and gets 200, keeps it."""
+    """A task that a user renames during a paced operation by name is not affected by the operation."""
     with Scenario() as scenario:
         ids = _fill(scenario, 30)
         body = {"filter": {"name": "old"}, "per_second": 5, **wanted}
@@ -67,7 +67,7 @@ def test_a_bulk_operation_leaves_alone_what_was_renamed_before_it_came_there(
 
 
 def test_a_bulk_operation_acts_on_what_was_changed_and_still_matches() -> None:
-    """A task that was changed since the list was read, and still matches the filter, is cancelled nevertheless."""
+    """A task that changed after the list was read, but still matches the filter, is cancelled."""
     with Scenario() as scenario:
         ids = _fill(scenario, 10)
         bulk = scenario.send("POST", "/v1/tasks/cancel", {"filter": {"name": "old"}, "per_second": 5})
@@ -79,7 +79,7 @@ def test_a_bulk_operation_acts_on_what_was_changed_and_still_matches() -> None:
 
 
 def test_a_bulk_cancel_by_force_stops_an_attempt_whose_heartbeats_come_between() -> None:
-    """Heartbeats change the version of a running task, not whether it matches."""
+    """A heartbeat changes a running task's version, but not whether the task matches."""
     with Scenario() as scenario:
 
         def behave(_phase: str, context: Any) -> Any:  # noqa: ANN401 - any context
@@ -102,7 +102,7 @@ def test_a_bulk_cancel_by_force_stops_an_attempt_whose_heartbeats_come_between()
 
 
 def test_a_redrive_leaves_alone_what_has_failed_otherwise_since() -> None:
-    """A redrive by the class of the error passes over a task that was retried and failed with another error."""
+    """A redrive by error class skips a task that was retried and failed with another error."""
     with Scenario() as scenario:
         errors: list[Exception] = [Boom("first")]
 

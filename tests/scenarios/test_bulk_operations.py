@@ -30,14 +30,14 @@ SOME = 60
 
 @pytest.fixture
 def scenario() -> Iterator[Scenario]:
-    """A separate account, whose responses have pages as long as DynamoDB's."""
+    """An account whose DynamoDB responses have full-size pages."""
     with Scenario() as scenario:
         scenario.dynamodb.page = 1000
         yield scenario
 
 
 def graph_of(scenario: Scenario, count: int) -> str:
-    """A topology of this many nodes, all of which wait for their time; its id."""
+    """Create a topology of this many nodes that are not due yet; return its id."""
     nodes = {f"n{number}": {"type": PLAIN, "delay_seconds": 7200} for number in range(count)}
     created = scenario.ask("POST", "/v1/topologies", {"nodes": nodes})
     assert created.status == 201
@@ -46,7 +46,7 @@ def graph_of(scenario: Scenario, count: int) -> str:
 
 
 def tasks_of(scenario: Scenario, count: int) -> list[str]:
-    """This many tasks that wait for their time; their ids."""
+    """Create this many tasks that are not due yet; return their ids."""
     body = [{"type": PLAIN, "delay_seconds": 7200 + number} for number in range(count)]
     answer = scenario.ask("POST", "/v1/tasks/batch", {"tasks": body})
     return [result["task"]["id"] for result in answer.body["results"]]
@@ -70,7 +70,7 @@ def asked_soon(scenario: Scenario, path: str, body: object = None, headers: dict
 
 
 def controlled_slowly(scenario: Scenario, topology: str, verb: str) -> Reply:
-    """Make a request on a topology whose first node is written so slowly that the rest is left for later."""
+    """Control a topology whose first node is written so slowly that the other nodes are left for later."""
 
     def writes_a_node(call: Call) -> bool:
         is_write = call.machine.function == "api" and call.operation == "update_item"
@@ -87,7 +87,7 @@ def operations_of(scenario: Scenario) -> list[dict[str, Any]]:
 
 
 def killing(function: str, number: int, calls: list[Call]) -> Callable[[Call], None]:
-    """Kill a function at its call of a number, once; all of its calls are noted."""
+    """Kill a function once, at its call with the given number; all its calls are added to the list."""
 
     def strike(call: Call) -> None:
         if call.machine.function == function:
@@ -101,7 +101,7 @@ def killing(function: str, number: int, calls: list[Call]) -> Callable[[Call], N
 @pytest.mark.slow
 @pytest.mark.parametrize(("verb", "state"), [("pause", "paused"), ("cancel", "cancelled")])
 def test_a_large_topology_is_controlled_in_the_background(scenario: Scenario, verb: str, state: str) -> None:
-    """The response comes soon; the topology shows the operation with its progress, and it ends."""
+    """The response comes soon, and the topology shows the operation and its progress until the end."""
     topology = graph_of(scenario, MANY)
     answer = asked_soon(scenario, f"/v1/topologies/{topology}/{verb}")
     assert (answer.status, answer.body["requested_action"]) == (202, verb)
@@ -116,7 +116,7 @@ def test_a_large_topology_is_controlled_in_the_background(scenario: Scenario, ve
 
 
 def test_a_paced_cancel_goes_on_after_its_answer(scenario: Scenario) -> None:
-    """It responds at once, keeps its pace, and shows its progress; the same key begins no other."""
+    """A paced cancel responds at once, keeps its pace and shows progress; a repeat with the key starts no other."""
     tasks = tasks_of(scenario, 20)
     body, key = {"filter": {"type": PLAIN}, "per_second": 1}, {"Idempotency-Key": "once"}
     answer = asked_soon(scenario, CANCEL, body, key)
@@ -137,7 +137,7 @@ def test_a_paced_cancel_goes_on_after_its_answer(scenario: Scenario) -> None:
 
 
 def test_a_small_request_with_a_key_is_not_done_twice(scenario: Scenario) -> None:
-    """A repeat of a request with 200 gets the same response, and affects none of the tasks created since."""
+    """A repeated request gets the first response, and affects no task created since."""
     tasks_of(scenario, 3)
     body, key = {"filter": {"type": PLAIN}}, {"Idempotency-Key": "once"}
     first = asked_soon(scenario, CANCEL, body, key)
@@ -148,7 +148,7 @@ def test_a_small_request_with_a_key_is_not_done_twice(scenario: Scenario) -> Non
 
 
 def test_a_cancelled_operation_stops_and_stays_so(scenario: Scenario) -> None:
-    """It changes nothing more after a few seconds; a second cancel or a repeat does not restart it."""
+    """A cancelled operation stops within seconds; neither a second cancel nor a repeat restarts it."""
     tasks = tasks_of(scenario, 20)
     body, key = {"filter": {"type": PLAIN}, "per_second": 1}, {"Idempotency-Key": "once"}
     path = f"/v1/bulk-operations/{asked_soon(scenario, CANCEL, body, key).body['id']}"
@@ -166,7 +166,7 @@ def test_a_cancelled_operation_stops_and_stays_so(scenario: Scenario) -> None:
 
 
 def test_what_was_accepted_is_done_wherever_its_function_is_killed() -> None:
-    """Killed at any of its calls of AWS, the function is replaced within the bound, and no task is left out."""
+    """If the function is killed at any AWS call, another takes over within the bound and handles every task."""
     number, most = 0, 1
     while number < most:
         number += 1
@@ -188,7 +188,7 @@ def test_what_was_accepted_is_done_wherever_its_function_is_killed() -> None:
 
 
 def test_what_was_accepted_is_done_although_its_start_is_lost(scenario: Scenario) -> None:
-    """The timer finds the operation, within the bound."""
+    """If the function's invocation is lost, a timer finds the operation within the bound."""
     tasks = tasks_of(scenario, 4)
 
     def lose(_call: Call) -> None:
@@ -202,7 +202,7 @@ def test_what_was_accepted_is_done_although_its_start_is_lost(scenario: Scenario
 
 
 def test_the_trigger_may_die_while_it_looks_after_an_operation() -> None:
-    """If it is killed at any of its calls for that, the operation continues nevertheless."""
+    """An operation continues even if the trigger dies at any call that it makes for the operation."""
     for operation in ("get_item", "put_item", "invoke"):
         with Scenario() as scenario:
             tasks = tasks_of(scenario, 4)
@@ -224,7 +224,7 @@ def test_the_trigger_may_die_while_it_looks_after_an_operation() -> None:
 
 
 def test_an_operation_outlasts_throttling(scenario: Scenario) -> None:
-    """While DynamoDB refuses every write of the function, nothing is lost; then it continues."""
+    """The operation completes after DynamoDB has refused all the function's writes for a while."""
     tasks = tasks_of(scenario, 6)
     until = scenario.now + 2 * MINUTE
 
@@ -241,7 +241,7 @@ def test_an_operation_outlasts_throttling(scenario: Scenario) -> None:
 
 
 def test_two_never_carry_out_an_operation_at_once(scenario: Scenario) -> None:
-    """A function that stands still past its lease is replaced; when it continues, it notices that."""
+    """A function that stalls past its lease is replaced; when it resumes, it changes nothing."""
     tasks = tasks_of(scenario, 12)
     scenario.slow(lambda call: call.machine.function == "bulk" and call.operation == "update_item", 4 * MINUTE)
     assert asked_soon(scenario, CANCEL, {"filter": {"type": PLAIN}, "per_second": 1}).status == 202
@@ -255,7 +255,7 @@ def test_two_never_carry_out_an_operation_at_once(scenario: Scenario) -> None:
 
 @pytest.mark.parametrize(("later", "state"), [("resume", "scheduled"), ("cancel", "cancelled")])
 def test_the_later_request_wins(scenario: Scenario, later: str, state: str) -> None:
-    """A running pause stops at another request; no node is left paused."""
+    """Another request stops a running pause, and no node is left paused."""
     topology = graph_of(scenario, SOME)
     # The pausing function stops at a node, and writes it when the other request has begun long ago.
     scenario.slow(lambda call: call.machine.function == "bulk" and call.operation == "update_item", 12 * SECOND)
@@ -271,7 +271,7 @@ def test_the_later_request_wins(scenario: Scenario, later: str, state: str) -> N
 
 
 def test_a_node_that_becomes_ready_during_a_pause_does_not_start(scenario: Scenario) -> None:
-    """The request applies to the whole at once, however long it takes to reach all nodes."""
+    """A pause applies to all nodes at once, however long it takes to reach them."""
     nodes: dict[str, Any] = {f"n{number}": {"type": PLAIN, "delay_seconds": 7200} for number in range(SOME)}
     nodes |= {"first": {"type": PLAIN}, "second": {"type": PLAIN, "depends_on": ["first"]}}
     scenario.target = lambda _phase, _context: scenario.take(20 * SECOND)
@@ -285,7 +285,7 @@ def test_a_node_that_becomes_ready_during_a_pause_does_not_start(scenario: Scena
 
 @pytest.mark.slow
 def test_a_node_that_fails_stops_a_large_topology(scenario: Scenario) -> None:
-    """The remaining nodes are cancelled in the background, and the whole ends."""
+    """The remaining nodes are cancelled in the background, and the topology ends."""
     nodes: dict[str, Any] = {f"n{number}": {"type": PLAIN, "delay_seconds": 7200} for number in range(MANY)}
     nodes["bad"] = {"type": PLAIN, "delay_seconds": 90, "retry": {"max_attempts": 1}}
 
@@ -301,7 +301,7 @@ def test_a_node_that_fails_stops_a_large_topology(scenario: Scenario) -> None:
 
 
 def test_a_bulk_operation_can_be_read_after_its_end(scenario: Scenario) -> None:
-    """It has no expiry while it runs; a week after its end it is removed."""
+    """A running operation does not expire; an ended one is removed after a week."""
     tasks_of(scenario, 4)
     assert asked_soon(scenario, CANCEL, {"filter": {"type": PLAIN}, "per_second": 0.5}).status == 202
     (item,) = scenario.items(schema.BULK_PREFIX)
@@ -313,7 +313,7 @@ def test_a_bulk_operation_can_be_read_after_its_end(scenario: Scenario) -> None:
 
 
 def test_the_latest_operation_on_a_topology_stays_known(scenario: Scenario) -> None:
-    """For as long as the topology may run, and the operation can be read then."""
+    """The pointer to the latest operation is kept as long as the topology may run and the operation can be read."""
     topology = graph_of(scenario, SOME)
     began = scenario.now
     assert controlled_slowly(scenario, topology, "pause").status == 202
@@ -322,7 +322,7 @@ def test_the_latest_operation_on_a_topology_stays_known(scenario: Scenario) -> N
 
 
 def test_an_operation_of_another_owner_is_unknown(scenario: Scenario) -> None:
-    """It can be neither seen nor stopped; the same for one that never existed."""
+    """An operation of another owner can be neither seen nor stopped, as if it did not exist."""
     tasks_of(scenario, 3)
     answer = asked_soon(scenario, CANCEL, {"filter": {"type": PLAIN}, "per_second": 0.5})
     path, you = f"/v1/bulk-operations/{answer.body['id']}", {"X-Duetime-Owner": "you"}
@@ -334,7 +334,7 @@ def test_an_operation_of_another_owner_is_unknown(scenario: Scenario) -> None:
 
 
 def test_a_repeat_of_a_request_whose_operation_was_cancelled_says_so(scenario: Scenario) -> None:
-    """The response does not claim that all was done."""
+    """The response says `cancelled`, not that everything was done."""
     ids = tasks_of(scenario, 5)
     body, key = {"filter": {"type": PLAIN}, "per_second": 0.1}, {"Idempotency-Key": "once"}
     operation = scenario.ask("POST", CANCEL, body, headers=key).body["id"]
@@ -347,7 +347,7 @@ def test_a_repeat_of_a_request_whose_operation_was_cancelled_says_so(scenario: S
 
 @pytest.mark.parametrize("body", [{}, {"per_second": 1}], ids=["at-once", "paced"])
 def test_a_repeat_of_a_request_that_was_lost_means_no_task_that_came_since(body: dict[str, Any]) -> None:
-    """The API dies before it stores anything but the key; its client creates a task, and sends the request again."""
+    """The API dies after it stored the key: a repeat of the request does not affect a task created in between."""
     with Scenario() as scenario:
         scenario.faulty = True
         ids = tasks_of(scenario, 5)

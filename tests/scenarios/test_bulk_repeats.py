@@ -1,4 +1,4 @@
-"""Bulk requests that are sent again: by another owner, for another filter, in another deployment, after an abort."""
+"""Repeated bulk requests: by another owner, for another filter, in another deployment, after an abort."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ PACED: dict[str, Any] = {"filter": {"type": PLAIN}, "per_second": 1}
 
 
 def made(tasks: Tasks, count: int, headers: dict[str, str] | None = None) -> list[str]:
-    """Tasks that are due in an hour; their ids."""
+    """Create tasks that are due in an hour; return their ids."""
     body = {"tasks": [{"type": PLAIN, "delay_seconds": 3600 + number} for number in range(count)]}
     return [each["task"]["id"] for each in tasks.ask("POST", "/v1/tasks/batch", body, headers=headers).body["results"]]
 
 
 def cancelled(tasks: Tasks, ids: Sequence[str]) -> int:
-    """The number of cancelled ones."""
+    """The number of these tasks that are cancelled."""
     return sum(tasks.state(each) == "cancelled" for each in ids)
 
 
 @pytest.mark.parametrize("body", [PACED, {"filter": {"type": PLAIN}}], ids=["paced", "at once"])
 def test_a_key_of_one_owner_means_nothing_to_another(body: dict[str, Any]) -> None:
-    """Two owners send the same request with the same key: each has their own tasks cancelled, and no other's."""
+    """If two owners send the same request with the same key, each request cancels only its owner's tasks."""
     with Tasks() as tasks:
         mine, yours = made(tasks, 5), made(tasks, 3, YOU)
         tasks.ask("POST", CANCEL, body, headers=KEY)
@@ -54,7 +54,7 @@ def test_a_key_of_one_owner_means_nothing_to_another(body: dict[str, Any]) -> No
     ids=["filter", "force", "retry", "update"],
 )
 def test_a_key_is_not_used_for_another_request(path: str, body: dict[str, Any]) -> None:
-    """Whether the first one is running, aborted, or done: the other one is refused, and does nothing."""
+    """A key cannot be reused for another request, whether the first one is running, aborted or done."""
     with Tasks() as tasks:
         ids = made(tasks, 12)
         operation = f"/v1/bulk-operations/{tasks.ask('POST', CANCEL, PACED, headers=KEY).body['id']}"
@@ -69,7 +69,7 @@ def test_a_key_is_not_used_for_another_request(path: str, body: dict[str, Any]) 
 
 
 def test_an_aborted_operation_is_continued_with_the_token_of_its_dry_run() -> None:
-    """The rest of the counted tasks is cancelled, once each, and none created since."""
+    """The rest of the counted tasks is cancelled, once each, but no task created since."""
     with Tasks() as tasks:
         shown = made(tasks, 12)
         token = tasks.ask("POST", CANCEL, PACED | {"dry_run": True}).body["confirmation_token"]
@@ -89,7 +89,7 @@ def test_an_aborted_operation_is_continued_with_the_token_of_its_dry_run() -> No
 
 
 def test_a_token_of_one_deployment_confirms_nothing_in_another() -> None:
-    """The same owner sends the same request, with the dry run's token, to a deployment that has another table."""
+    """A dry run's token is refused by a deployment with another table."""
     with Tasks() as tasks:
         task = tasks.create(HOUR)
         body = {"filter": {"type": PLAIN}}

@@ -16,7 +16,7 @@ TOLD = "the known dates of a schedule's calendar end soon"
 
 
 def put(schedules: Schedules, known_until: int | None, name: str = "off") -> None:
-    """Put a calendar of one day, long past."""
+    """Store a calendar whose only day is long past."""
     body: dict[str, Any] = {
         "dates": ["2026-01-01"],
         "known_until": None if known_until is None else to_iso(known_until),
@@ -25,12 +25,12 @@ def put(schedules: Schedules, known_until: int | None, name: str = "off") -> Non
 
 
 def remarks(schedules: Schedules) -> list[str]:
-    """The schedule's warnings about its calendars."""
+    """The warnings about calendars that the schedule shows."""
     return [each["reason"] for each in schedules.schedule()["skipped_runs"] if "not known from" in each["reason"]]
 
 
 def test_the_end_of_a_calendar_is_told_once_and_in_good_time() -> None:
-    """A month before it in the log, the metric and the schedule; a replaced calendar gets its own warning in time."""
+    """A month ahead, the log, a metric and the schedule warn of a calendar's end, once per calendar version."""
     with Schedules() as schedules:
         end = schedules.now + CALENDAR_NOTICE + 2 * HOUR
         put(schedules, end)
@@ -50,7 +50,7 @@ def test_the_end_of_a_calendar_is_told_once_and_in_good_time() -> None:
 
 @pytest.mark.parametrize("known", ["always", "later"])
 def test_a_calendar_that_is_known_is_not_told_of(known: str) -> None:
-    """One without recurring events has no end, and one that ends in half a year is no news."""
+    """A calendar without an end, or with one in half a year, causes no warning."""
     with Schedules() as schedules:
         put(schedules, None if known == "always" else schedules.now + 180 * DAY)
         schedules.make(rate="30 minutes", calendars=["off"])
@@ -59,7 +59,7 @@ def test_a_calendar_that_is_known_is_not_told_of(known: str) -> None:
 
 
 def test_a_schedule_that_runs_seldom_tells_in_good_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The next occurrence is months away: it is checked every week, here every two hours, so three weeks are left."""
+    """A schedule that is checked only every week (here every two hours) still warns three weeks ahead."""
     assert CALENDAR_NOTICE - LONGEST_SLEEP >= 3 * 7 * DAY
     monkeypatch.setattr("duetime.services.schedules.expansion_planner.LONGEST_SLEEP", 2 * HOUR)
     with Schedules() as schedules:
@@ -71,7 +71,7 @@ def test_a_schedule_that_runs_seldom_tells_in_good_time(monkeypatch: pytest.Monk
 
 
 def test_later_occurrences_say_that_their_calendar_is_not_known() -> None:
-    """In the preview, of the schedule and in its list: occurrences before the end have no warning."""
+    """In previews and `upcoming`, only occurrences after the calendar's end have a warning."""
     with Schedules() as schedules:
         end = schedules.now // DAY * DAY + 3 * DAY
         put(schedules, end)
@@ -90,7 +90,7 @@ def test_later_occurrences_say_that_their_calendar_is_not_known() -> None:
 
 
 def test_an_empty_calendar_and_one_without_events_are_refused() -> None:
-    """The user who stores it expects that it excludes something."""
+    """Whoever stores a calendar expects it to exclude something, so an empty calendar is refused."""
     with Schedules() as schedules:
         answer = schedules.ask("PUT", "/v1/calendars/off", {"timezone": "Europe/London"})
         assert answer.status == 422

@@ -32,14 +32,14 @@ def tasks() -> Tasks:
 
 
 def callback_of(tasks: Tasks, task_id: str) -> dict[str, object]:
-    """The one callback task of a task, as a user finds it."""
+    """The only callback task of a task, as a user finds it."""
     found = tasks.ask("GET", "/v1/tasks", query=f"type=duetime.callback&name={task_id}").body["tasks"]
     assert len(found) == 1
     return dict(found[0])
 
 
 def test_a_callback_is_a_task_that_its_owner_sees() -> None:
-    """It is listed under the id of the task, with its target, its attempts and its history; it runs at once."""
+    """The callback runs at once, and is listed under the task's id with its target, attempts and history."""
     with Tasks() as tasks:
         task_id = tasks.create(callback_url=CALLBACK_URL, tags={"team": "dba"}, priority="high")
         tasks.run(2 * SECOND)
@@ -54,14 +54,14 @@ def test_a_callback_is_a_task_that_its_owner_sees() -> None:
 
 
 def test_the_attempts_of_a_callback_take_a_day() -> None:
-    """With waits that are half their longest on average, the last one begins a day after the first."""
+    """With average jitter, the last attempt of a callback begins a day after the first."""
     retry = callback_spec(ended(), CALLBACK_URL, b"{}").retry
     assert sum(retry.wait(attempt, 0.5) for attempt in range(1, retry.max_attempts)) == pytest.approx(DAY, rel=0.03)
 
 
 @pytest.mark.slow
 def test_a_callback_is_retried_for_a_day_and_holds_up_nobody() -> None:
-    """Its task is finished at once; a receiver that is down for 20 hours gets it when it is up again."""
+    """The task finishes at once; a receiver that is down for 20 hours gets the callback afterwards."""
     with Tasks() as tasks:
         tasks.faulty = True
         up_at = tasks.now + 20 * HOUR
@@ -78,7 +78,7 @@ def test_a_callback_is_retried_for_a_day_and_holds_up_nobody() -> None:
 
 @pytest.mark.parametrize("asked", [True, False])
 def test_a_callback_that_its_user_cancels_by_its_name_is_not_sent_again(tasks: Tasks, *, asked: bool) -> None:
-    """Its name is its task's id. The watchers of all promises report it as missing, unless a user has cancelled it."""
+    """A callback's name is its task's id. The simulation reports a missing callback unless a user cancelled it."""
     tasks.answer_callback = lambda: 503
     task_id = tasks.create(callback_url=CALLBACK_URL)
     tasks.run(10 * SECOND)
@@ -97,7 +97,7 @@ def test_a_callback_that_its_user_cancels_by_its_name_is_not_sent_again(tasks: T
 
 @pytest.mark.slow
 def test_a_callback_that_is_given_up_is_a_dead_letter() -> None:
-    """After its last attempt, a day later: counted, in the list of failed tasks, and retried from there."""
+    """A callback that fails for a day is counted and listed as a failed task, and can be retried."""
     with Tasks() as tasks:
         tasks.faulty = True
         tasks.answer_callback = lambda: 503
@@ -120,7 +120,7 @@ def test_a_callback_that_is_given_up_is_a_dead_letter() -> None:
 
 @pytest.mark.parametrize("is_written", [False, True])
 def test_an_outcome_has_one_callback_whatever_crashes(tasks: Tasks, *, is_written: bool) -> None:
-    """A worker that dies before or after it has written the callback has it created again, which is the same task."""
+    """If a worker dies before or after it writes the callback, the next worker creates no second one."""
     with tasks:
         died = tasks.once(
             lambda call: (
@@ -138,14 +138,14 @@ def test_an_outcome_has_one_callback_whatever_crashes(tasks: Tasks, *, is_writte
 
 
 def has_callback(tasks: Tasks, call: Call) -> bool | None:
-    """Whether a callback is in the table; not before the call that is about to write it."""
+    """Whether a callback is in the table; `None` just before the call that writes one."""
     if any(task.type == CALLBACK_TYPE for task in tasks.watching.tasks()):
         return True
     return False if CALLBACK_TYPE in str(call.request) else None
 
 
 def test_a_worker_that_dies_in_a_callback_has_it_repeated(tasks: Tasks) -> None:
-    """At least once: the next attempt posts it again; the target of the task is not called again."""
+    """The next attempt posts the callback again (at least once); the task's target is not called again."""
     with tasks:
 
         def die_first() -> int:
@@ -163,7 +163,7 @@ def test_a_worker_that_dies_in_a_callback_has_it_repeated(tasks: Tasks) -> None:
 
 
 def test_a_receiver_that_is_slow_has_its_time_and_no_more(tasks: Tasks) -> None:
-    """A callback has ten seconds, however short the task's own time was."""
+    """A callback may take ten seconds, even if the task's own timeout is shorter."""
     with tasks:
 
         def answer() -> int:
@@ -190,7 +190,7 @@ def test_an_outcome_that_a_target_notifies_is_called_back(tasks: Tasks) -> None:
 
 
 def test_a_task_that_is_cancelled_before_it_ran_calls_nobody_back() -> None:
-    """The canceller has a response; that is one write and no worker."""
+    """A task cancelled before it ran has no callback: the canceller already has the response."""
     with Tasks() as tasks:
         task_id = tasks.create(HOUR, callback_url=CALLBACK_URL)
         tasks.cancel(task_id)
@@ -199,7 +199,7 @@ def test_a_task_that_is_cancelled_before_it_ran_calls_nobody_back() -> None:
 
 
 def test_a_retried_task_calls_back_each_outcome(tasks: Tasks) -> None:
-    """Failed, retried and then succeeded: two outcomes, each posted by a separate task."""
+    """A task that fails, then succeeds in a user's retry, has two callbacks, each posted by its own task."""
     with tasks:
         tasks.fail(error=Unretriable)
         task_id = tasks.create(callback_url=CALLBACK_URL)
@@ -213,7 +213,7 @@ def test_a_retried_task_calls_back_each_outcome(tasks: Tasks) -> None:
 
 
 def test_an_outcome_without_another_attempt_is_called_back_too() -> None:
-    """Failed, and retried: then it waits for its lock too long. Both failures are reported, each with its time."""
+    """A retried task fails again as its wait for a lock is too long: each failure has a callback with its time."""
     with Tasks() as tasks:
         tasks.fail(error=Unretriable)
         lock = {"key": "db-17", "wait_seconds": 10}
@@ -234,7 +234,7 @@ def test_an_outcome_without_another_attempt_is_called_back_too() -> None:
 
 
 def test_what_a_callback_says_cannot_be_changed() -> None:
-    """Otherwise a user could have anything signed; nor does a name in it replace a field of the callback."""
+    """A user cannot change what is signed, and a placeholder in a task's name is not replaced in its callback."""
     with Tasks() as tasks:
         tasks.answer_callback = lambda: 503
         task_id = tasks.create(callback_url=CALLBACK_URL, name="<duetime.task-id>")

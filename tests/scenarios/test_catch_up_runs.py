@@ -1,4 +1,4 @@
-"""The trigger is away, then back: runs that are made up for keep to the overlap policy and to the number of runs."""
+"""After an outage of the trigger, catch-up runs follow the overlap policy and the number of runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize("overlap", ["skip", "buffer_one", "allow_all"])
 @pytest.mark.parametrize("lasts", others_slow([2, 90]))
 def test_a_run_that_is_caught_up_keeps_to_the_overlap_policy(overlap: str, lasts: int) -> None:
-    """The latest missed one runs, then the others at their times, or after each other, each once at most."""
+    """Only the latest missed occurrence runs; then others run on time or one after another, each at most once."""
     with Schedules() as schedules:
         schedules.last(lasts)
         schedules.make(overlap=overlap)
@@ -42,7 +42,7 @@ def test_a_run_that_is_caught_up_keeps_to_the_overlap_policy(overlap: str, lasts
 
 @pytest.mark.parametrize("slow", ["first", "second"])
 def test_two_triggers_at_once_keep_to_the_number_of_runs(slow: str) -> None:
-    """One stops before it saves the occurrences it has placed, and the other expands the same schedule meanwhile."""
+    """One trigger stalls before it saves the occurrences it placed, while another expands the same schedule."""
     with Schedules() as schedules:
         schedules.make(overlap="allow_all", remaining_runs=6)
         schedules.run(MINUTE)
@@ -62,7 +62,7 @@ def test_two_triggers_at_once_keep_to_the_number_of_runs(slow: str) -> None:
 
 
 def test_a_change_while_a_run_is_caught_up_keeps_to_the_number_of_runs() -> None:
-    """The trigger is back and has decided on the missed runs when the number of runs is changed."""
+    """A change of `remaining_runs` during a catch-up takes effect at once, apart from a run already placed."""
     with Schedules() as schedules:
         schedules.make(overlap="allow_all", remaining_runs=10)
         schedules.ticking = False

@@ -1,4 +1,4 @@
-"""Changes of the conditions for which a task waits."""
+"""Changes of the conditions that a task waits for."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LOCK = {"key": "db"}
 
 
 def waiting(scenario: Tasks, number: int, **fields: Any) -> list[str]:  # noqa: ANN401 - JSON
-    """A task that holds a lock for ten minutes, then this many that wait for it."""
+    """Create a task that holds a lock for ten minutes, then `number` tasks that wait for the lock; return their ids."""
     scenario.faulty = True
     holds = scenario.create(lock=LOCK, timeout_seconds=800)
     long = {holds}
@@ -35,7 +35,7 @@ def waiting(scenario: Tasks, number: int, **fields: Any) -> list[str]:  # noqa: 
 
 @pytest.mark.parametrize("change", [{"lock": None}, {"lock": {"key": "other"}}, {"lock": {"max_holders": 2}}])
 def test_a_task_begins_that_need_not_wait_any_more(change: dict[str, Any]) -> None:
-    """Its lock was removed, replaced by another, or has room for it."""
+    """A task starts at once if its lock is removed, replaced by a free one, or given room."""
     with Tasks() as scenario:
         [task] = waiting(scenario, 1)
         at = scenario.now
@@ -48,7 +48,7 @@ def test_a_task_begins_that_need_not_wait_any_more(change: dict[str, Any]) -> No
     "change", others_slow([{"lock": None, "due_at": "2100-01-01T00:00:00Z"}, {"priority": "high"}])
 )
 def test_a_changed_task_keeps_its_place_and_its_time(change: dict[str, Any]) -> None:
-    """Postponed, it does not begin before; in another queue, it begins as soon as the lock is free."""
+    """A postponed task does not start early; in another queue, a task starts once the lock is free."""
     with Tasks() as scenario:
         [task] = waiting(scenario, 1)
         if "due_at" in change:
@@ -68,7 +68,7 @@ def test_a_changed_task_keeps_its_place_and_its_time(change: dict[str, Any]) -> 
 
 
 def test_the_lock_goes_to_the_next_of_its_line_when_the_first_wants_another() -> None:
-    """Also if it had just been reserved for the first."""
+    """The next waiter gets the lock, even if it was just reserved for the first."""
     with Tasks() as scenario:
         first, second = waiting(scenario, 2)
         holder = scenario.effects[0].task_id

@@ -1,4 +1,4 @@
-"""Single occurrences that their user skips, moves, runs early or restores: each runs as requested, and once."""
+"""Users skip, move, run early or restore single occurrences: each runs once, as requested."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 def change(schedules: Schedules, at: Millis, action: str, due_at: Millis | None = None) -> Reply:
-    """Ask for a change of the occurrence of an instant."""
+    """Request a change of the occurrence at an instant."""
     moved = {} if due_at is None else {"due_at": to_iso(due_at)}
     return schedules.control("occurrences/update", {"scheduled_at": to_iso(at), "action": action, **moved})
 
 
 def hourly() -> tuple[Schedules, Millis]:
-    """A schedule of once an hour, and its first instant."""
+    """An hourly schedule, and its first scheduled time."""
     schedules = Schedules()
     schedules.make(cron="0 * * * *", jitter_seconds=600)
     return schedules, (schedules.now // HOUR + 1) * HOUR
@@ -31,7 +31,7 @@ def hourly() -> tuple[Schedules, Millis]:
 
 @pytest.mark.parametrize("is_paused", others_slow([False, True]))
 def test_each_runs_when_its_user_says_and_once(is_paused: bool) -> None:  # noqa: FBT001 - a parameter
-    """One is skipped, one moved earlier and one later past others, one run now, one restored; also across a pause."""
+    """Skipped, moved, early and restored occurrences run as requested, once each, also across a pause."""
     schedules, first = hourly()
     with schedules:
         earlier, later = first + 2 * HOUR - 50 * MINUTE, first + 5 * HOUR + 7 * MINUTE
@@ -59,7 +59,7 @@ def test_each_runs_when_its_user_says_and_once(is_paused: bool) -> None:  # noqa
 
 
 def test_what_was_queued_for_the_old_time_does_not_run_there() -> None:
-    """The occurrence has its task already, a minute ahead: that is dropped, and one at the new time runs."""
+    """A moved occurrence's queued task is dropped, and the occurrence runs once at its new time."""
     with Schedules() as schedules:
         schedules.make()
         schedules.run(2 * MINUTE)
@@ -74,7 +74,7 @@ def test_what_was_queued_for_the_old_time_does_not_run_there() -> None:
 
 
 def test_a_new_timing_keeps_the_changes_of_its_own_occurrences_only() -> None:
-    """Of two skipped ones, the new timing has one."""
+    """Of two skipped occurrences, only the one that the new timing also has stays skipped."""
     schedules, first = hourly()
     with schedules:
         for at in (first + HOUR, first + 2 * HOUR):
@@ -85,7 +85,7 @@ def test_a_new_timing_keeps_the_changes_of_its_own_occurrences_only() -> None:
 
 
 def test_what_cannot_be_changed_is_refused_by_its_field() -> None:
-    """No occurrence, a past one, one that begins now, another's or a past time; a repeat changes nothing."""
+    """A change of a time that is none of the schedule's, past or starting is refused; a repeat changes nothing."""
     schedules, first = hourly()
     with schedules:
         refusals = [

@@ -1,4 +1,4 @@
-"""Combined features: statements of the reference page on combinations that no other test shows."""
+"""Combined features, as stated on the reference page, that no other test covers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STOP = "/v1/switches/all/all"
 
 @pytest.mark.parametrize("first", ["low", "high"])
 def test_a_line_for_a_lock_is_in_order_of_due_times_whatever_the_priority(first: str) -> None:
-    """The lock is taken; of two waiting tasks, the one with the earlier due time gets it first, with any priority."""
+    """Of two waiting tasks, the one with the earlier due time gets the lock first, whatever their priorities."""
     other = "high" if first == "low" else "low"
     with Tasks() as tasks:
         tasks.target = lambda _phase, _context: tasks.take(20 * SECOND)
@@ -31,7 +31,7 @@ def test_a_line_for_a_lock_is_in_order_of_due_times_whatever_the_priority(first:
 
 
 def test_an_expired_task_frees_its_unique_key_and_a_paused_one_holds_it() -> None:
-    """Held by a switch past its expiry, the task has failed, and the next creation makes another one."""
+    """A task that expires while a switch holds it frees its key; a paused task keeps its key."""
     with Tasks() as tasks:
         assert tasks.ask("PUT", STOP, {"stopped": True}).status == 200
         unique = {"key": "report"}
@@ -45,7 +45,7 @@ def test_an_expired_task_frees_its_unique_key_and_a_paused_one_holds_it() -> Non
 
 
 def test_a_run_that_waits_for_its_lock_is_still_going() -> None:
-    """Another task holds the lock for minutes: one run waits for it, and the following ones are skipped."""
+    """While a run waits for its lock, the following occurrences are skipped."""
     with Schedules() as schedules:
         schedules.target = lambda _phase, context: schedules.take(
             4 * MINUTE if schedules.record(context.task_id).schedule_ref is None else SECOND
@@ -62,7 +62,7 @@ def test_a_run_that_waits_for_its_lock_is_still_going() -> None:
 
 
 def test_a_run_that_expires_while_it_waits_for_another_leaves_its_place() -> None:
-    """Runs of 150 s every minute, of which one may wait, for 50 s at most: none waits longer, and places are free."""
+    """A run that waits for an earlier run expires after 50 s, which frees the place for the next run."""
     with Schedules() as schedules:
         schedules.last(150)
         task = {"type": PLAIN, "timeout_seconds": 600, "expires_seconds": 50}
@@ -82,7 +82,7 @@ def test_a_run_that_expires_while_it_waits_for_another_leaves_its_place() -> Non
 
 @pytest.mark.parametrize(("overlap", "number"), [("skip", 4), ("buffer_all", 4)])
 def test_what_a_switch_held_keeps_to_its_overlap_policy(overlap: str, number: int) -> None:
-    """Everything is stopped for four occurrences; after that the remaining ones run, one at a time."""
+    """After a stop of four occurrences, those that the policy keeps run one at a time."""
     with Schedules() as schedules:
         schedules.last(150)
         schedules.run(MINUTE - schedules.now % MINUTE + SECOND)
@@ -97,7 +97,7 @@ def test_what_a_switch_held_keeps_to_its_overlap_policy(overlap: str, number: in
 
 
 def test_a_pause_of_its_schedule_drops_the_runs_that_wait() -> None:
-    """Waiting runs of three minutes: once the schedule is paused, none of them begins."""
+    """Once a schedule is paused, none of its waiting runs starts."""
     with Schedules() as schedules:
         schedules.last(180)
         schedules.make(overlap="buffer_all")
@@ -110,7 +110,7 @@ def test_a_pause_of_its_schedule_drops_the_runs_that_wait() -> None:
 
 
 def test_a_switch_holds_callbacks_of_what_ended_before() -> None:
-    """A callback is a task: stopped with all others, it is posted when the stop is lifted, and no attempt is spent."""
+    """A stop of all tasks holds callbacks, too: they are posted after the stop, and use up no attempt."""
     with Tasks() as tasks:
         task_id = tasks.create(callback_url=CALLBACK_URL)
 
@@ -129,7 +129,7 @@ def test_a_switch_holds_callbacks_of_what_ended_before() -> None:
 
 
 def test_a_backfill_beside_a_run_in_progress_takes_its_turn() -> None:
-    """Runs of 100 s, every minute: a buffered backfill waits for that of the timing, and both have others skipped."""
+    """A buffered backfill waits for regular runs: one run at a time, and other regular runs are skipped."""
     with Schedules() as schedules:
         schedules.last(100)
         schedules.make(overlap="skip")
@@ -145,7 +145,7 @@ def test_a_backfill_beside_a_run_in_progress_takes_its_turn() -> None:
 
 
 def test_a_pause_of_a_run_holds_up_the_next_ones() -> None:
-    """The first run is paused before it begins: occurrences are skipped until it is resumed and has ended."""
+    """While a run is paused between attempts, later occurrences are skipped until it is resumed and ends."""
     with Schedules() as schedules:
         schedules.fail(1)
         retry = {"initial_seconds": 90, "max_seconds": 90, "max_attempts": 2}

@@ -1,4 +1,4 @@
-"""One of two concurrent changes is refused, and has no effect on the other's timing."""
+"""If one of two concurrent changes is refused, it has no effect on the other's timing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _is_write_of(task_id: str, operation: str, call: Call) -> bool:
 
 @pytest.mark.parametrize("seconds", [(5, 55), (55, 5), (5, 5)])
 def test_a_refused_change_does_not_delay_the_accepted_one(seconds: tuple[int, int]) -> None:
-    """Two concurrent changes move a task into the same minute: it runs at the accepted one's time."""
+    """Two concurrent changes move a task within the same minute: the task runs at the accepted time."""
     with Scenario() as scenario:
         created = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": 3600}).body
         path, minute = f"/v1/tasks/{created['id']}", (scenario.now // MINUTE + 30) * MINUTE
@@ -45,7 +45,7 @@ def test_a_refused_change_does_not_delay_the_accepted_one(seconds: tuple[int, in
 
 
 def test_two_updates_at_once_are_both_merged() -> None:
-    """An update is merged with the result of another one: neither undoes the other."""
+    """Two concurrent updates are merged; neither undoes the other."""
     with Scenario() as scenario:
         body = {"type": PLAIN, "delay_seconds": 3600, "tags": {"a": "0"}, "retry": {"max_attempts": 9}}
         created = scenario.ask("POST", "/v1/tasks", body).body
@@ -62,7 +62,7 @@ def test_two_updates_at_once_are_both_merged() -> None:
 
 
 def test_a_refused_change_does_not_take_the_accepted_one_to_another_queue() -> None:
-    """Two concurrent changes set another priority at the same instant: the message goes to the accepted one's queue."""
+    """Two changes set different priorities for the same instant: the message goes to the accepted queue."""
     with Scenario() as scenario:
         created = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": 3600}).body
         path, at = f"/v1/tasks/{created['id']}", to_iso((scenario.now // MINUTE + 30) * MINUTE)
@@ -86,7 +86,7 @@ def test_a_refused_change_does_not_take_the_accepted_one_to_another_queue() -> N
 
 
 def test_a_refused_change_does_not_silence_the_timer_of_the_accepted_one() -> None:
-    """A change that was to send the message itself, and was refused, leaves the other's timer to the trigger."""
+    """A refused change that meant to send the message itself leaves the accepted timer to the trigger."""
     with Scenario() as scenario:
         created = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": 7200}).body
         path, headers = f"/v1/tasks/{created['id']}", {"If-Match": f'"{created["version"]}"'}
@@ -107,7 +107,7 @@ def test_a_refused_change_does_not_silence_the_timer_of_the_accepted_one() -> No
 
 
 def test_the_heartbeats_of_one_minute_share_a_timer() -> None:
-    """Each heartbeat of a deferred attempt sets a timer for its new deadline, but no minute holds more than one."""
+    """Each heartbeat of a deferred attempt sets a timer for its new deadline, but each minute has at most one."""
     with Scenario() as scenario:
         scenario.target = lambda _phase, _context: Accepted()
         created = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "notify_within_seconds": 1800}).body
@@ -125,7 +125,7 @@ def test_the_heartbeats_of_one_minute_share_a_timer() -> None:
 
 
 def test_a_refused_change_hands_no_task_to_a_pull_worker_that_is_not_its_target() -> None:
-    """A timer left by a refused change to a pull worker has no effect: the accepted target is called, once."""
+    """A refused change's timer for pull workers has no effect: the accepted target is called, once."""
     with Scenario() as scenario:
         calls: list[str] = []
         scenario.target = lambda phase, _context: calls.append(phase)
@@ -154,7 +154,7 @@ def test_a_refused_change_hands_no_task_to_a_pull_worker_that_is_not_its_target(
 
 
 def test_a_refused_change_to_another_target_does_not_delay_what_is_pulled() -> None:
-    """A timer that a refused change to an endpoint left brings the task to a worker, and it waits a second more."""
+    """A refused change's timer for an endpoint delays a pulled task by seconds at most."""
     with Scenario() as scenario:
         created = scenario.ask(
             "POST", "/v1/tasks", {"type": PULLED, "delay_seconds": 3600, "timeout_seconds": 600}
@@ -177,7 +177,7 @@ def test_a_refused_change_to_another_target_does_not_delay_what_is_pulled() -> N
 
 @pytest.mark.parametrize(("before", "after"), [(10, 30), (60, 10)])
 def test_a_resumed_task_runs_when_a_change_in_between_says(before: int, after: int) -> None:
-    """A paused task is resumed while its due time is changed, and both are accepted: it runs at the new time."""
+    """If a resume and a change of the due time overlap and both are accepted, the task runs at the new time."""
     with Scenario() as scenario:
         created = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": before * 60}).body
         path, due = f"/v1/tasks/{created['id']}", (scenario.now // MINUTE + after) * MINUTE
@@ -196,7 +196,7 @@ def test_a_resumed_task_runs_when_a_change_in_between_says(before: int, after: i
 
 
 def test_of_two_resumes_of_a_running_task_the_later_one_is_refused() -> None:
-    """The request to pause is withdrawn once, as if one resume followed the other."""
+    """Of two overlapping resumes, one withdraws the request to pause and the other is a conflict."""
     with Scenario() as scenario:
         created = scenario.ask("POST", "/v1/tasks", {"type": PULLED, "timeout_seconds": 600}).body
         path = f"/v1/tasks/{created['id']}"

@@ -1,4 +1,4 @@
-"""Nodes with conditions: they run, are skipped or fail by their parents' results."""
+"""Nodes with conditions run, are skipped or fail depending on their parents' results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BRANCHES: dict[str, dict[str, Any]] = {
 
 
 def giving(graphs: Graphs, **results: Any) -> None:  # noqa: ANN401 - JSON
-    """Have nodes return these results, or raise them."""
+    """Have nodes return or raise these results."""
 
     def behave(_phase: str, context: Context) -> Any:  # noqa: ANN401 - JSON
         result = results.get(graphs.key_of(context.task_id), "done")
@@ -36,7 +36,7 @@ def giving(graphs: Graphs, **results: Any) -> None:  # noqa: ANN401 - JSON
 
 
 def test_one_of_two_branches_runs() -> None:
-    """A node whose condition is false is skipped, with what needs it; their join and the topology succeed."""
+    """If a condition is false, its node and the nodes that need it are skipped; the join and the topology succeed."""
     with Graphs() as graphs:
         giving(graphs, check={"rows": 7})
         graphs.submit(BRANCHES)
@@ -49,7 +49,7 @@ def test_one_of_two_branches_runs() -> None:
 
 
 def test_a_condition_that_gives_no_answer_fails_its_node() -> None:
-    """Its error has the condition's result; the node never ran, and the rest behaves as after any failure."""
+    """The node fails without running, its error has the condition's result, and `on_failure` applies as usual."""
     with Graphs() as graphs:
         giving(graphs, check={"rwos": 7})
         nodes = BRANCHES | {"alarm": {"type": PLAIN, "depends_on": ["large"], "trigger_rule": "one_failed"}}
@@ -66,7 +66,7 @@ def test_a_condition_that_gives_no_answer_fails_its_node() -> None:
 
 
 def test_a_branch_is_chosen_by_the_error_of_a_parent() -> None:
-    """Like a `Catch` of Step Functions; one parent among many, which are counted."""
+    """Like a `Catch` in Step Functions, a condition on one parent's error works beside many other parents."""
     with Graphs() as graphs:
         giving(graphs, pay=Unretriable("CardDeclined"))
         other = {f"n{number}": {"type": PLAIN} for number in range(6)}
@@ -84,7 +84,7 @@ def test_a_branch_is_chosen_by_the_error_of_a_parent() -> None:
 
 @pytest.mark.parametrize(("error", "state"), [("Unretriable", "succeeded"), ("Other", "failed")])
 def test_a_failure_is_handled_only_by_a_node_that_runs(error: str, state: str) -> None:
-    """If the condition of the node that steps in skips it, the failure is the topology's."""
+    """If the condition of the handling node skips that node, the topology fails."""
     with Graphs() as graphs:
         giving(graphs, pay=Unretriable("CardDeclined"))
         refund = {"type": PLAIN, "depends_on": ["pay"], "trigger_rule": "one_failed"}
@@ -96,7 +96,7 @@ def test_a_failure_is_handled_only_by_a_node_that_runs(error: str, state: str) -
 
 @pytest.mark.parametrize("rows", [7, 700])
 def test_a_retry_of_the_topology_asks_conditions_of_what_runs_again(rows: int) -> None:
-    """Nodes skipped by results of kept nodes stay skipped, without a second evaluation."""
+    """Nodes skipped because of kept results stay skipped; their conditions are not evaluated again."""
     with Graphs() as graphs:
         giving(graphs, check={"rows": rows}, after=Unretriable())
         graphs.submit(BRANCHES)

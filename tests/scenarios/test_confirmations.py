@@ -1,4 +1,4 @@
-"""The token of a dry run: tasks that were created, or ended, after it are not touched."""
+"""A dry run's token: tasks that were created, or ended, after the dry run are not touched."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PLAINS: dict[str, Any] = {"filter": {"type": PLAIN}}
 
 
 def _token(tasks: Tasks, path: str, body: dict[str, Any]) -> str:
-    """The response to a dry run."""
+    """The confirmation token of a dry run."""
     counted = tasks.ask("POST", path, {**body, "dry_run": True})
     assert counted.status == 200, counted
     token: str = counted.body["confirmation_token"]
@@ -31,7 +31,7 @@ def _confirmed(tasks: Tasks, path: str, body: dict[str, Any], token: str) -> Rep
 
 @pytest.mark.parametrize("more", [{}, {"limit": 100}], ids=["whole", "piece"])
 def test_what_is_created_after_the_dry_run_is_not_cancelled(more: dict[str, Any]) -> None:
-    """The filter matches both, the token only the earlier ones."""
+    """The filter matches later tasks too, but the token covers only earlier ones."""
     with Tasks() as tasks:
         shown = [tasks.create(HOUR) for _ in range(3)]
         token = _token(tasks, CANCEL, PLAINS)
@@ -44,7 +44,7 @@ def test_what_is_created_after_the_dry_run_is_not_cancelled(more: dict[str, Any]
 
 
 def test_what_goes_on_in_the_background_keeps_to_the_token() -> None:
-    """A bulk operation reads its request again from its stored item."""
+    """A bulk operation in the background reads the token from its stored request."""
     with Tasks() as tasks:
         shown = [tasks.create(HOUR) for _ in range(4)]
         token = _token(tasks, CANCEL, PLAINS)
@@ -59,7 +59,7 @@ def test_what_goes_on_in_the_background_keeps_to_the_token() -> None:
 
 
 def test_what_fails_after_the_dry_run_is_not_retried() -> None:
-    """It was created before, but was not among the counted failed tasks."""
+    """A task that was created before the dry run but failed later is not retried."""
     with Tasks() as tasks:
         tasks.fail(attempts=1)
         first = tasks.create(retry={"max_attempts": 1})
@@ -77,7 +77,7 @@ def test_what_fails_after_the_dry_run_is_not_retried() -> None:
 
 
 def test_all_pieces_of_a_dry_run_count_until_one_moment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A piece with the first one's token counts no later task, and returns the same token."""
+    """Later pages of a dry run, given the first page's token, count no newer task and return the same token."""
     monkeypatch.setattr(filter_actions, "MAX_EXAMINED", 100)
     with Tasks() as tasks:
         for number in range(105):
@@ -111,7 +111,7 @@ def test_all_pieces_of_a_dry_run_count_until_one_moment(monkeypatch: pytest.Monk
     ],
 )
 def test_a_token_is_good_for_its_filter_and_action_alone(path: str, body: dict[str, Any]) -> None:
-    """Another filter or action, or running tasks in addition, was not shown before: nothing is done."""
+    """With another filter or action, or with running tasks included, the token is refused and nothing is done."""
     with Tasks() as tasks:
         task = tasks.create(HOUR)
         refused = _confirmed(tasks, path, body, _token(tasks, CANCEL, PLAINS))
@@ -121,7 +121,7 @@ def test_a_token_is_good_for_its_filter_and_action_alone(path: str, body: dict[s
 
 
 def test_a_token_is_bound_to_the_update() -> None:
-    """Null and an omitted field are two updates; pace and order are no part of it."""
+    """The token covers the update (`null` differs from an omitted field), but neither pace nor order."""
     with Tasks() as tasks:
         tasks.create(HOUR)
         body = {**PLAINS, "update": {"priority": "low", "tags": {"b": "1", "a": "2"}}}
@@ -134,7 +134,7 @@ def test_a_token_is_bound_to_the_update() -> None:
 
 @pytest.mark.parametrize("token", ["", "x", "MTE3OTUyMjgzODcyNTA", "é"])
 def test_what_is_no_token_is_refused(token: str) -> None:
-    """The error names it, and nothing is done."""
+    """An invalid token is refused, and nothing is done."""
     with Tasks() as tasks:
         task = tasks.create(HOUR)
         assert _confirmed(tasks, CANCEL, PLAINS, token).status == 422
@@ -145,7 +145,7 @@ def test_what_is_no_token_is_refused(token: str) -> None:
 
 
 def test_only_a_dry_run_hands_out_a_token() -> None:
-    """Done work needs no confirmation; and a token of one owner is not accepted from another."""
+    """A real run returns no token, and another owner's token is refused."""
     with Tasks() as tasks:
         tasks.create(HOUR)
         token = _token(tasks, CANCEL, PLAINS)

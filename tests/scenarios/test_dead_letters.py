@@ -36,7 +36,7 @@ def _queue(tasks: Tasks, name: str) -> Queue:
 
 
 def _give_up(tasks: Tasks, task_id: str, queue: str = "normal", generation: int | None = None) -> None:
-    """Have SQS move a task's message to the dead letters, and lose every other one."""
+    """Have SQS move a task's message to the dead-letter queue, and lose all other messages."""
     tasks.lose_messages()
     task = tasks.record(task_id)
     current = task.generation if generation is None else generation
@@ -48,7 +48,7 @@ def _give_up(tasks: Tasks, task_id: str, queue: str = "normal", generation: int 
 
 @pytest.mark.parametrize("most", [1, 5])
 def test_a_task_with_a_live_lease_gets_a_fresh_message(tasks: Tasks, most: int) -> None:
-    """A worker runs it, in its last attempt or not: a message comes after the lease, and the record does not change."""
+    """For a running task, a message is sent for after the lease, and the record does not change."""
     with tasks:
         tasks.last(20)
         task_id = tasks.create(retry={"max_attempts": most})
@@ -62,7 +62,7 @@ def test_a_task_with_a_live_lease_gets_a_fresh_message(tasks: Tasks, most: int) 
 
 
 def test_a_lost_task_with_attempts_left_is_run_again(tasks: Tasks) -> None:
-    """A new message takes it over."""
+    """A new message starts the next attempt."""
     with tasks:
         tasks.hang()
         task_id = tasks.create(timeout_seconds=800)
@@ -77,7 +77,7 @@ def test_a_lost_task_with_attempts_left_is_run_again(tasks: Tasks) -> None:
 
 @pytest.mark.parametrize("target", [MACHINE, {"kind": "approval", "on_timeout": "approve"}], ids=["job", "approval"])
 def test_what_outlives_its_worker_is_taken_up_again(tasks: Tasks, target: dict[str, Any]) -> None:
-    """Its last attempt does not end with its worker: the job that it started is found, the approval still awaited."""
+    """A lost worker does not fail the last attempt of a job or approval: the job is found, or the approval awaited."""
     with tasks:
 
         def die(call: Call) -> None:
@@ -100,7 +100,7 @@ def test_what_outlives_its_worker_is_taken_up_again(tasks: Tasks, target: dict[s
 
 
 def test_a_letter_that_concerns_no_open_work_is_deleted(tasks: Tasks) -> None:
-    """Another generation, a paused or a finished task: nothing is written or sent."""
+    """For an outdated, paused or ended task, nothing is written or sent."""
     with tasks:
         changed, paused, cancelled = (tasks.create(30 * MINUTE) for _ in range(3))
         tasks.change(changed, delay_seconds=2400)
@@ -115,7 +115,7 @@ def test_a_letter_that_concerns_no_open_work_is_deleted(tasks: Tasks) -> None:
 
 
 def test_an_unfinished_outcome_is_finished_by_a_worker(tasks: Tasks) -> None:
-    """A worker does the follow-up of the outcome, through a new message."""
+    """A new message makes a worker do the outcome's follow-up."""
     with tasks:
         tasks.target = lambda _phase, _context: Accepted()
         task_id = tasks.create(callback_url="https://hooks.example.org/ended")
@@ -132,7 +132,7 @@ def test_an_unfinished_outcome_is_finished_by_a_worker(tasks: Tasks) -> None:
 
 
 def test_a_letter_whose_fresh_message_is_refused_comes_again(tasks: Tasks) -> None:
-    """While the queue refuses messages, the dead letter is kept."""
+    """The dead letter is kept while the queue refuses messages."""
     with tasks:
         tasks.last(20)
         task_id = tasks.create()
@@ -145,7 +145,7 @@ def test_a_letter_whose_fresh_message_is_refused_comes_again(tasks: Tasks) -> No
 
 
 def test_a_dead_letter_of_a_pulled_task_is_sent_to_its_queue(tasks: Tasks) -> None:
-    """Given up by the queue, it is sent again to where pull workers find it."""
+    """A pulled task's dead letter is sent again to the queue that pull workers read."""
     with tasks:
         task_id = tasks.create(kind=PULLED)
         _give_up(tasks, task_id, "pulled")
@@ -156,7 +156,7 @@ def test_a_dead_letter_of_a_pulled_task_is_sent_to_its_queue(tasks: Tasks) -> No
 
 
 def test_the_end_of_a_member_completes_its_group(tasks: Tasks) -> None:
-    """A task that fails for its dead letter is a member that has ended, as any other."""
+    """A group member that fails because of its dead letter counts as ended."""
     with tasks:
         tasks.hang()
         task_id = tasks.create(timeout_seconds=800, retry=ONCE, group={"id": "import-17"})

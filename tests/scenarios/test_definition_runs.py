@@ -1,4 +1,4 @@
-"""Schedules that run topology definitions: the version that each occurrence runs, with any changes meanwhile."""
+"""Schedules that run topology definitions: which version each occurrence runs, also if the definition changes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class DefinitionRuns(Schedules):
     """A scenario about a schedule that runs a definition."""
 
     def put(self, node: str, **fields: Any) -> int:  # noqa: ANN401 - JSON
-        """Store a version whose only node has this name, with a payload outside of records; its number."""
+        """Store a definition whose only node has this name, with a payload outside the record; return the version."""
         payload = {"region": "<duetime.parameters.region>", "rows": works.LARGE}
         parameters = {"region": {"default": "eu"}}
         body = {"parameters": parameters, "nodes": {node: {"type": PLAIN, "payload": payload}}, **fields}
@@ -25,18 +25,18 @@ class DefinitionRuns(Schedules):
         return int(stored.body["version"])
 
     def make_schedule(self, **definition: Any) -> None:  # noqa: ANN401 - JSON
-        """Create a schedule that runs it every five minutes."""
+        """Create a schedule that runs the definition every five minutes."""
         target = {"kind": "topology", "definition": {"name": "import", **definition}}
         self.make(rate=RATE, task={"type": "import", "target": target})
 
     def versions(self) -> list[tuple[int, str]]:
-        """The version of each run, and the node in its graph, in order of the occurrences."""
+        """The version and the first node of each run, in order of occurrences."""
         runs = [self.ask("GET", f"/v1/tasks/{task.id}").body for task in self.placed()]
         return [(run["target"]["definition"]["version"], next(iter(run["payload"]["nodes"]))) for run in runs]
 
 
 def test_each_occurrence_runs_the_version_that_is_the_latest_when_it_is_placed() -> None:
-    """Those placed before a change keep their graph; later ones have the new one, with the parameters."""
+    """Occurrences placed before a change keep their graph; later ones have the new graph, with the parameters."""
     with DefinitionRuns() as scenario:
         scenario.put("before")
         scenario.make_schedule(parameters={"region": "us"})
@@ -53,7 +53,7 @@ def test_each_occurrence_runs_the_version_that_is_the_latest_when_it_is_placed()
 
 
 def test_a_pinned_version_stays() -> None:
-    """With any later versions."""
+    """A pinned version runs even if there are later versions."""
     with DefinitionRuns() as scenario:
         scenario.put("before")
         scenario.make_schedule(version=1)
@@ -63,7 +63,7 @@ def test_a_pinned_version_stays() -> None:
 
 
 def test_a_schedule_whose_definition_asks_for_more_is_paused_with_the_reason() -> None:
-    """A new version has another parameter that the schedule does not set: no run is created without it."""
+    """If a new version needs a parameter that the schedule does not set, no run is created."""
     with DefinitionRuns() as scenario:
         scenario.put("before")
         scenario.make_schedule()
@@ -77,7 +77,7 @@ def test_a_schedule_whose_definition_asks_for_more_is_paused_with_the_reason() -
 
 
 def test_a_condition_asks_the_parameters_of_its_run() -> None:
-    """By themselves and with parents' results: each run of one version has its own values, a sub-topology, too."""
+    """Conditions use the parameters of their own run, alone or with parents' results, also in a sub-topology."""
     with DefinitionRuns() as scenario:
         nodes = {
             "load": {"type": PLAIN},

@@ -27,19 +27,19 @@ NEW = {"name": "nightly", "cron": "30 1 * * *", "task": {"type": UNDONE}}
 
 
 def sort_key(call: Call) -> str:
-    """The sort key of the item that a call writes; empty for others."""
+    """The sort key of the item that a call writes; empty for other calls."""
     item = call.request.get("Item") or call.request.get("Key") or {}
     return str(item[schema.SORT_KEY]["S"]) if isinstance(item, dict) and schema.SORT_KEY in item else ""
 
 
 def writes(function: str, key: str, *operations: str) -> Callable[[Call], bool]:
-    """Whether a call of a function writes the item of this sort key."""
+    """Whether a call by this function writes the item with this sort key."""
     wanted = operations or ("put_item", "update_item", "delete_item")
     return lambda call: call.machine.function == function and call.operation in wanted and sort_key(call) == key
 
 
 def land_late(scenario: Scenario, matches: Callable[[Call], bool], after: int = LATEST_ARRIVAL) -> list[Call]:
-    """Have the first matching call arrive long after its sender has abandoned it."""
+    """Have the first matching call arrive long after its sender gave up."""
 
     def make(call: Call) -> None:
         scenario.take(after)
@@ -55,7 +55,7 @@ def land_late(scenario: Scenario, matches: Callable[[Call], bool], after: int = 
 
 
 def replaced(scenario: Scenario) -> dict[str, Any]:
-    """Delete the schedule and create another one with its name; its response."""
+    """Delete the schedule and create another with the same name; return the response."""
     assert scenario.ask("DELETE", NIGHTLY).status == 200
     created = scenario.ask("POST", "/v1/schedules", NEW)
     assert created.status == 201, created.body
@@ -63,7 +63,7 @@ def replaced(scenario: Scenario) -> dict[str, Any]:
 
 
 def expect_new(scenario: Scenario, created: dict[str, Any]) -> None:
-    """The accepted schedule exists, exactly as it was accepted."""
+    """Check that the accepted schedule exists, exactly as accepted."""
     found = scenario.ask("GET", NIGHTLY)
     assert found.status == 200, found.body
     for field in ("cron", "task", "created_at", "state", "skipped_runs", "backfills", "version"):
@@ -72,7 +72,7 @@ def expect_new(scenario: Scenario, created: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("is_lost", [False, True], ids=["slow", "lands late"])
 def test_a_late_save_of_the_trigger_does_not_bring_a_deleted_schedule_back(is_lost: bool) -> None:  # noqa: FBT001 - a parameter of the test
-    """It expands the old one while that is deleted and another one gets its name; the new one stays."""
+    """The trigger's save arrives after the schedule was deleted and its name reused: the new schedule stays."""
     with Scenario() as scenario:
         assert scenario.ask("POST", "/v1/schedules", OLD).status == 201
         save = writes("trigger", "#nightly", "put_item")
@@ -103,7 +103,7 @@ def test_a_late_request_to_a_deleted_schedule_does_not_reach_the_new_one(
     request_to_old: Request,
     is_lost: bool,  # noqa: FBT001 - same
 ) -> None:
-    """It has read the old one; when it writes, another one has its name."""
+    """A request that read the old schedule does not write to a new schedule with the same name."""
     with Scenario() as scenario:
         assert scenario.ask("POST", "/v1/schedules", OLD).status == 201
         write = writes("api", "#nightly", "put_item", "delete_item")
@@ -116,14 +116,14 @@ def test_a_late_request_to_a_deleted_schedule_does_not_reach_the_new_one(
 
 
 def test_a_late_remark_of_a_worker_does_not_reach_the_new_schedule() -> None:
-    """An occurrence of the old one is refused because of a pause; the note arrives when another one has its name."""
+    """A note about an occurrence of the old schedule is not added to a new schedule with the same name."""
     with Scenario() as scenario:
         assert scenario.ask("POST", "/v1/schedules", OLD).status == 201
         assert scenario.ask("POST", f"{NIGHTLY}/pause").status == 200
         reads: list[Call] = []
 
         def is_second_read(call: Call) -> bool:
-            """The first one is the check whether the occurrence may begin."""
+            """The first read is the check whether the occurrence may begin."""
             if call.machine.function == "worker" and call.operation == "query":
                 reads.append(call)
             return len(reads) == 2
@@ -136,7 +136,7 @@ def test_a_late_remark_of_a_worker_does_not_reach_the_new_schedule() -> None:
 
 
 def test_a_creation_that_lands_after_its_schedule_was_deleted_creates_nothing() -> None:
-    """The first try arrives late: by then the second one has created it, and its user has deleted it."""
+    """A creation's first try arrives after the second try created the schedule and its user deleted it."""
     with Scenario() as scenario:
         met = land_late(scenario, writes("api", "#nightly", "put_item"), 36 * SECOND)
         scenario.send("POST", "/v1/schedules", OLD)
@@ -181,7 +181,7 @@ def test_what_is_deleted_just_after_its_write_is_answered_as_written(what: str, 
 
 
 def test_a_name_can_be_used_again_and_again() -> None:
-    """At once after a deletion, and after the deletion marker has expired; markers are in no list and expire."""
+    """A name is free right after a deletion, and after the deletion marker, which no list shows, has expired."""
     with Scenario() as scenario:
         for _ in range(3):
             assert scenario.ask("POST", "/v1/schedules", OLD).status == 201
@@ -200,7 +200,7 @@ def test_a_name_can_be_used_again_and_again() -> None:
 
 
 def test_an_etag_of_a_deleted_schedule_does_not_match_the_new_one() -> None:
-    """A change for a version of the old one is refused, although the new one has been changed as often."""
+    """A change with the old schedule's ETag is refused, even if the new one has changed as often."""
     with Scenario() as scenario:
         assert scenario.ask("POST", "/v1/schedules", OLD).status == 201
         version = scenario.ask("PATCH", NIGHTLY, {"cron": "*/2 * * * *"}).body["version"]
@@ -214,7 +214,7 @@ def test_an_etag_of_a_deleted_schedule_does_not_match_the_new_one() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("is_lost", [False, True], ids=["slow", "lands late"])
 def test_a_slow_deletion_leaves_the_activity_of_the_new_schedule_alone(is_lost: bool) -> None:  # noqa: FBT001 - same
-    """The second half of a deletion comes when another schedule has the name: its runs still do not overlap."""
+    """The rest of a slow deletion happens after the name is reused: the new runs still do not overlap."""
     with Scenario() as scenario:
         running: set[str] = set()
         most: list[int] = []
@@ -249,7 +249,7 @@ CALENDAR = "/v1/calendars/off"
 @pytest.mark.parametrize("is_lost", [False, True], ids=["slow", "lands late"])
 @pytest.mark.parametrize("late", ["PUT", "DELETE"])
 def test_a_late_write_of_a_calendar_does_not_replace_what_came_after_it(late: str, is_lost: bool) -> None:  # noqa: FBT001 - same
-    """Neither a late replacement nor a late deletion affects the calendar created in between."""
+    """Neither a late replacement nor a late deletion affects a calendar created in between."""
     with Scenario() as scenario:
         assert scenario.ask("PUT", CALENDAR, {"dates": ["2027-01-01"]}).status == 201
         write = writes("api", "off", "put_item", "delete_item")
@@ -270,7 +270,7 @@ def test_a_late_write_of_a_calendar_does_not_replace_what_came_after_it(late: st
 
 
 def test_a_late_put_of_a_calendar_does_not_bring_it_back() -> None:
-    """It arrives when the second try has created the calendar and its user has deleted it."""
+    """The first try arrives after the second created the calendar and its user deleted it."""
     with Scenario() as scenario:
         met = land_late(scenario, writes("api", "off", "put_item"))
         scenario.send("PUT", CALENDAR, {"dates": ["2027-01-01"]})
@@ -283,7 +283,7 @@ def test_a_late_put_of_a_calendar_does_not_bring_it_back() -> None:
 
 
 def test_a_late_write_of_a_switch_does_not_bring_it_back() -> None:
-    """The switches of operators are in one item that is never removed: its version always grows."""
+    """Operators' switches share one item that is never removed, so its version only grows."""
     with Scenario() as scenario:
         path, switch = "/v1/switches/owner/local", {"stopped": True}
         met = land_late(scenario, writes("api", "operators", "put_item"))
@@ -296,7 +296,7 @@ def test_a_late_write_of_a_switch_does_not_bring_it_back() -> None:
 
 
 def test_a_late_take_of_a_lock_does_not_come_back_after_a_forced_release() -> None:
-    """The lock's item outlives its holders, and its version grows; the late take belongs to an ended attempt."""
+    """A lock's item outlives its holders and its version grows, so the late take of an ended attempt fails."""
     with Scenario() as scenario:
         scenario.faulty = True  # the first attempt is tried again
         met = land_late(scenario, writes("worker", "#db-17", "put_item"))
@@ -309,7 +309,7 @@ def test_a_late_take_of_a_lock_does_not_come_back_after_a_forced_release() -> No
 
 
 def test_a_late_save_of_an_idempotency_key_does_not_replace_the_one_that_counts() -> None:
-    """The first try arrives after the second has created the task: a third one still returns that task."""
+    """The first try arrives after the second created the task: a third try still returns that task."""
     with Scenario() as scenario:
         body, headers = {"type": PLAIN, "delay_seconds": 600}, {"Idempotency-Key": "once"}
         met = land_late(

@@ -1,4 +1,4 @@
-"""A deleted task no longer exists for its user, with all its contents, and nothing brings it back."""
+"""A deleted task and its contents no longer exist for its user, and nothing brings them back."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def created(scenario: Scenario, headers: dict[str, str] | None = None, **fields:
 
 
 def writes_record(task_id: str, call: Call) -> bool:
-    """Whether the API writes the record of a task."""
+    """Whether the API writes a task's record."""
     return call.machine.function == "api" and call.operation == "update_item" and task_id in str(call.request)
 
 
 @pytest.mark.parametrize("payload", ["secret words", "secret" + LARGE[:9_000], "secret" + LARGE])
 def test_nothing_is_left_of_an_ended_task(payload: str) -> None:
-    """Neither its payload nor its names, in any place; it is in no list, and a repeat says that it is deleted."""
+    """Payload, names and tags are gone from all stores and lists; further requests get 404."""
     with Scenario() as scenario:
         task = created(scenario, payload=payload, name="secret name", tags={"secret": "tag"})
         path = f"/v1/tasks/{task['id']}"
@@ -49,7 +49,7 @@ def test_nothing_is_left_of_an_ended_task(payload: str) -> None:
 
 
 def test_one_that_has_not_started_is_cancelled_and_never_runs() -> None:
-    """Its message finds nothing to do."""
+    """A task deleted before it started is cancelled; its message starts nothing."""
     with Scenario() as scenario:
         task = created(scenario, delay_seconds=30)
         assert scenario.ask("DELETE", f"/v1/tasks/{task['id']}").status == 204
@@ -59,7 +59,7 @@ def test_one_that_has_not_started_is_cancelled_and_never_runs() -> None:
 
 
 def test_a_repeat_of_its_creation_does_not_make_it_again() -> None:
-    """The response says that the task was deleted; another key creates another task."""
+    """A repeated creation says that the task was deleted; with another key, a new task is created."""
     with Scenario() as scenario:
         body = {"type": PLAIN, "delay_seconds": 30}
         key = {"Idempotency-Key": "a"}
@@ -72,7 +72,7 @@ def test_a_repeat_of_its_creation_does_not_make_it_again() -> None:
 
 
 def test_a_lost_answer_of_the_deletion_does_no_harm() -> None:
-    """The write was applied although its response was lost: it is sent again, and recognized."""
+    """A deletion's write that is applied twice, as its response was lost, is recognized."""
     with Scenario() as scenario:
         task = created(scenario)
         path = f"/v1/tasks/{task['id']}"
@@ -88,7 +88,7 @@ def test_a_lost_answer_of_the_deletion_does_no_harm() -> None:
 
 
 def test_a_deletion_of_another_version_is_refused() -> None:
-    """The task does not change."""
+    """If `If-Match` names another version, the task does not change."""
     with Scenario() as scenario:
         task = created(scenario)
         path = f"/v1/tasks/{task['id']}"
@@ -99,7 +99,7 @@ def test_a_deletion_of_another_version_is_refused() -> None:
 
 @pytest.mark.parametrize("pause", [1, 40, 90])
 def test_of_a_retry_and_a_deletion_at_once_one_wins(pause: int) -> None:
-    """Either the task is deleted, or it runs again with its payload."""
+    """Either the task is deleted, or the task runs again with its payload."""
     with Scenario() as scenario:
         task = created(scenario, type="no.such", allow_unknown_type=True, payload=LARGE, retry={"max_attempts": 1})
         path = f"/v1/tasks/{task['id']}"
@@ -116,7 +116,7 @@ def test_of_a_retry_and_a_deletion_at_once_one_wins(pause: int) -> None:
 
 
 def test_a_schedule_goes_on_without_a_deleted_run() -> None:
-    """The chain of a permanent schedule continues from a deleted run, ended or still to come."""
+    """A permanent schedule continues after its ended or pending run is deleted."""
     with Scenario() as scenario:
         schedule = {"name": "poller", "permanent": {"gap_seconds": 60}, "task": {"type": PLAIN}}
         assert scenario.ask("POST", "/v1/schedules", schedule).status == 201

@@ -1,4 +1,4 @@
-"""A deleted topology no longer exists, with all of its nodes, and nothing brings one of them back."""
+"""A deleted topology and its nodes no longer exist, and nothing brings them back."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ FAILING: dict[str, dict[str, Any]] = {
 
 
 def listed(graphs: Graphs) -> list[str]:
-    """The ids of all tasks that its owner is shown."""
+    """The ids of all tasks, nodes included, that their owner is shown."""
     return [task["id"] for task in graphs.ask("GET", "/v1/tasks", query="include_nodes=true").body["tasks"]]
 
 
 def test_nothing_is_left_of_a_topology_and_its_nodes() -> None:
-    """Neither payloads nor the names of its nodes; it is in no list, and a repeat says that it is deleted."""
+    """Payloads and node names are gone from all stores and lists; further requests get 404."""
     with Graphs() as graphs:
         topology = graphs.submit(SECRET, name="secret name")
         graphs.run_until_ended()
@@ -54,7 +54,7 @@ def test_nothing_is_left_of_a_topology_and_its_nodes() -> None:
 
 
 def test_one_that_has_not_started_is_cancelled_and_never_runs() -> None:
-    """None of its nodes is ever created."""
+    """A topology deleted before it started never creates any node."""
     with Graphs() as graphs:
         topology = graphs.submit(DIAMOND, delay_seconds=600)
         assert graphs.ask("DELETE", f"/v1/tasks/{topology}").status == 204
@@ -63,7 +63,7 @@ def test_one_that_has_not_started_is_cancelled_and_never_runs() -> None:
 
 
 def test_one_that_runs_is_not_deleted() -> None:
-    """It is a conflict that says what to do; cancelled, and with all its nodes ended, it can be deleted."""
+    """Deleting a running topology is a conflict; once cancelled and ended, it can be deleted."""
     with Graphs() as graphs:
         nodes: dict[str, dict[str, Any]] = {
             "a": {"type": PLAIN},
@@ -80,7 +80,7 @@ def test_one_that_runs_is_not_deleted() -> None:
 
 
 def test_a_node_is_deleted_with_its_topology_only() -> None:
-    """The refusal says so, before and after its end."""
+    """A node cannot be deleted alone, even after its end; the error says to delete its topology."""
     with Graphs() as graphs:
         graphs.submit(DIAMOND)
         graphs.run_until_ended()
@@ -90,7 +90,7 @@ def test_a_node_is_deleted_with_its_topology_only() -> None:
 
 
 def test_a_node_that_runs_again_keeps_its_topology() -> None:
-    """A node of an ended topology that its user has retried: the topology can be deleted once it has ended again."""
+    """An ended topology with a retried node can be deleted only once that node has ended."""
     with Graphs() as graphs:
         fails = {"a"}
 
@@ -115,7 +115,7 @@ def test_a_node_that_runs_again_keeps_its_topology() -> None:
 
 
 def test_the_nodes_of_every_run_are_deleted() -> None:
-    """Those of the run before a retry, too."""
+    """Nodes of the run before a retry are deleted as well."""
     with Graphs() as graphs:
         topology = graphs.submit(FAILING)
         graphs.run_until_ended()
@@ -129,7 +129,7 @@ def test_the_nodes_of_every_run_are_deleted() -> None:
 
 
 def test_a_deletion_that_was_cut_off_goes_on_when_it_is_repeated() -> None:
-    """The topology is deleted at once; the repeat deletes the remaining nodes."""
+    """The topology is deleted at once; a repeated deletion removes the remaining nodes."""
     with Graphs() as graphs:
         topology = graphs.submit(SECRET)
         graphs.run_until_ended()
@@ -150,7 +150,7 @@ def test_a_deletion_that_was_cut_off_goes_on_when_it_is_repeated() -> None:
 
 @pytest.mark.parametrize("pause", [1, 40, 90])
 def test_of_a_retry_and_a_deletion_of_a_topology_one_wins(pause: int) -> None:
-    """Either the topology is deleted with its nodes, or it runs again with all that had succeeded."""
+    """Either the topology and its nodes are deleted, or it runs again and keeps what succeeded."""
     with Graphs() as graphs:
         topology = graphs.submit(FAILING)
         graphs.run_until_ended()
@@ -175,7 +175,7 @@ def test_of_a_retry_and_a_deletion_of_a_topology_one_wins(pause: int) -> None:
 
 @pytest.mark.slow
 def test_many_nodes_are_deleted_by_a_bulk_operation() -> None:
-    """The response comes in time, and a while later everything is deleted."""
+    """The response comes soon, and the nodes are deleted in the background."""
     with Graphs() as graphs:
         topology = graphs.submit(
             {f"secret{n}": {"type": PLAIN, "payload": "secret" + (LARGE if n == 119 else "")} for n in range(120)}

@@ -1,4 +1,4 @@
-"""A task with `after` starts once other tasks allow it, ends without running if they never will, and is never lost."""
+"""A task with `after` starts when other tasks allow it, ends without running if they never will, and is never lost."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def refused(tasks: Tasks, **fields: Any) -> tuple[str, str]:  # noqa: ANN401 - J
 
 
 def test_a_task_waits_for_others_and_starts_within_a_second_of_the_last_end() -> None:
-    """It is blocked meanwhile although its due time is past, and its lateness counts from when it may start."""
+    """The task is blocked past its due time; its lateness counts from when it may start."""
     with Tasks() as tasks:
         tasks.last(30)
         first, second = tasks.create(), tasks.create(10 * SECOND)
@@ -49,7 +49,7 @@ def test_a_task_waits_for_others_and_starts_within_a_second_of_the_last_end() ->
 
 
 def test_a_due_time_is_the_earliest_start() -> None:
-    """A task whose dependency has ended before is scheduled for its own time."""
+    """A task whose dependency ends before its due time still waits for that time."""
     with Tasks() as tasks:
         first = tasks.create()
         second = tasks.create(10 * MINUTE, after=[first])
@@ -61,7 +61,7 @@ def test_a_due_time_is_the_earliest_start() -> None:
 
 
 def test_what_has_ended_before_the_creation_counts() -> None:
-    """A success lets it run at once, a failure ends it at once."""
+    """A dependency that already succeeded lets a new task run at once; a failed one ends the task at once."""
     with Tasks() as tasks:
         done = tasks.create()
         tasks.run(5 * SECOND)
@@ -77,7 +77,7 @@ def test_what_has_ended_before_the_creation_counts() -> None:
 
 
 def test_a_failure_ends_a_chain_and_other_rules_run_after_it() -> None:
-    """Each end is reported to its waiting tasks; `all_done` and `one_failed` handle the failure."""
+    """A failure ends its dependents, and their dependents; tasks with `all_done` or `one_failed` run."""
     with Tasks() as tasks:
         tasks.fail(attempts=1)
         first = tasks.create(20 * SECOND, retry=ONCE)
@@ -96,7 +96,7 @@ def test_a_failure_ends_a_chain_and_other_rules_run_after_it() -> None:
 
 @pytest.mark.parametrize("length", [10, pytest.param(1_000, marks=pytest.mark.slow)])
 def test_a_chain_runs_in_order(length: int) -> None:
-    """Each starts soon after the one before."""
+    """Each task of a chain starts soon after the previous one ends."""
     with Tasks() as tasks:
         chain = [tasks.create(MINUTE)]
         for _ in range(length - 1):
@@ -109,7 +109,7 @@ def test_a_chain_runs_in_order(length: int) -> None:
 
 @pytest.mark.slow
 def test_as_many_dependencies_as_allowed_and_many_dependents_of_one() -> None:
-    """The last of fifty starts it; all of two hundred that wait for one start."""
+    """A task with fifty dependencies runs after the last of them; two hundred dependents of that task all run."""
     with Tasks() as tasks:
         tasks.last(20)
         many = [tasks.create() for _ in range(50)]
@@ -124,7 +124,7 @@ def test_as_many_dependencies_as_allowed_and_many_dependents_of_one() -> None:
 
 
 def test_dependencies_that_cannot_be_are_refused_by_name() -> None:
-    """An unknown task, another owner's, a deleted one, the same twice, and a key that replaces."""
+    """Unknown, foreign, deleted and repeated dependencies are refused, and so is `debounce` with `after`."""
     with Tasks() as tasks:
         mine = tasks.create()
         tasks.run(5 * SECOND)
@@ -141,7 +141,7 @@ def test_dependencies_that_cannot_be_are_refused_by_name() -> None:
 
 
 def test_a_task_of_an_ordered_key_cannot_wait_for_an_occurrence() -> None:
-    """The occurrence could have the same key, and follow it in the line: both would wait for ever."""
+    """If the occurrence had the same key and came later in the line, both would wait forever."""
     with Tasks() as tasks:
         occurrence = {"schedule": "nightly", "occurrence": "2026-12-01T02:00:00Z"}
         field, reason = refused(tasks, after=[occurrence], order={"key": "k"})
@@ -150,7 +150,7 @@ def test_a_task_of_an_ordered_key_cannot_wait_for_an_occurrence() -> None:
 
 @pytest.mark.parametrize("then", ["retry", "nothing"])
 def test_a_dependency_that_is_retried_does_not_start_what_has_ended(then: str) -> None:
-    """Its dependent stays cancelled until it is retried as well: then it waits for the new outcome."""
+    """A dependent stays cancelled until a user retries it; then it waits for its dependency's new outcome."""
     with Tasks() as tasks:
         tasks.fail(attempts=99)
         first = tasks.create(retry=ONCE)
@@ -169,7 +169,7 @@ def test_a_dependency_that_is_retried_does_not_start_what_has_ended(then: str) -
 
 
 def test_a_blocked_task_can_be_changed_paused_resumed_and_cancelled() -> None:
-    """Paused, it stays so after its dependency's end; resumed, it waits again or runs; it cannot be run before."""
+    """A paused dependent stays paused when its dependency ends; a blocked task cannot be run early."""
     with Tasks() as tasks:
         tasks.last(30)
         first = tasks.create()
@@ -191,7 +191,7 @@ def test_a_blocked_task_can_be_changed_paused_resumed_and_cancelled() -> None:
 
 
 def test_a_cancelled_dependency_ends_its_dependents() -> None:
-    """Whether it was cancelled before its first start or between two attempts."""
+    """Dependents end whether the dependency is cancelled before its first start or between two attempts."""
     with Tasks() as tasks:
         tasks.fail()
         waiting, failing = tasks.create(HOUR), tasks.create(retry={"initial_seconds": 300, "max_seconds": 300})
@@ -204,17 +204,17 @@ def test_a_cancelled_dependency_ends_its_dependents() -> None:
 
 
 def of_the_dependents(call: Call) -> bool:
-    """Whether a call reads who waits for a task."""
+    """Whether a call reads the tasks that wait for a task."""
     return call.operation == "query" and "after#" in str(call.request)
 
 
 def notes_it(call: Call) -> bool:
-    """Whether a call notes a dependent at a task."""
+    """Whether a call records a dependent of a task."""
     return call.operation == "put_item" and "after#" in str(call.request)
 
 
 def marks_it(call: Call) -> bool:
-    """Whether a call marks a task as one that others wait for."""
+    """Whether a call marks a task as having dependents."""
     return (
         call.operation == "update_item"
         and FLAG in call.request["ExpressionAttributeNames"].values()
@@ -242,7 +242,7 @@ def closes_it(call: Call) -> bool:
 @pytest.mark.parametrize("at", [of_the_dependents, notes_it, marks_it, releases_it, closes_it])
 @pytest.mark.parametrize("lose", [False, True])
 def test_a_crash_at_any_point_loses_no_task(at: Callable[[Call], bool], *, lose: bool) -> None:
-    """The check and the steps after the end are repeated; messages may be lost, too."""
+    """After a crash, even with lost messages, the dependent still runs, once."""
     with Tasks() as tasks:
         tasks.last(5)
         first = tasks.create()
@@ -262,7 +262,7 @@ def test_a_crash_at_any_point_loses_no_task(at: Callable[[Call], bool], *, lose:
 
 
 def test_an_end_between_the_read_and_the_note_is_seen() -> None:
-    """The dependency ends while its dependent is noted: the check reads it once more."""
+    """If a dependency ends while its dependent is recorded, the dependent reads it again and starts."""
     with Tasks() as tasks:
         tasks.last(5)
         first = tasks.create()
@@ -273,7 +273,7 @@ def test_an_end_between_the_read_and_the_note_is_seen() -> None:
 
 
 def test_an_outcome_that_is_written_while_it_is_marked_has_its_follow_ups() -> None:
-    """The worker that writes the outcome has read the record before the mark."""
+    """A worker that read the record before it was marked still starts the dependent."""
     with Tasks() as tasks:
         tasks.last(5)
         first = tasks.create()
@@ -284,7 +284,7 @@ def test_an_outcome_that_is_written_while_it_is_marked_has_its_follow_ups() -> N
 
 
 def test_a_lost_first_message_is_found_by_the_first_scan() -> None:
-    """A blocked task is found by scans although nothing claims it; it counts neither as late nor as recovered."""
+    """A scan finds a blocked task whose first message was lost, and records it at its dependency."""
     with Tasks() as tasks:
         first = tasks.create(HOUR)
         second = tasks.create(after=[first])
@@ -295,7 +295,7 @@ def test_a_lost_first_message_is_found_by_the_first_scan() -> None:
 
 
 def test_an_outcome_is_remembered_after_its_record_has_expired(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One dependency ends, and its record is removed before the other one ends."""
+    """A dependency's outcome counts even if its record is removed before the other dependency ends."""
     monkeypatch.setattr(dependencies, "OUTCOME_REMEMBERED", 31 * DAY)
     with Tasks() as tasks:
         first, second = tasks.create(), tasks.create(5 * MINUTE)
@@ -310,7 +310,7 @@ def test_an_outcome_is_remembered_after_its_record_has_expired(monkeypatch: pyte
 
 
 def test_a_note_of_a_dependent_outlives_the_next_check() -> None:
-    """A day later the last scan checks the task again, and renews the note."""
+    """The item that records a dependent is kept longer than the next check, which renews it."""
     with Tasks() as tasks:
         tasks.create(after=[tasks.create(HOUR)])
         tasks.run(5 * SECOND)
@@ -321,7 +321,7 @@ def test_a_note_of_a_dependent_outlives_the_next_check() -> None:
 
 
 def test_a_task_waits_for_an_occurrence_that_is_to_come() -> None:
-    """It has no task yet; the dependent starts after the occurrence's end, and then shows its task."""
+    """A task can wait for an occurrence without a task yet; `task_id` is shown once there is one."""
     with Schedules() as schedules:
         schedules.last(5)
         schedules.make(cron="*/15 * * * *")
@@ -340,7 +340,7 @@ def test_a_task_waits_for_an_occurrence_that_is_to_come() -> None:
 
 
 def test_an_occurrence_that_never_comes_skips_its_dependents() -> None:
-    """The schedule is deleted, or the occurrence is taken out, before it."""
+    """If the schedule is deleted before the occurrence, the dependent is skipped."""
     with Schedules() as schedules:
         schedules.make(cron="*/15 * * * *")
         at = (schedules.now // (15 * MINUTE) + 2) * 15 * MINUTE
@@ -353,7 +353,7 @@ def test_an_occurrence_that_never_comes_skips_its_dependents() -> None:
 
 
 def test_occurrences_that_cannot_be_are_refused() -> None:
-    """An unknown schedule, a time that is none of its timing, and one that is over and has no task."""
+    """Unknown schedules, times that are not the schedule's, and past occurrences without a task are refused."""
     with Schedules() as schedules:
         schedules.make(cron="*/15 * * * *")
         at = (schedules.now // (15 * MINUTE) + 2) * 15 * MINUTE

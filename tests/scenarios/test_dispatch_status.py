@@ -1,4 +1,4 @@
-"""The progress of dispatch, for operators."""
+"""The dispatch status for operators."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ PATH = "/v1/dispatch"
 
 
 def instant(text: str) -> int:
-    """A time in a response, in milliseconds."""
+    """A response's time in milliseconds."""
     return round(datetime.fromisoformat(text).timestamp() * SECOND)
 
 
 def test_an_outage_of_the_trigger_is_seen_and_its_end_too() -> None:
-    """Before the first tick there is none; then it is of this minute, and of the last good one in an outage."""
+    """`last_tick_at` is null before the first tick, then at most a minute old, and stands still in an outage."""
     with Scenario() as account:
         account.ticking = False
         assert account.ask("GET", PATH).body["last_tick_at"] is None
@@ -34,7 +34,7 @@ def test_an_outage_of_the_trigger_is_seen_and_its_end_too() -> None:
 
 
 def test_messages_are_counted_by_queue() -> None:
-    """The message of a task due in a minute is delayed, in its priority's queue; pulled types have separate ones."""
+    """A task due in a minute is a delayed message on its priority's queue; pulled types have their own queues."""
     with Scenario() as account:
         urls = {"render": account.environ[Variable.QUEUE_LOW]}
         account.environ[Variable.PULLED_QUEUES] = json.dumps(urls)
@@ -50,7 +50,7 @@ def test_messages_are_counted_by_queue() -> None:
 
 
 def test_others_than_operators_are_not_told() -> None:
-    """It is about the tasks of all owners."""
+    """Only operators see the status, which covers all owners' tasks."""
     with Scenario() as account:
         account.environ |= {Variable.OPERATORS: "boss", Variable.ADMINS: ""}
         refused = account.ask("GET", PATH)

@@ -1,4 +1,4 @@
-"""The start times of tasks: at their due times for any finder, and at once after an outage of the trigger."""
+"""Tasks start at their due times, whoever finds them, and at once after an outage of the trigger."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NEXT_TO_NOTHING = 50
 
 @pytest.mark.parametrize("delay", [0, 300, 1 * SECOND, 90 * SECOND, 4 * MINUTE, 20 * MINUTE, 3 * HOUR])
 def test_a_task_runs_at_its_due_time_and_not_before(delay: Millis) -> None:
-    """From 300 ms to hours ahead, sent by the API or the trigger: within milliseconds, never early."""
+    """Tasks due in 300 ms to hours start within milliseconds of their due time, and never early."""
     with Tasks() as tasks:
         task_id = tasks.create(delay)
         tasks.time.run_until(tasks.record(task_id).due_at + 2 * SECOND)
@@ -37,7 +37,7 @@ def test_a_task_runs_at_its_due_time_and_not_before(delay: Millis) -> None:
 
 @pytest.mark.parametrize("years", [0, 56])
 def test_a_task_due_in_the_past_is_late_from_its_creation(years: int) -> None:
-    """A due time before the creation is accepted; response, attempt, handler and metric agree on the lateness."""
+    """With a past due time, lateness counts from the creation, and is the same everywhere it is shown."""
     with Tasks() as tasks:
         due_at = "1970-01-01T00:00:00Z" if years else to_iso(tasks.now - HOUR)
         task_id = tasks.create(due_at=due_at)
@@ -46,7 +46,7 @@ def test_a_task_due_in_the_past_is_late_from_its_creation(years: int) -> None:
 
 
 def test_a_due_time_that_is_changed_to_the_past_counts_from_the_change() -> None:
-    """A task of tomorrow gets a due time of years ago: it runs at once, and is not late by years."""
+    """A task that is moved to a past due time runs at once, and its lateness counts from the change."""
     with Tasks() as tasks:
         task_id = tasks.create(24 * HOUR)
         tasks.run(HOUR)
@@ -56,7 +56,7 @@ def test_a_due_time_that_is_changed_to_the_past_counts_from_the_change() -> None
 
 
 def test_a_task_that_its_user_held_is_late_from_when_it_was_resumed() -> None:
-    """It is paused past its due time: the time of the pause is not lateness."""
+    """Time that a task was paused past its due time does not count as lateness."""
     with Tasks() as tasks:
         task_id = tasks.create(HOUR)
         assert tasks.do(task_id, "pause").status == 200
@@ -67,7 +67,7 @@ def test_a_task_that_its_user_held_is_late_from_when_it_was_resumed() -> None:
 
 
 def assert_lateness_agrees(tasks: Tasks, task_id: str, below: Millis) -> None:
-    """Response, attempt history and metric have the same lateness, except for the API's own time."""
+    """Check that response, attempt history and metric show the same lateness, except for the API's own time."""
     assert tasks.state(task_id) == "succeeded"
     told = tasks.ask("GET", f"/v1/tasks/{task_id}").body["lateness_ms"]
     (attempt,) = tasks.ask("GET", f"/v1/tasks/{task_id}/attempts").body["attempts"]
@@ -78,7 +78,7 @@ def assert_lateness_agrees(tasks: Tasks, task_id: str, below: Millis) -> None:
 
 
 def test_many_tasks_spread_over_minutes_all_run_once_on_time() -> None:
-    """A hundred and fifty tasks over ten minutes, on all queues: each once, none early, none late."""
+    """150 tasks over ten minutes on all queues each run once, neither early nor late."""
     with Tasks() as tasks:
         made = [
             (tasks.now + 4 * index * SECOND, tasks.create(4 * index * SECOND, priority=list(Priority)[index % 3].value))
@@ -92,7 +92,7 @@ def test_many_tasks_spread_over_minutes_all_run_once_on_time() -> None:
 
 
 def test_a_task_the_trigger_finds_costs_one_message() -> None:
-    """A task beyond the look-ahead is sent once: by the trigger's first read, not again by the next."""
+    """A task beyond the look-ahead is sent only by the trigger's first read."""
     with Tasks() as tasks:
         tasks.create(10 * MINUTE)
         tasks.run(15 * MINUTE)
@@ -100,7 +100,7 @@ def test_a_task_the_trigger_finds_costs_one_message() -> None:
 
 
 def test_a_task_sent_by_the_api_is_not_sent_again_by_the_trigger() -> None:
-    """The record says that its message is on its way."""
+    """The record says that the message was sent, so the trigger sends none."""
     with Tasks() as tasks:
         tasks.create(150 * SECOND)
         tasks.run(10 * MINUTE)
@@ -122,7 +122,7 @@ def test_missed_ticks_are_caught_up() -> None:
 
 
 def test_after_missed_ticks_what_is_still_to_come_is_on_time() -> None:
-    """The next tick continues from its cursor: no minute ahead is left to the recovery scans."""
+    """The next tick continues from the cursor, so tasks of later minutes are on time."""
     with Tasks() as tasks:
         made = [tasks.create((20 + minute) * MINUTE) for minute in range(5)]
         tasks.run(MINUTE)
@@ -134,7 +134,7 @@ def test_after_missed_ticks_what_is_still_to_come_is_on_time() -> None:
 
 
 class Deployments(Tasks):
-    """An account whose functions may have different numbers of shards.
+    """An account whose functions may differ in their number of shards.
 
     Attributes:
         known: the number in new processes of a function.
@@ -145,7 +145,7 @@ class Deployments(Tasks):
         self.known = {"api": shards, "trigger": shards, "intake": shards}
 
     def deploy(self, function: str, shards: int) -> None:
-        """Deploy one function with another number of shards; the others keep theirs."""
+        """Deploy one function with another number of shards."""
         self.known[function] = shards
         for machine in self.machines:
             if machine.function == function:
@@ -161,7 +161,7 @@ def _shard(task_id: str) -> int:
 
 
 def test_many_shards_are_read_by_invocations_of_their_own() -> None:
-    """Forty shards are three groups; tasks in all of them run."""
+    """Forty shards are read in three groups, and tasks of all groups run."""
     with Deployments(40) as tasks:
         for index in range(60):
             tasks.create(5 * MINUTE + index)
@@ -177,7 +177,7 @@ NUMBERS = [(4, 16), (16, 24), (4, 40)]
 @pytest.mark.parametrize(("before", "after"), NUMBERS)
 @pytest.mark.parametrize("gap", [MINUTE, 15 * MINUTE])
 def test_shards_grow_while_the_trigger_has_still_the_old_number(before: int, after: int, gap: Millis) -> None:
-    """Tasks of new shards run on time from the start, however late the trigger's deployment is."""
+    """Tasks in new shards run on time even if the trigger is deployed later than the API."""
     with Deployments(before) as tasks:
         tasks.run(10 * MINUTE)
         tasks.deploy("api", after)
@@ -192,7 +192,7 @@ def test_shards_grow_while_the_trigger_has_still_the_old_number(before: int, aft
 @pytest.mark.slow
 @pytest.mark.parametrize(("after", "before"), NUMBERS)
 def test_a_lower_number_strands_nothing(before: int, after: int) -> None:
-    """After a rolled back deployment, or with a lowered number, tasks in the other shards run on time."""
+    """After the number of shards is lowered, tasks in the removed shards still run on time."""
     with Deployments(before) as tasks:
         made = [tasks.create(10 * MINUTE) for _ in range(40)]
         tasks.deploy("api", after)
@@ -205,7 +205,7 @@ def test_a_lower_number_strands_nothing(before: int, after: int) -> None:
 
 @pytest.mark.parametrize("late", [30 * MINUTE, 3 * HOUR])
 def test_the_first_tick_of_a_stack_reads_everything_before_it(late: Millis) -> None:
-    """However late the first tick of a new stack is, earlier tasks run with it."""
+    """The first tick of a new stack, however late, runs all earlier tasks."""
     with Tasks() as tasks:
         tasks.faulty, tasks.ticking = True, False
         made = [tasks.create(delay * MINUTE) for delay in (1, 5, 12, 20)]
@@ -224,7 +224,7 @@ def _writes_records(call: Call) -> bool:
 
 
 def test_a_batch_that_is_repeated_after_its_minutes_is_found_although_its_messages_are_refused() -> None:
-    """Its records are in minutes that were read before: each has another timer ahead."""
+    """A repeated batch sets new timers, as the trigger has already read the minutes of its records."""
     with Tasks() as tasks:
         tasks.faulty = True
         body, key = {"tasks": 3 * [{"type": PLAIN}]}, {"Idempotency-Key": "batch"}
@@ -243,7 +243,7 @@ def test_a_batch_that_is_repeated_after_its_minutes_is_found_although_its_messag
 
 @pytest.mark.slow
 def test_an_event_is_one_task_while_shards_grow() -> None:
-    """An event delivered before a deployment and again after it, by a process with more shards, is the same task."""
+    """An event delivered before and after a deployment with more shards creates one task."""
     with Deployments(16) as tasks:
         origin = to_iso(tasks.now)
         for number in range(5):

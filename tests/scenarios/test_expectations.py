@@ -16,7 +16,7 @@ from tests.simulation.endpoints import NOTICE_URL
 
 
 def expected(schedules: Schedules) -> dict[str, Any]:
-    """Whether the schedule has met its expectation."""
+    """The schedule's expectation as shown, or its empty state."""
     found: dict[str, Any] | None = schedules.schedule()["expectation"]
     return found or {"missed_at": None, "met_at": None, "misses": 0}
 
@@ -27,12 +27,12 @@ def by(instant: int) -> str:
 
 
 def until(schedules: Schedules, deadline: int) -> None:
-    """Let time pass until a deadline has been checked."""
+    """Let time pass until after a deadline has been checked."""
     schedules.run(deadline - schedules.now + 3 * MINUTE)
 
 
 def test_a_run_that_succeeds_in_time_meets_the_expectation() -> None:
-    """Nothing is missed, nothing counted, and the schedule says when it was met."""
+    """No miss is counted, and the schedule shows when the expectation was met."""
     with Schedules() as schedules:
         deadline = (schedules.now // MINUTE + 20) * MINUTE
         schedules.make(rate="10 minutes", expect_success_by=by(deadline))
@@ -45,7 +45,7 @@ def test_a_run_that_succeeds_in_time_meets_the_expectation() -> None:
 
 @pytest.mark.parametrize("delay", [0, 7 * MINUTE + 11 * SECOND])
 def test_runs_that_fail_miss_the_expectation_once_a_day(delay: int) -> None:
-    """Each of the runs fails: one miss at the deadline, with the schedule's name in the log, and one a day later."""
+    """If all runs fail, one miss is counted and logged at each day's deadline."""
     with Schedules() as schedules:
         schedules.run(delay)
         schedules.fail(error=Unretriable)
@@ -63,7 +63,7 @@ def test_runs_that_fail_miss_the_expectation_once_a_day(delay: int) -> None:
 
 
 def test_a_schedule_that_never_succeeds_misses_each_of_its_periods() -> None:
-    """At least once in ten minutes: every ten minutes without a success since its creation are a miss."""
+    """Each ten minutes without a success count as one miss."""
     with Schedules() as schedules:
         schedules.fail(error=Unretriable)
         schedules.make(rate="2 minutes", expect_every_seconds=600)
@@ -72,7 +72,7 @@ def test_a_schedule_that_never_succeeds_misses_each_of_its_periods() -> None:
 
 
 def test_a_schedule_whose_time_does_not_come_misses_its_periods() -> None:
-    """A missing success counts, although no run is due: one was expected every hour, and the next run is in a day."""
+    """An hourly success is missed even if no run is due within the hour."""
     with Schedules() as schedules:
         schedules.make(rate="1 day", start_at=to_iso(schedules.now + DAY), expect_every_seconds=3600)
         schedules.run(HOUR + 10 * MINUTE)
@@ -82,7 +82,7 @@ def test_a_schedule_whose_time_does_not_come_misses_its_periods() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("days", [1.9, 2.1, 7])
 def test_a_period_of_days_is_missed_once_it_is_over(days: float) -> None:
-    """Each run fails, and a success is expected within days: nothing before that, and one miss after it."""
+    """If every run fails, a period of days has one miss, at its end and not before."""
     with Schedules() as schedules:
         schedules.fail(error=Unretriable)
         schedules.make(rate="6 hours", expect_every_seconds=int(days * DAY) // SECOND)
@@ -97,7 +97,7 @@ def test_a_period_of_days_is_missed_once_it_is_over(days: float) -> None:
 
 @pytest.mark.slow
 def test_a_success_counts_however_many_runs_fail_after_it() -> None:
-    """Every ten seconds; the first runs succeed, then more fail than a deadline reads: nothing is missed."""
+    """A success counts even if more runs failed after it than a check of the deadline reads."""
     with Schedules() as schedules:
         deadline = (schedules.now // MINUTE + 3 * 60 + 25) * MINUTE
         schedules.make(
@@ -114,7 +114,7 @@ def test_a_success_counts_however_many_runs_fail_after_it() -> None:
 
 @pytest.mark.slow
 def test_a_success_counts_whose_run_lasted_longer_than_runs_are_read_back() -> None:
-    """Every second, runs of 800 s with the others skipped: the success of the first is known."""
+    """The success of a long run counts, although many occurrences were skipped during the run."""
     with Schedules() as schedules:
         schedules.last(800)
         schedules.make(rate="1 second", expect_every_seconds=1200, task={"type": PLAIN, "timeout_seconds": 840})
@@ -125,7 +125,7 @@ def test_a_success_counts_whose_run_lasted_longer_than_runs_are_read_back() -> N
 
 
 def test_a_success_begins_the_next_period() -> None:
-    """Runs every eight minutes that succeed are never ten minutes apart."""
+    """Successes every eight minutes never miss a period of ten."""
     with Schedules() as schedules:
         schedules.make(rate="8 minutes", expect_every_seconds=600)
         schedules.run(HOUR)
@@ -135,7 +135,7 @@ def test_a_success_begins_the_next_period() -> None:
 
 
 def test_a_success_after_a_miss_ends_it() -> None:
-    """The miss stays on record, and a later success is known."""
+    """A later success is shown, and the miss stays counted."""
     with Schedules() as schedules:
         schedules.fail(error=Unretriable)
         schedules.make(rate="5 minutes", expect_every_seconds=600)
@@ -149,7 +149,7 @@ def test_a_success_after_a_miss_ends_it() -> None:
 
 
 def test_a_failed_run_that_is_tried_again_counts_by_its_success() -> None:
-    """It had failed by the deadline, which was missed; after its user's retry, the next deadline is met."""
+    """A run that failed at the deadline counts as a success for the next period once its retry succeeds."""
     with Schedules() as schedules:
         schedules.fail(error=Unretriable)
         schedules.make(rate="4 hours", expect_every_seconds=3600)
@@ -164,7 +164,7 @@ def test_a_failed_run_that_is_tried_again_counts_by_its_success() -> None:
 
 
 def test_a_paused_schedule_misses_nothing_and_begins_anew() -> None:
-    """A paused schedule has no expectations; after a resume a whole period passes first."""
+    """A paused schedule has no misses; after a resume a full period passes before the next miss."""
     with Schedules() as schedules:
         schedules.fail(error=Unretriable)
         schedules.make(rate="5 minutes", expect_every_seconds=1200)
@@ -180,7 +180,7 @@ def test_a_paused_schedule_misses_nothing_and_begins_anew() -> None:
 
 
 def test_an_expectation_that_is_added_and_removed_counts_meanwhile() -> None:
-    """A change gives it, another takes it away; the response says so."""
+    """Misses are counted only while the schedule has an expectation."""
     with Schedules() as schedules:
         schedules.fail(error=Unretriable)
         schedules.make(rate="5 minutes")
@@ -196,7 +196,7 @@ def test_an_expectation_that_is_added_and_removed_counts_meanwhile() -> None:
 
 
 def test_an_outage_of_the_trigger_is_seen_after_it() -> None:
-    """Nothing ran for three hours: the deadlines in them are checked when the trigger is back, a few at a time."""
+    """After a three-hour outage the trigger checks the missed deadlines, a few at a time."""
     with Schedules() as schedules:
         schedules.make(rate="5 minutes", expect_every_seconds=1800)
         schedules.run(20 * MINUTE)
@@ -208,7 +208,7 @@ def test_an_outage_of_the_trigger_is_seen_after_it() -> None:
 
 
 def test_a_deadline_that_the_store_does_not_answer_is_looked_into_later() -> None:
-    """The records cannot be read for ten minutes: then the miss is found, once."""
+    """If records cannot be read at a deadline, the miss is counted later, once."""
     with Schedules() as schedules:
         schedules.fail(error=Unretriable)
         schedules.make(rate="5 minutes", expect_every_seconds=900)
@@ -224,7 +224,7 @@ def test_a_deadline_that_the_store_does_not_answer_is_looked_into_later() -> Non
 
 
 def test_a_schedule_without_expectations_reads_no_record_more() -> None:
-    """Its expansions read no tasks."""
+    """Without an expectation, the trigger reads no task records."""
     with Schedules() as schedules:
         schedules.make(rate="5 minutes")
         schedules.run(30 * MINUTE)
@@ -237,7 +237,7 @@ NOTIFIED: dict[str, Any] = {"type": PLAIN, "timeout_seconds": 600, "notify_on": 
 
 
 def test_a_run_that_takes_a_multiple_of_the_usual_time_is_notified() -> None:
-    """Three runs of ten seconds, then one that does not end: 30 seconds after its start."""
+    """After three runs of ten seconds, a run that does not end sends a notice after about 30 seconds."""
     with Schedules() as schedules:
         schedules.last(10)
         schedules.make(task=NOTIFIED, expect_duration_factor=3)
@@ -256,7 +256,7 @@ def test_a_run_that_takes_a_multiple_of_the_usual_time_is_notified() -> None:
 
 @pytest.mark.parametrize(("own", "limits"), [(5, {5}), (900, {900, 31})])
 def test_the_shorter_of_two_limits_applies(own: int, limits: set[int]) -> None:
-    """That of the task, which is the only one before three successful runs, or the usual duration."""
+    """A run's limit is the shorter of its task's and the schedule's, which exists after three successful runs."""
     with Schedules() as schedules:
         schedules.last(10)
         notify_on = {**NOTIFIED["notify_on"], "running_seconds": own}
@@ -270,7 +270,7 @@ def test_the_shorter_of_two_limits_applies(own: int, limits: set[int]) -> None:
 
 
 def test_failed_runs_have_no_usual_duration() -> None:
-    """However long they took."""
+    """Failed runs do not count for the usual duration, however long they took."""
     with Schedules() as schedules:
         schedules.fail(error=Unretriable)
         schedules.make(
@@ -294,7 +294,7 @@ def test_failed_runs_have_no_usual_duration() -> None:
     ],
 )
 def test_an_expectation_that_cannot_be_is_refused(fields: dict[str, Any], status: int) -> None:
-    """Nothing is created."""
+    """An invalid expectation is refused, and no schedule is created."""
     with Schedules() as schedules:
         body = {
             "name": "odd",

@@ -23,13 +23,13 @@ SOON = 2 * SECOND
 
 
 def has_expired(tasks: Any, task_id: str) -> bool:  # noqa: ANN401 - any of the scenarios
-    """Whether a task has ended as expired, without an attempt."""
+    """Whether a task has expired without an attempt."""
     task = tasks.record(task_id)
     return task.has_expired and (task.attempt, task.attempt_history, task.started_at) == (0, (), None)
 
 
 def expiry_of(tasks: Tasks, task_id: str) -> int:
-    """The last instant at which a task may start."""
+    """The latest time at which a task may start."""
     at = tasks.record(task_id).start_by
     assert at is not None
     return at
@@ -42,7 +42,7 @@ def reads_lock(call: Call) -> bool:
 
 @pytest.mark.parametrize("kind", [PLAIN, UNDONE, PHASED])
 def test_what_a_switch_holds_past_its_expiry_fails_at_once(kind: str) -> None:
-    """It fails while the switch is still on, with callback and notice; no phase of its target is called."""
+    """The task fails while the switch is on, with callback and notice, and its target is never called."""
     with Tasks() as tasks:
         tasks.faulty = True
         assert tasks.ask("PUT", STOP, {"stopped": True}).status == 200
@@ -66,7 +66,7 @@ def test_what_a_switch_holds_past_its_expiry_fails_at_once(kind: str) -> None:
 
 
 def test_a_message_that_comes_too_late_starts_nothing() -> None:
-    """Its first message is lost; the recovery scan's message comes after the expiry."""
+    """If the recovery scan's message arrives after the expiry, the task does not start."""
     with Tasks() as tasks:
         tasks.faulty = True
         task_id = tasks.create(5 * SECOND, expires_seconds=10)
@@ -77,7 +77,7 @@ def test_a_message_that_comes_too_late_starts_nothing() -> None:
 
 
 def test_a_worker_that_is_slow_after_its_claim_starts_nothing() -> None:
-    """It has claimed the task in time, but would call the target after the expiry."""
+    """A worker that claims the task in time but is slow does not call the target after the expiry."""
     with Tasks() as tasks:
         tasks.faulty = True
         task_id = tasks.create(SECOND, expires_seconds=5, lock={"key": "db"})
@@ -89,7 +89,7 @@ def test_a_worker_that_is_slow_after_its_claim_starts_nothing() -> None:
 
 
 def test_one_that_waits_for_a_lock_leaves_the_line_when_it_expires() -> None:
-    """It ends at its expiry, not when the lock is free; the next in the line gets the lock."""
+    """A task that waits for a lock fails at its expiry, and the next task in line gets the lock."""
     with Tasks() as tasks:
         tasks.faulty = True
         tasks.last(100)
@@ -108,7 +108,7 @@ def test_one_that_waits_for_a_lock_leaves_the_line_when_it_expires() -> None:
 
 
 def test_what_has_begun_in_time_goes_on() -> None:
-    """A retry, and the attempt that takes over from a lost worker, start after the expiry."""
+    """A retry, or an attempt after a lost worker, may start after the expiry."""
     with Tasks() as tasks:
         tasks.faulty = True
         tasks.fail(1)
@@ -127,7 +127,7 @@ def test_what_has_begun_in_time_goes_on() -> None:
 
 @pytest.mark.parametrize(("pause", "state"), [(10, "succeeded"), (120, "failed")])
 def test_a_pause_does_not_stop_the_clock(pause: int, state: str) -> None:
-    """Paused it stays paused past its expiry; resumed after it, it expires, and resumed before it runs."""
+    """A paused task does not expire, but a task that is resumed after its expiry does."""
     with Tasks() as tasks:
         task_id = tasks.create(5 * SECOND, expires_seconds=60)
         assert tasks.do(task_id, "pause").status == 200
@@ -141,7 +141,7 @@ def test_a_pause_does_not_stop_the_clock(pause: int, state: str) -> None:
 
 @pytest.mark.parametrize("verb", ["run", "retry"])
 def test_whoever_wants_it_run_all_the_same_has_it_run(verb: str) -> None:
-    """`run` before its end and `retry` after it lift the limit; a second request has no further effect."""
+    """`run` before the expiry and `retry` after it remove the limit; a repeat has no further effect."""
     with Tasks() as tasks:
         task_id = tasks.create(5 * SECOND, expires_seconds=10)
         tasks.do(task_id, "pause")
@@ -161,7 +161,7 @@ def test_whoever_wants_it_run_all_the_same_has_it_run(verb: str) -> None:
 
 
 def test_another_due_time_or_another_limit_moves_the_expiry() -> None:
-    """The limit counts from the due time, or from the creation if that is later."""
+    """The limit counts from the due time or the creation, whichever is later."""
     with Tasks() as tasks:
         task_id = tasks.create(10 * SECOND, expires_seconds=10)
         tasks.change(task_id, delay_seconds=60)
@@ -175,7 +175,7 @@ def test_another_due_time_or_another_limit_moves_the_expiry() -> None:
 
 
 def test_a_cancel_while_it_waits_is_a_cancel() -> None:
-    """An ended task does not expire."""
+    """A cancelled task does not expire."""
     with Tasks() as tasks:
         tasks.ask("PUT", STOP, {"stopped": True})
         task_id = tasks.create(0, expires_seconds=30)
@@ -186,7 +186,7 @@ def test_a_cancel_while_it_waits_is_a_cancel() -> None:
 
 
 def test_a_pulled_task_that_nobody_asks_for_expires() -> None:
-    """A worker function ends it within some minutes, also after another limit was set and after a pause."""
+    """A worker function fails an expired pulled task within minutes, also after a changed limit or a pause."""
     with Pulled() as tasks:
         task_id = tasks.create_pulled(expires_seconds=60, callback_url=CALLBACK_URL)
         changed = tasks.create_pulled(expires_seconds=60)
@@ -207,7 +207,7 @@ def test_a_pulled_task_that_nobody_asks_for_expires() -> None:
 
 
 def test_a_lease_outlasts_the_expiry() -> None:
-    """A pulled task leased in time does not end under its worker; after its expiry it is not leased."""
+    """A pulled task leased in time does not expire under its worker; after the expiry it is not leased."""
     with Pulled() as tasks:
         kept = tasks.create_pulled(expires_seconds=60)
         lease = tasks.lease_one()
@@ -224,7 +224,7 @@ def test_a_lease_outlasts_the_expiry() -> None:
 
 
 def test_a_node_that_expires_has_failed() -> None:
-    """Its topology fails with it, its child does not run, and a node for failures does."""
+    """Its topology fails, its child does not run, and a node that runs after a failure does."""
     with Graphs() as graphs:
         graphs.ask("PUT", "/v1/switches/type/slow", {"stopped": True})
         nodes: dict[str, dict[str, Any]] = {
@@ -240,7 +240,7 @@ def test_a_node_that_expires_has_failed() -> None:
 
 
 def test_a_run_of_a_schedule_that_expires_is_told_of() -> None:
-    """The run has failed, with the reason; a missed run that is made up for has its whole time."""
+    """An expired run is shown with its reason; a catch-up run has the full limit again."""
     with Schedules() as schedules:
         schedules.make(cron="*/10 * * * *", task={"type": PLAIN, "expires_seconds": 60})
         schedules.ask("PUT", STOP, {"stopped": True})

@@ -1,4 +1,4 @@
-"""Fair keys: the messages of a task are in the group of its key, and small keys do not wait behind a large one."""
+"""Fair keys: a task's messages are in its key's group, and small keys do not wait behind a large one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FAIR: dict[str, Any] = {"fair_key": KEY}
 
 
 def watch_groups(tasks: Tasks) -> dict[str, list[str]]:
-    """The groups of each task's messages sent from now on."""
+    """Record the groups of each task's messages from now on."""
     found: dict[str, list[str]] = {}
     send = tasks.sqs.send_message_batch
 
@@ -39,12 +39,12 @@ def watch_groups(tasks: Tasks) -> dict[str, list[str]]:
 
 
 def shares(weight: int = 1, key: str = KEY) -> set[str]:
-    """The groups of a key."""
+    """The groups of a key of this weight."""
     return {group_of(OWNER, f"{number}.{key}") for number in range(weight)}
 
 
 def test_every_message_of_a_task_is_in_the_group_of_its_key() -> None:
-    """Whether the API, the trigger, a timer, a retry or a recovery scan sends it; without a key, in the owner's."""
+    """All messages of a task are in its key's group, whoever sends them; without a key, in its owner's group."""
     with Tasks() as tasks:
         tasks.faulty = True
         tasks.fail(1)
@@ -64,7 +64,7 @@ def test_every_message_of_a_task_is_in_the_group_of_its_key() -> None:
 
 
 def test_a_weight_spreads_a_key_over_as_many_groups() -> None:
-    """The tasks of a key of weight 3 are in three groups, each task in one of them."""
+    """The tasks of a key with weight 3 are spread over three groups."""
     with Tasks() as tasks:
         groups = watch_groups(tasks)
         for _ in range(20):
@@ -74,7 +74,7 @@ def test_a_weight_spreads_a_key_over_as_many_groups() -> None:
 
 
 def test_another_key_holds_from_the_change_on() -> None:
-    """A waiting task whose key changes is sent in the new key's group; null means none."""
+    """A waiting task whose key changes is sent in the new key's group; `null` removes the key."""
     with Tasks() as tasks:
         groups = watch_groups(tasks)
         changed, freed, sent = (tasks.create(delay, **FAIR) for delay in (10 * MINUTE, 10 * MINUTE, 30 * SECOND))
@@ -88,7 +88,7 @@ def test_another_key_holds_from_the_change_on() -> None:
 
 
 def test_a_due_task_moves_to_its_new_key() -> None:
-    """While no worker is free, so that a backlog can get a key; it runs once."""
+    """A due task that no worker has received is sent again in its new key's group, and runs once."""
     with Tasks() as tasks:
         groups = watch_groups(tasks)
         tasks.receiving = False
@@ -103,7 +103,7 @@ def test_a_due_task_moves_to_its_new_key() -> None:
 
 
 def test_runs_of_schedules_have_the_key_of_their_task() -> None:
-    """Each occurrence is sent in its group."""
+    """Each occurrence is sent in the group of its schedule's task key."""
     with Schedules() as schedules:
         groups = watch_groups(schedules)
         schedules.make(cron="* * * * *", task={"type": PLAIN, **FAIR})
@@ -112,7 +112,7 @@ def test_runs_of_schedules_have_the_key_of_their_task() -> None:
 
 
 def test_nodes_have_the_key_of_their_topology_unless_they_have_one() -> None:
-    """So do the items of a map; a callback has the key of its task."""
+    """Nodes and map items use their topology's key, and callbacks that of their task."""
     items = {"type": PLAIN, "depends_on": ["a"], "map": {"over": "parents.a.result"}}
     nodes = {"a": {"type": PLAIN}, "b": {"type": PLAIN, "fair_key": "own"}, "items": items}
     with Tasks() as tasks:
@@ -130,7 +130,7 @@ def test_nodes_have_the_key_of_their_topology_unless_they_have_one() -> None:
 
 
 def test_pulled_tasks_and_messages_to_queues_are_in_the_group_of_the_key() -> None:
-    """On the queue of a pulled type and on a queue that is a target, the key is a group, too."""
+    """Messages of pulled tasks are in the key's group."""
     with Pulled() as tasks:
         groups = watch_groups(tasks)
         task_id = tasks.create_pulled(**FAIR)
@@ -141,7 +141,7 @@ def test_pulled_tasks_and_messages_to_queues_are_in_the_group_of_the_key() -> No
 
 @pytest.mark.parametrize(("key", "longest"), others_slow([(FAIR, 3), ({}, 60)]), ids=["with keys", "without"])
 def test_a_small_key_does_not_wait_behind_a_large_one(key: Mapping[str, str], longest: float) -> None:
-    """With keys, ten tasks of others wait little longer than a running task beside 600; without, for most of them."""
+    """Ten tasks of other keys hardly wait behind 600 tasks of one key; without keys, they do."""
     with Tasks() as tasks:
         tasks.faulty = True
         tasks.sqs.pick = lambda messages: messages
@@ -164,7 +164,7 @@ WRITES = {"put_item", "update_item", "delete_item"}
 
 
 def test_a_shared_lock_limits_how_many_tasks_of_a_key_run_at_once() -> None:
-    """Other keys do not wait for it; a task that waits for a minute at most costs 15 writes or fewer in all."""
+    """Other keys do not wait for the lock, and the average task takes at most 15 writes."""
     with Crowd(5) as tasks:
         lock = {"key": KEY, "mode": "shared", "max_holders": 4}
         body = {"type": PLAIN, "delay_seconds": 10, **FAIR, "lock": lock}

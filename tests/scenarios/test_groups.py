@@ -1,4 +1,4 @@
-"""Groups: tasks join, their ends are counted once, and the task after the last end runs once."""
+"""Groups: tasks join, each end is counted once, and the task after the last end runs once."""
 
 from __future__ import annotations
 
@@ -37,23 +37,23 @@ class Groups(Tasks):
         self.told: list[Any] = []
 
     def act(self, phase: str, context: Any, payload: Any) -> Any:  # noqa: ANN401 - as a handler has it
-        """Note the facts that a handler gets."""
+        """Record the facts about the group that a handler gets."""
         if context.inputs is not None:
             self.told.append(context.inputs["group"])
         return super().act(phase, context, payload)
 
     def join(self, delay: Millis = 0, **fields: Any) -> str:  # noqa: ANN401 - JSON
-        """Create a member; its id."""
+        """Create a member; return its id."""
         return self.create(delay, group={"id": ID}, **fields)
 
     def put(self, **fields: Any) -> Reply:  # noqa: ANN401 - JSON
-        """Close the group; with fields, a task with these runs after it."""
+        """Close the group, with a task that runs after it."""
         rule = fields.pop("rule", "all_done")
         task = {"type": REPORT, "timeout_seconds": 60, **fields}
         return self.ask("PUT", f"/v1/groups/{ID}", {"on_complete": {"task": task, "rule": rule}})
 
     def closed(self, **fields: Any) -> str:  # noqa: ANN401 - JSON
-        """Close the group, which must succeed; the id of the task that runs after it."""
+        """Close the group, which must succeed; return the id of the following task."""
         reply = self.put(**fields)
         assert reply.status == 200, reply.body
         return str(reply.body["on_complete"]["task_id"])
@@ -66,12 +66,12 @@ class Groups(Tasks):
         return shown
 
     def has_run(self, completion: str) -> bool:
-        """Whether the task after the group has been called."""
+        """Whether the following task's target was called."""
         return bool(self.effect_times(completion))
 
 
 def test_a_group_whose_following_task_is_cancelled_completes_with_its_last_member() -> None:
-    """A waiting request gets its response; nothing runs after it."""
+    """The group completes, and no task runs after it."""
     with Groups() as groups:
         groups.join(5 * MINUTE)
         completion = groups.closed()
@@ -85,7 +85,7 @@ def test_a_group_whose_following_task_is_cancelled_completes_with_its_last_membe
 
 
 def test_a_group_completes_when_its_following_task_ends_without_that() -> None:
-    """It was paused when the last member ended, and is cancelled then."""
+    """The following task is paused when the last member ends; cancelling it completes the group."""
     with Groups() as groups:
         groups.join(5 * MINUTE)
         completion = groups.closed()
@@ -99,7 +99,7 @@ def test_a_group_completes_when_its_following_task_ends_without_that() -> None:
 
 
 def test_a_task_runs_soon_after_the_last_member() -> None:
-    """It waits for all of them, runs once within two seconds, and gets their outcomes."""
+    """The following task runs once, soon after the last member's end, and gets the members' outcomes."""
     with Groups() as groups:
         members = [groups.join(delay) for delay in (0, 30 * SECOND, 10 * MINUTE)]
         completion = groups.closed()
@@ -121,7 +121,7 @@ def test_a_task_runs_soon_after_the_last_member() -> None:
 
 
 def test_an_empty_group_is_complete_at_once() -> None:
-    """Its task runs under every rule, once, even if the request is repeated; other tasks can no longer join."""
+    """The following task runs once under every rule, even if the request is repeated; no task can join."""
     with Groups() as groups:
         completion = groups.closed(rule="all_success")
         assert groups.closed(rule="all_success") == completion
@@ -140,7 +140,7 @@ def test_an_empty_group_is_complete_at_once() -> None:
     ("rule", "runs"), [("all_done", True), ("all_success", False), ("one_failed", True), ("none_failed", False)]
 )
 def test_a_rule_decides_whether_the_task_runs(rule: str, *, runs: bool) -> None:
-    """A failed member is a failure, whenever it failed; a task that does not run is cancelled with the reason."""
+    """Depending on the rule, a failed member lets the following task run, or be cancelled with the reason."""
     with Groups() as groups:
         groups.target = lambda _phase, context: 1 / 0 if context.payload == "fail" else "done"
         groups.join()
@@ -156,7 +156,7 @@ def test_a_rule_decides_whether_the_task_runs(rule: str, *, runs: bool) -> None:
 
 
 def test_members_are_cancelled_and_retried_as_a_whole() -> None:
-    """Cancelled members have ended; a failed one that is retried is waited for again until the group is complete."""
+    """Cancelled members count as ended; a retried member is waited for until the group is complete."""
     with Groups() as groups:
         groups.fail()
         first = groups.join(retry=ONCE)
@@ -176,7 +176,7 @@ def test_members_are_cancelled_and_retried_as_a_whole() -> None:
 
 
 def test_a_member_that_is_retried_later_changes_the_counts_only() -> None:
-    """The task after the group does not run again."""
+    """After completion, a member's retry changes the counts, but the following task does not run again."""
     with Groups() as groups:
         groups.fail()
         member = groups.join(retry=ONCE)
@@ -193,7 +193,7 @@ def test_a_member_that_is_retried_later_changes_the_counts_only() -> None:
 
 
 def test_a_group_without_a_task_is_complete_when_its_last_member_ends() -> None:
-    """A waiting request gets its response then."""
+    """A request that waits for the group gets its response when the last member ends."""
     with Groups() as groups:
         groups.join(20 * SECOND)
         assert groups.ask("PUT", f"/v1/groups/{ID}", {}).body["state"] == "closed"
@@ -204,18 +204,18 @@ def test_a_group_without_a_task_is_complete_when_its_last_member_ends() -> None:
 
 
 def is_of_member(call: Call) -> bool:
-    """Whether a call writes the item of a member."""
+    """Whether a call writes a member's item."""
     is_write = call.operation in {"update_item", "put_item"}
     return is_write and (call.partition or "").startswith(schema.GROUP_MEMBERS_PREFIX)
 
 
 def is_record(call: Call) -> bool:
-    """Whether a call writes a new record of a task."""
+    """Whether a call writes a new task's record."""
     return call.operation == "put_item" and schema.STATE in call.request["Item"]
 
 
 def test_an_end_that_was_not_noted_is_found() -> None:
-    """The worker died between the outcome and its note: the next check reads the record."""
+    """A worker dies after writing the outcome, before counting it: the next check reads the record."""
     with Groups() as groups:
         groups.faulty = True
         groups.join(30 * SECOND)
@@ -229,7 +229,7 @@ def test_an_end_that_was_not_noted_is_found() -> None:
 
 
 def test_a_creation_that_crashed_does_not_keep_a_group_from_its_completion() -> None:
-    """The API died between the member's item and its record: the item is dropped after a while."""
+    """If the API dies between writing the member's item and its record, the item is dropped after a while."""
     with Groups() as groups:
         groups.faulty = True
         groups.join()
@@ -243,7 +243,7 @@ def test_a_creation_that_crashed_does_not_keep_a_group_from_its_completion() -> 
 
 @pytest.mark.parametrize("nth", range(12))
 def test_a_crash_at_any_call_of_a_close_is_repaired_by_a_repeat(nth: int) -> None:
-    """The API dies before its nth call; the repeated request closes the group, and its task runs once."""
+    """The API dies at its nth call; the repeated request closes the group, and the following task runs once."""
     with Groups() as groups:
         groups.faulty = True
         groups.join()
@@ -269,7 +269,7 @@ def test_a_crash_at_any_call_of_a_close_is_repaired_by_a_repeat(nth: int) -> Non
 
 @pytest.mark.parametrize("nth", range(10))
 def test_a_crash_at_any_call_of_the_last_attempt_loses_nothing(nth: int) -> None:
-    """The worker of the last member dies before its nth call: the task after the group runs once."""
+    """The last member's worker dies at its nth call; the following task still runs once."""
     with Groups() as groups:
         groups.faulty = True
         member = groups.join(30 * SECOND)
@@ -293,7 +293,7 @@ def test_a_crash_at_any_call_of_the_last_attempt_loses_nothing(nth: int) -> None
 
 
 def test_a_member_is_kept_while_it_is_open() -> None:
-    """Its item gets a time to live at its end, and loses it when the task is retried."""
+    """A member's item gets a time to live when the task ends, and loses it when the task is retried."""
     with Groups() as groups:
         groups.fail()
         member = groups.join(40 * 24 * HOUR, retry=ONCE)
@@ -310,7 +310,7 @@ def test_a_member_is_kept_while_it_is_open() -> None:
 
 
 def test_the_waiting_task_can_be_explained() -> None:
-    """`why` names the group that it waits for."""
+    """The explanation names the group that the task waits for."""
     with Groups() as groups:
         groups.join(HOUR)
         completion = groups.closed()
@@ -322,7 +322,7 @@ def test_the_waiting_task_can_be_explained() -> None:
 
 
 def test_an_url_is_called_in_place_of_a_task() -> None:
-    """It is that of an HTTP target, whose request has the members' outcomes."""
+    """`callback_url` makes the following task an HTTP call."""
     with Groups() as groups:
         groups.join()
         body = {"on_complete": {"callback_url": "https://example.org/done"}}

@@ -1,4 +1,4 @@
-"""The API dies in the middle of a change of a schedule or a topology: a repeat of the same request completes it."""
+"""The API dies during a change of a schedule or a topology, and repeating the request completes the change."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CHANGES: dict[str, tuple[str, str, Any]] = {
 
 
 def half_done(scenario: Scenario, number: int, method: str, path: str, body: object) -> bool:
-    """Have the API die at its call of a number while it serves a request; whether there was that call."""
+    """Have the API die at its nth call while it serves a request; return whether there was such a call."""
     calls: list[Call] = []
 
     def strike(call: Call) -> None:
@@ -54,7 +54,7 @@ def half_done(scenario: Scenario, number: int, method: str, path: str, body: obj
 
 
 def half_changed(change: str, **fields: Any) -> Iterator[tuple[int, Schedules]]:  # noqa: ANN401 - JSON
-    """A schedule after a change that died at each of its calls, one after the other, and was then repeated."""
+    """Schedules after a change that died at each of its calls in turn, and was then repeated."""
     method, path, body = CHANGES[change]
     number, dies = 0, True
     while dies:
@@ -72,13 +72,13 @@ def half_changed(change: str, **fields: Any) -> Iterator[tuple[int, Schedules]]:
 
 
 def begun(schedules: Schedules) -> int:
-    """The number of calls of targets."""
+    """The number of calls of the schedule's targets."""
     return len(schedules.effects)
 
 
 @pytest.mark.parametrize("change", others_slow(["pause", "delete"]))
 def test_nothing_begins_after_a_repeated_stop_of_a_schedule(change: str) -> None:
-    """Whatever call of its first try is the last."""
+    """No run starts after the repeat, at whichever call the first try died."""
     for number, schedules in half_changed(change):
         before = begun(schedules)
         schedules.run(5 * MINUTE)
@@ -87,7 +87,7 @@ def test_nothing_begins_after_a_repeated_stop_of_a_schedule(change: str) -> None
 
 @pytest.mark.parametrize("change", others_slow(["payload", "timing", "resume"]))
 def test_each_occurrence_runs_once_after_a_repeated_change(change: str) -> None:
-    """With any call of its first try as the last: none is lost, none runs twice, and the change is in force."""
+    """At whichever call the first try died, the change is in force and each occurrence runs exactly once."""
     for number, schedules in half_changed(change):
         since = schedules.now
         schedules.run(6 * MINUTE + MINUTE // 2 - schedules.now % MINUTE)
@@ -103,7 +103,7 @@ def test_each_occurrence_runs_once_after_a_repeated_change(change: str) -> None:
 
 @pytest.mark.slow
 def test_so_many_runs_remain_as_a_repeated_change_says() -> None:
-    """Whatever call of its first try is the last: three more, counted from the last of both at most."""
+    """At whichever call the first try died, exactly three more runs start."""
     for number, schedules in half_changed("remaining"):
         before = begun(schedules)
         schedules.run(8 * MINUTE)
@@ -115,7 +115,7 @@ def test_so_many_runs_remain_as_a_repeated_change_says() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("change", ["content", "delete"])
 def test_no_payload_is_left_for_ever_by_a_repeated_change(change: str) -> None:
-    """With any call of its first try as the last: once the schedule is deleted, all of its contents expire."""
+    """At whichever call the first try died, all contents of the schedule expire once it is deleted."""
     for number, schedules in half_changed(change, task={"type": PLAIN, "payload": LARGE + "old"}):
         if change == "content":
             assert schedules.ask("DELETE", PATH).status == 200
@@ -126,7 +126,7 @@ def test_no_payload_is_left_for_ever_by_a_repeated_change(change: str) -> None:
 
 @pytest.mark.parametrize("next_request", others_slow(["none", "create"]))
 def test_no_payload_is_left_for_ever_by_a_deletion_that_is_not_repeated(next_request: str) -> None:
-    """Whatever call of it is the last, and even if the name is used again at once; a schedule that stays keeps it."""
+    """At whichever call the deletion died, the payload expires, unless the schedule still exists."""
     number, dies = 0, True
     while dies:
         number += 1
@@ -146,7 +146,7 @@ VERBS = ["pause", "resume", "cancel", "retry"]
 
 
 def half_controlled(verb: str) -> Iterator[tuple[int, Graphs]]:
-    """A topology after a request that died at each of its calls, one after the other, and was then repeated."""
+    """Topologies after a request that died at each of its calls in turn, and was then repeated."""
     number, dies = 0, True
     while dies:
         number += 1
@@ -171,7 +171,7 @@ def half_controlled(verb: str) -> Iterator[tuple[int, Graphs]]:
 
 
 def behave(graphs: Graphs, context: Any, fails: list[bool]) -> str:  # noqa: ANN401 - a handler's
-    """Take three seconds, then fail if that is wanted of the left one."""
+    """Take three seconds, then fail if it is the first attempt of `left` and a failure is wanted."""
     graphs.take(3 * SECOND)
     if fails[0] and graphs.key_of(context.task_id) == "left" and graphs.record(context.task_id).attempt == 1:
         raise Unretriable("no")
@@ -181,7 +181,7 @@ def behave(graphs: Graphs, context: Any, fails: list[bool]) -> str:  # noqa: ANN
 @pytest.mark.slow
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_repeated_request_to_a_topology_is_completed(verb: str) -> None:
-    """With any call of its first try as the last: it is stopped, paused, or ends."""
+    """At whichever call the first try died, the repeat pauses, resumes, cancels or retries the whole topology."""
     for number, graphs in half_controlled(verb):
         if verb in {"pause", "cancel"}:
             graphs.run(5 * SECOND)
@@ -199,7 +199,7 @@ def test_a_repeated_request_to_a_topology_is_completed(verb: str) -> None:
 
 @pytest.mark.slow
 def test_a_repeated_deletion_of_a_topology_leaves_nothing() -> None:
-    """With any call of its first try as the last: its nodes are deleted too, and none of them is kept for ever."""
+    """At whichever call the first try died, the repeat deletes all nodes and their payloads."""
     number, dies = 0, True
     while dies:
         number += 1

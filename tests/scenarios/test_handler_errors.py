@@ -1,4 +1,4 @@
-"""A handler's errors, texts and results: none of them loses the attempt, and each is stored as it is."""
+"""A handler's errors, texts and results: none of them loses the attempt."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ BASE_ERRORS = [
 
 
 def raising(error: BaseException, phase: str = "run", times: int = 99) -> Callable[[str, Any], str]:
-    """The behavior of a target that raises in one of its phases, at first this many times."""
+    """A target that raises in one of its phases, in the first `times` calls."""
     left = [times]
 
     def behave(called: str, _context: Any) -> str:  # noqa: ANN401 - a handler's or an endpoint's
@@ -84,7 +84,7 @@ def raising(error: BaseException, phase: str = "run", times: int = 99) -> Callab
 
 @pytest.mark.parametrize("error", BASE_ERRORS, ids=range(len(BASE_ERRORS)))
 def test_whatever_a_handler_raises_fails_its_attempt_at_once(error: BaseException) -> None:
-    """The attempt has failed within a second with the error's own class, and the next one follows by the policy."""
+    """Any error fails the attempt at once with its own class, and the retry policy applies."""
     with Tasks() as tasks:
         tasks.target = raising(error)
         task_id = tasks.create(retry=NO_WAIT)
@@ -114,7 +114,7 @@ def test_every_phase_may_raise_anything(error: BaseException, phase: str) -> Non
 
 
 def test_a_rollback_may_raise_anything() -> None:
-    """It is retried as after any other error."""
+    """A rollback is retried after any error."""
     with Tasks() as tasks:
         fail, undo = raising(Unretriable(FILE)), raising(KeyboardInterrupt(), "rollback", times=1)
         tasks.target = lambda phase, context: undo(phase, context) if phase == "rollback" else fail(phase, context)
@@ -125,7 +125,7 @@ def test_a_rollback_may_raise_anything() -> None:
 
 
 def test_a_text_that_utf_8_cannot_write_is_escaped() -> None:
-    """In an error's message, its traceback and a progress message; an unretriable error stays one."""
+    """Such characters in an error's message and traceback are escaped; an unretriable error is not retried."""
     with Tasks() as tasks:
         tasks.target = raising(Unretriable(f"cannot read {FILE}"))
         task_id = tasks.create()
@@ -138,7 +138,7 @@ def test_a_text_that_utf_8_cannot_write_is_escaped() -> None:
 
 
 def test_a_progress_message_does_not_lose_its_attempt() -> None:
-    """It is escaped and cut, and any other value is converted to text; the attempt succeeds."""
+    """A progress message is converted to text, escaped and cut if necessary; the attempt succeeds."""
     with Tasks() as tasks:
 
         def behave(_phase: str, context: Any) -> int:  # noqa: ANN401 - a handler's context
@@ -183,7 +183,7 @@ UNKEPT: list[object] = [
 
 @pytest.mark.parametrize("value", UNKEPT, ids=range(len(UNKEPT)))
 def test_a_result_that_cannot_be_kept_is_refused_at_once(value: object) -> None:
-    """By the error's own type, for any retry policy: the same code would return the same again."""
+    """The attempt fails with `ResultNotJson` and is not retried: the same code would return the same value."""
     with Tasks() as tasks:
         tasks.target = lambda _phase, _context: value
         task_id = tasks.create()
@@ -196,7 +196,7 @@ def test_a_result_that_cannot_be_kept_is_refused_at_once(value: object) -> None:
 
 @pytest.mark.parametrize("value", UNKEPT, ids=range(len(UNKEPT)))
 def test_a_checkpoint_that_cannot_be_kept_is_refused_at_once(value: object) -> None:
-    """As a result is."""
+    """The attempt fails with `ResultNotJson`, as for a result."""
     with Tasks() as tasks:
 
         def behave(_phase: str, _context: Any) -> None:  # noqa: ANN401 - a handler's context
@@ -216,7 +216,7 @@ def test_a_checkpoint_that_cannot_be_kept_is_refused_at_once(value: object) -> N
 @pytest.mark.parametrize("attempts", [1, 2, 3, 4])
 @pytest.mark.parametrize("after", [0, 70, 130])
 def test_every_attempt_that_is_lost_is_found_in_time(attempts: int, after: int) -> None:
-    """Workers and messages vanish in each first attempt: the next begins within three minutes and the lease."""
+    """After an attempt's worker and message vanish, the next begins within the lease and three minutes."""
     with Tasks() as tasks:
         tasks.faulty = True
         tasks.hang(attempts)
@@ -231,7 +231,7 @@ def test_every_attempt_that_is_lost_is_found_in_time(attempts: int, after: int) 
 
 
 def test_a_worker_killed_with_its_message_left_is_replaced_after_its_lease() -> None:
-    """The message comes back by itself, in every attempt."""
+    """The queue delivers the message again, after every lost attempt."""
     with Tasks() as tasks:
         tasks.faulty = True
         tasks.hang(3)
@@ -246,7 +246,7 @@ def test_a_worker_killed_with_its_message_left_is_replaced_after_its_lease() -> 
 
 
 def test_the_last_attempt_that_is_lost_fails_in_time() -> None:
-    """With one allowed attempt and its worker and message lost, the task has failed within the bound."""
+    """A task whose only attempt lost its worker and message fails within the bound."""
     with Tasks() as tasks:
         tasks.faulty = True
         tasks.hang(9)

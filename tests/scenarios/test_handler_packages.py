@@ -1,4 +1,4 @@
-"""Handlers in a package with a separate function: the worker waits for it, and it can only report on its attempt."""
+"""Handlers in a package with its own function: the worker waits for the function, which can only report."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RETRIED = {"max_attempts": 2, "initial_seconds": 1}
 
 
 class Packaged(Tasks):
-    """An account whose handlers are in a package with a separate function; only undoable ones are the worker's.
+    """An account whose handlers are in a package with its own function, except undoable ones.
 
     Attributes:
         invoked: the functions that were invoked, in order.
@@ -47,7 +47,7 @@ class Packaged(Tasks):
         self.before_call = self._note
 
     def handler_descriptions(self, known: Mapping[str, HandlerDescription]) -> Mapping[str, HandlerDescription]:
-        """The deployment's knowledge: the phases of each handler."""
+        """The phases of each handler, as known to the deployment."""
         del known
         return {name: HandlerDescription(**description(REGISTRY[name])) for name in (PLAIN, UNDONE, PHASED)}
 
@@ -58,7 +58,7 @@ class Packaged(Tasks):
             self.written.append((call.machine.function, call.operation))
 
     def perform(self, function: Callable[[Context], Any], kind: str = PLAIN, **more: Any) -> str:  # noqa: ANN401 - of requests
-        """Run a task whose handler is a function, until it ends."""
+        """Run a task with this function as its handler, until the task ends."""
         self.target = lambda _phase, context: function(context)
         task_id = self.create(kind=kind, **more)
         self.run(MINUTE)
@@ -72,7 +72,7 @@ def tasks() -> Packaged:
 
 
 def test_a_package_runs_the_types_of_its_pattern(tasks: Packaged) -> None:
-    """Its function is invoked once for a task, and no other is; other types run in the worker."""
+    """The package's function is invoked once per task of these types; other types run in the worker."""
     with tasks:
         assert tasks.state(tasks.perform(lambda _context: "done")) == "succeeded"
         assert tasks.invoked == ["handlers"]
@@ -81,13 +81,13 @@ def test_a_package_runs_the_types_of_its_pattern(tasks: Packaged) -> None:
 
 
 def versions(tasks: Packaged, task_id: str) -> list[str]:
-    """The versions of the functions that ran the attempts of a task."""
+    """The function version that ran each attempt of a task."""
     found = tasks.ask("GET", f"/v1/tasks/{task_id}/attempts").body["attempts"]
     return [attempt["function_version"] for attempt in found]
 
 
 def test_attempts_name_the_version_of_the_function_that_ran_them(tasks: Packaged) -> None:
-    """An attempt in a package has the version of the package's function, also after a crash; others the worker's."""
+    """Attempts in a package have its function's version, also after a crash; others have the worker's."""
 
     def crashed_once(context: Context) -> object:
         if context.attempt == 1:
@@ -106,7 +106,7 @@ def test_attempts_name_the_version_of_the_function_that_ran_them(tasks: Packaged
 
 
 def test_with_a_canary_attempts_are_counted_by_version(tasks: Packaged) -> None:
-    """Attempts that called a handler, and failed ones, of the worker and of each package; without a canary, none."""
+    """With a canary, attempts and failures are counted per version of the worker and of each package."""
 
     def fail(_context: Context) -> object:
         raise ValueError("always")
@@ -128,7 +128,7 @@ def test_with_a_canary_attempts_are_counted_by_version(tasks: Packaged) -> None:
 
 
 def test_a_package_costs_no_further_write(tasks: Packaged) -> None:
-    """The nonce of the claim is written with the claim, and the function writes nothing."""
+    """The claim's write contains its nonce, and the package's function writes nothing."""
     with tasks:
         counted: list[list[tuple[str, str]]] = []
         for kind in (PLAIN, UNDONE):
@@ -139,7 +139,7 @@ def test_a_package_costs_no_further_write(tasks: Packaged) -> None:
 
 
 def test_every_phase_is_an_invocation(tasks: Packaged) -> None:
-    """The worker knows the phases of a packaged handler, and invokes its function for each."""
+    """The worker invokes the package's function once for each phase."""
     with tasks:
         task_id = tasks.perform(lambda context: context.phase, kind=PHASED)
         assert tasks.phases() == ["prepare", "run", "clean"]
@@ -148,7 +148,7 @@ def test_every_phase_is_an_invocation(tasks: Packaged) -> None:
 
 
 def test_an_attempt_is_told_what_it_would_be_told_in_the_worker(tasks: Packaged) -> None:
-    """The facts of the context are equal but for the ids, the times and the type."""
+    """The context is the same, apart from ids, times and the type."""
     seen: list[Any] = []
     lateness: list[object] = []
 
@@ -164,7 +164,7 @@ def test_an_attempt_is_told_what_it_would_be_told_in_the_worker(tasks: Packaged)
 
 
 def test_errors_of_a_package_are_those_of_the_handler(tasks: Packaged) -> None:
-    """Kind, message, traceback and the decision not to retry arrive."""
+    """Type, message, traceback and `Unretriable` are passed on."""
 
     def fail(_context: Context) -> None:
         raise Unretriable("no such order")
@@ -179,7 +179,7 @@ def test_errors_of_a_package_are_those_of_the_handler(tasks: Packaged) -> None:
 
 
 def test_a_batch_handler_gets_one_task(tasks: Packaged) -> None:
-    """Each attempt is a separate invocation, so it waits for no others."""
+    """Each attempt is a separate invocation, so a batch has one task."""
     sizes: list[int] = []
 
     def index(items: Sequence[BatchItem[Any]]) -> list[str]:
@@ -198,7 +198,7 @@ def test_a_batch_handler_gets_one_task(tasks: Packaged) -> None:
 
 
 def test_a_function_that_dies_fails_the_attempt(tasks: Packaged) -> None:
-    """Its worker notes the failure and continues; the next attempt runs."""
+    """The attempt fails with `HandlerCrashed`, and the next one runs."""
 
     def die(context: Context) -> str:
         if context.attempt == 1:
@@ -215,7 +215,7 @@ def test_a_function_that_dies_fails_the_attempt(tasks: Packaged) -> None:
 
 
 def test_progress_is_stored_while_the_handler_runs(tasks: Packaged) -> None:
-    """The first report at once, later ones at most every five seconds, and the last one with the result."""
+    """The first report is stored at once, later ones at most every five seconds, and the last with the result."""
     seen: list[object] = []
 
     def report(context: Context) -> None:
@@ -234,7 +234,7 @@ def test_progress_is_stored_while_the_handler_runs(tasks: Packaged) -> None:
 
 
 def test_a_handler_learns_that_it_shall_stop(tasks: Packaged) -> None:
-    """A request to pause ends the attempt with its checkpoint, which the next attempt gets."""
+    """A requested pause ends the attempt with a checkpoint, which the next attempt gets."""
     got: list[object] = []
 
     def wait(context: Context) -> str:
@@ -260,7 +260,7 @@ def test_a_handler_learns_that_it_shall_stop(tasks: Packaged) -> None:
 
 
 def test_a_step_runs_once_over_all_attempts(tasks: Packaged) -> None:
-    """Its result is stored by the attempts function, and the next attempt gets it."""
+    """The attempts function stores a step's result, and the next attempt gets it."""
     charged: list[int] = []
 
     def charge(attempt: int) -> str:
@@ -281,7 +281,7 @@ def test_a_step_runs_once_over_all_attempts(tasks: Packaged) -> None:
 
 
 def test_a_saved_checkpoint_survives_a_crash(tasks: Packaged) -> None:
-    """The next attempt gets the crashed one's last checkpoint."""
+    """After a crash, the next attempt gets the last saved checkpoint."""
     got: list[object] = []
 
     def copy(context: Context) -> str:
@@ -300,7 +300,7 @@ def test_a_saved_checkpoint_survives_a_crash(tasks: Packaged) -> None:
 
 
 def test_children_belong_to_the_owner_of_the_task(tasks: Packaged) -> None:
-    """`context.client` creates a child of this task; it can do nothing else for the owner."""
+    """`context.client` can create children of the task, and nothing else."""
     said: list[str] = []
 
     def start(context: Context) -> str | None:
@@ -330,7 +330,7 @@ def result(tasks: Packaged, task_id: str) -> bytes:
 
 
 def test_a_token_ends_with_its_attempt(tasks: Packaged) -> None:
-    """The facts of an attempt are useless after its end, and a token with another nonce always is."""
+    """An attempt's token is useless after its end; a token with another nonce never works."""
 
     def asked(token: str) -> Any:  # noqa: ANN401 - the function's answer
         event = {"attempt": token, "phase": "run", "operation": "report", "progress": (50, "forged")}
@@ -362,7 +362,7 @@ def _is_of_package() -> bool:
 def test_a_broken_package_costs_no_attempt_and_no_other_package(
     tasks: Packaged, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its tasks wait with the reason; they run once it can be imported."""
+    """Tasks of a broken package wait with the reason and use no attempt; other types run."""
     monkeypatch.setattr(
         "duetime.adapters.targets.python_handlers.HandlersPackage.why_broken",
         lambda _package: "ImportError: no module named 'ledger'" if _is_of_package() else None,

@@ -1,4 +1,4 @@
-"""Signs of life for a monitor outside: after good ticks only, and never in the way of a task."""
+"""Heartbeats to an external monitor: sent after good ticks only, and never at the expense of a task."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MONITOR = "https://monitor.example.org/ping/1234"
 
 @pytest.fixture
 def tasks() -> Tasks:
-    """An account with a monitor outside."""
+    """An account with an external monitor."""
     made = Tasks()
     made.faulty = True
     made.environ |= {Variable.HEARTBEAT_URL: MONITOR, Variable.EGRESS_FUNCTION: EGRESS}
@@ -31,7 +31,7 @@ def _beats(call: Call) -> bool:
 
 
 def test_each_good_tick_tells_the_monitor_once(tasks: Tasks) -> None:
-    """Ten minutes are ten ticks, and as many fetches of its URL by the egress function."""
+    """In ten minutes, the egress function fetches the monitor's URL ten times."""
     with tasks:
         tasks.run(10 * MINUTE)
         assert set(tasks.fetched) == {MONITOR}
@@ -40,14 +40,14 @@ def test_each_good_tick_tells_the_monitor_once(tasks: Tasks) -> None:
 
 
 def test_nothing_is_told_where_no_monitor_is_named() -> None:
-    """Without the setting the trigger invokes nothing."""
+    """Without a monitor URL the trigger invokes nothing."""
     with Tasks() as tasks:
         tasks.run(5 * MINUTE)
         assert not [line for line in tasks.lines if line[2] == "invoke"]
 
 
 def test_ticks_that_cannot_read_tell_nothing(tasks: Tasks) -> None:
-    """While the table does not respond to queries the monitor gets nothing, and again once it does."""
+    """Heartbeats stop while the table fails queries, and start again afterwards."""
     with tasks:
         tasks.run(2 * MINUTE)
         before = len(tasks.fetched)
@@ -60,7 +60,7 @@ def test_ticks_that_cannot_read_tell_nothing(tasks: Tasks) -> None:
 
 
 def test_a_trigger_that_is_not_invoked_tells_nothing(tasks: Tasks) -> None:
-    """A monitor exists for that case."""
+    """Without ticks there are no heartbeats, so the monitor notices."""
     with tasks:
         tasks.run(2 * MINUTE)
         tasks.ticking = False
@@ -71,7 +71,7 @@ def test_a_trigger_that_is_not_invoked_tells_nothing(tasks: Tasks) -> None:
 
 
 def test_a_trigger_with_a_wrong_clock_tells_nothing(tasks: Tasks) -> None:
-    """It reads nothing, so it does not report that all is well."""
+    """A trigger with a wrong clock reads nothing, so it sends no heartbeat."""
     with tasks:
         tasks.run(2 * MINUTE)
 
@@ -87,7 +87,7 @@ def test_a_trigger_with_a_wrong_clock_tells_nothing(tasks: Tasks) -> None:
 
 
 def test_a_heartbeat_that_is_refused_fails_no_tick_and_delays_no_task(tasks: Tasks) -> None:
-    """The egress function is throttled for good: tasks run on time, ticks are good, and the misses are counted."""
+    """If the egress is throttled, tasks are on time and the unsent heartbeats are counted."""
     with tasks:
         tasks.refuse(_beats)
         made = [tasks.create(minutes * MINUTE) for minutes in range(1, 9)]
@@ -98,7 +98,7 @@ def test_a_heartbeat_that_is_refused_fails_no_tick_and_delays_no_task(tasks: Tas
 
 
 def test_a_slow_heartbeat_delays_no_task(tasks: Tasks) -> None:
-    """Each takes forty seconds to be passed on: due tasks were sent before it, and the next tick comes."""
+    """Heartbeats of forty seconds delay no task: due tasks are sent first, and the next tick comes."""
     with tasks:
 
         def slow(call: Call) -> None:

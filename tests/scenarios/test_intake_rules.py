@@ -1,4 +1,4 @@
-"""Intake rules over the whole system: an event creates a task, and another one cancels it."""
+"""Intake rules end to end: one event creates a task, and another cancels it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.scenarios.tasks import Tasks
 
 
 def test_events_create_and_cancel_tasks() -> None:
-    """Each by its rule; the cancel is carried out by a bulk operation, and leaves the tasks of other events alone."""
+    """A bulk operation cancels only the matching event's task."""
     with Tasks() as tasks:
         task = {"type": PLAIN, "delay_seconds": HOUR // SECOND}
         fields = {"tags.order": "detail.order"}

@@ -1,4 +1,4 @@
-"""Starts of jobs without a response: their jobs are looked for, so that none is left over and none runs twice."""
+"""Job starts without a response: the job is looked for, so that none is left over or runs twice."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ def tasks() -> Jobs:
 
 @pytest.fixture(params=JOB_KINDS)
 def service(request: pytest.FixtureRequest) -> str:
-    """A service that runs jobs, by boto3's name of it."""
+    """A service that runs jobs, by its boto3 name."""
     return str(request.param)
 
 
 @pytest.fixture(params=["batch", "codebuild", "glue"])
 def repeating(request: pytest.FixtureRequest) -> str:
-    """A service that starts a second job of a name."""
+    """A service that would start a second job with the same name."""
     return str(request.param)
 
 
 def fail(call: Call) -> None:
-    """Have no response arrive."""
+    """Lose the call's response."""
     raise ReadTimeoutError(endpoint_url=call.service)
 
 
 def die(call: Call) -> None:
-    """Have the worker be lost."""
+    """Kill the worker."""
     call.machine.die()
 
 
 def at_start(tasks: Jobs, happens: Callable[[Call], None], *, is_made: bool = True) -> None:
-    """Have something happen at the next start of a job, after it or in its place."""
+    """Make something happen at the next job start, after the start or in its place."""
 
     def hook(call: Call) -> None:
         if call.operation in STARTS:
@@ -64,7 +64,7 @@ def at_start(tasks: Jobs, happens: Callable[[Call], None], *, is_made: bool = Tr
 def test_a_cancel_stops_a_job_whose_start_got_no_response(
     tasks: Jobs, service: str, happens: Callable[[Call], None]
 ) -> None:
-    """It is found by its name; the task is cancelled when the job has ended."""
+    """The job is found by its name, and the task is cancelled when the job has ended."""
     with tasks:
         at_start(tasks, happens)
         task_id = tasks.create(target=JOB_KINDS[service], notify_within_seconds=7200)
@@ -80,7 +80,7 @@ def test_a_cancel_stops_a_job_whose_start_got_no_response(
 
 
 def test_a_cancel_tells_that_no_job_was_found(tasks: Jobs, service: str) -> None:
-    """Its start never arrived: the task is cancelled after the search, and its error says that this is uncertain."""
+    """If no job is found, the task is cancelled after the search with `JobUnknown`."""
     with tasks:
         at_start(tasks, fail, is_made=False)
         task_id = tasks.create(target=JOB_KINDS[service], notify_within_seconds=7200)
@@ -95,7 +95,7 @@ def test_a_cancel_tells_that_no_job_was_found(tasks: Jobs, service: str) -> None
 
 
 def test_a_start_that_never_arrived_is_made_again(tasks: Jobs, service: str) -> None:
-    """Once the search has found nothing; it is the same attempt, and the only one."""
+    """If the search finds no job, the same attempt starts one."""
     with tasks:
         at_start(tasks, fail, is_made=False)
         task_id = tasks.create(target=JOB_KINDS[service], notify_within_seconds=7200, retry=ONCE)
@@ -110,7 +110,7 @@ def test_a_start_that_never_arrived_is_made_again(tasks: Jobs, service: str) -> 
 def test_a_job_that_is_listed_late_is_not_started_again(
     tasks: Jobs, repeating: str, happens: Callable[[Call], None]
 ) -> None:
-    """For a service that starts a name twice, the search lasts until its list is up to date."""
+    """For services that may start a name twice, the search lasts until their list is up to date."""
     with tasks:
         tasks.job_services[repeating].listed_after = lambda: JOB_SEARCH - 10 * SECOND
         at_start(tasks, happens)
@@ -123,7 +123,7 @@ def test_a_job_that_is_listed_late_is_not_started_again(
 
 
 def test_the_lock_of_a_task_is_held_while_its_job_is_looked_for(tasks: Jobs) -> None:
-    """The job may run: a waiter for the lock must not begin beside it."""
+    """The job may be running, so no waiter gets the lock."""
     with tasks:
         at_start(tasks, fail)
         lock = {"key": "db"}
@@ -138,7 +138,7 @@ def test_the_lock_of_a_task_is_held_while_its_job_is_looked_for(tasks: Jobs) -> 
 
 
 def test_what_keeps_a_task_from_starting_does_not_end_an_attempt_whose_job_may_run(tasks: Jobs) -> None:
-    """The worker was lost after the start, and the time in which the attempt might have started is over by then."""
+    """A lost worker's job is found although a switch is on and the task's expiry is over."""
     with tasks:
         at_start(tasks, die)
         task_id = tasks.create(target=JOB_KINDS["batch"], notify_within_seconds=7200, expires_seconds=20)

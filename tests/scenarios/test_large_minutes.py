@@ -1,4 +1,4 @@
-"""Minutes that take longer to read or send than the trigger's hold: nothing else waits for them."""
+"""Minutes that take longer to read or send than the trigger's hold: no other minute waits for them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize("takes", [130 * SECOND, 4 * MINUTE])
 def test_a_minute_that_outlasts_the_hold_delays_nothing_else(takes: Millis) -> None:
-    """Each reader is overtaken by the next tick; its work counts, and other minutes are read beside it."""
+    """The next tick takes over from a slow reader; other minutes are read meanwhile."""
     with Tasks() as tasks:
         tasks.faulty = True
         tasks.run(MINUTE)

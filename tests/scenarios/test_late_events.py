@@ -1,4 +1,4 @@
-"""`duetime.task.late.v1`: one event for each task whose target was first called late, for any reason."""
+"""`duetime.task.late.v1`: one event for each task whose target was first called late, whatever the reason."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Watched(Tasks):
         self.stream.watch(self.table)
 
     def late(self, task_id: str) -> list[Event]:
-        """The events on tasks that have started late."""
+        """The late events, of all tasks or of one."""
         events = events_of(changes_of(self.stream.event(), FakeTelemetry()))
         return [each for each in events if each.kind is EventKind.TASK_LATE and each.detail.get("task_id") == task_id]
 
@@ -38,20 +38,20 @@ def lateness(event: Event) -> Any:  # noqa: ANN401 - a number of its document
 
 
 def receive(tasks: Watched) -> None:
-    """Have the queues read again; their messages are late on purpose."""
+    """Let the queues be read again, after messages were delayed on purpose."""
     tasks.received_from = tasks.now
     tasks.receive_again()
 
 
 def stop(tasks: Watched) -> dict[str, Any]:
-    """Stop the type of the tasks."""
+    """Stop the tasks' type."""
     assert tasks.ask("PUT", f"/v1/switches/type/{PLAIN}", {"stopped": True}).status == 200
     tasks.run(10 * SECOND)
     return {}
 
 
 def lock(tasks: Watched) -> dict[str, Any]:
-    """Have another task hold the lock of the next one."""
+    """Have another task hold the lock that the next one needs."""
     tasks.last(800)
     wanted: dict[str, Any] = {"lock": {"key": "a"}, "timeout_seconds": 840}
     tasks.create(**wanted)
@@ -60,7 +60,7 @@ def lock(tasks: Watched) -> dict[str, Any]:
 
 
 def rate(tasks: Watched) -> dict[str, Any]:
-    """Have another task use the start of a long window."""
+    """Have another task use up the rate's window."""
     wanted: dict[str, Any] = {"rate": {"key": "k", "limit": 1, "per_seconds": 800}}
     tasks.create(**wanted)
     tasks.run(2 * SECOND)
@@ -69,7 +69,7 @@ def rate(tasks: Watched) -> dict[str, Any]:
 
 @pytest.mark.parametrize("hold", [stop, lock, rate])
 def test_a_task_that_is_held_back_has_not_started(hold: Callable[[Watched], dict[str, Any]]) -> None:
-    """However often it is claimed and released, there is no event until its target was called; then one."""
+    """A held task causes no event until its target is called; then one."""
     with Watched() as tasks:
         held = tasks.create(**hold(tasks))
         tasks.run(10 * MINUTE)
@@ -84,7 +84,7 @@ def test_a_task_that_is_held_back_has_not_started(hold: Callable[[Watched], dict
 
 
 def test_a_task_that_starts_in_time_is_not_late() -> None:
-    """Not if it runs for minutes, nor if it fails and its next attempts come later."""
+    """Neither a long run nor a later retry makes a task late."""
     with Watched() as tasks:
         tasks.last(200)
         long = tasks.create(timeout_seconds=300)
@@ -97,7 +97,7 @@ def test_a_task_that_starts_in_time_is_not_late() -> None:
 
 
 def test_a_late_start_is_told_while_the_attempt_runs() -> None:
-    """With its first heartbeat, under the one id by which a consumer leaves out repeated deliveries."""
+    """The first heartbeat sends the event, with an id by which consumers recognize duplicates."""
     with Watched() as tasks:
         tasks.receiving = False
         late = tasks.create(timeout_seconds=300)
@@ -112,7 +112,7 @@ def test_a_late_start_is_told_while_the_attempt_runs() -> None:
 
 
 def test_a_task_that_was_never_called_is_not_late() -> None:
-    """It was cancelled while a switch held it back, or expired."""
+    """A task that is cancelled or expires while a switch holds it causes no event."""
     with Watched() as tasks:
         stop(tasks)
         cancelled, expired = tasks.create(), tasks.create(expires_seconds=90)
@@ -124,7 +124,7 @@ def test_a_task_that_was_never_called_is_not_late() -> None:
 
 
 def test_a_leased_task_tells_of_its_late_start() -> None:
-    """Its worker's first heartbeat says that it has started: before that, its lease may be released."""
+    """The worker's first heartbeat sends the event: an unacknowledged lease may still be released."""
     with Watched() as tasks:
         tasks.receiving = False
         leased = tasks.create(kind=PULLED, retry=ONCE)
@@ -139,7 +139,7 @@ def test_a_leased_task_tells_of_its_late_start() -> None:
 
 
 def test_a_task_that_is_tried_again_after_its_end_is_late_once() -> None:
-    """Its user retries the failed task: its first start was reported already."""
+    """A user's retry of a late task causes no second event."""
     with Watched() as tasks:
         tasks.receiving = False
         late = tasks.create(retry=ONCE)

@@ -1,4 +1,4 @@
-"""Each write of a named thing arrives a minute late, after it was deleted, or freed, and created again."""
+"""Each write of a schedule or lock arrives a minute late, after it was deleted or freed, and created again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WRITES = {"put_item", "update_item", "delete_item"}
 
 
 def nth_write(number: int, prefix: str) -> Callable[[Call], bool]:
-    """Whether a call is the write of a number among those of the partitions with a prefix."""
+    """Match the nth write to partitions with this prefix."""
     seen: list[Call] = []
 
     def matches(call: Call) -> bool:
@@ -35,7 +35,7 @@ def nth_write(number: int, prefix: str) -> Callable[[Call], bool]:
 
 
 def insist(scenario: Scenario, method: str, path: str, body: object = None) -> Reply:
-    """Repeat until a response is no 5xx, as clients do."""
+    """Repeat a request until the response is not a 5xx, as clients do."""
     replies: list[Reply] = []
     while not replies or replies[-1].status >= 500:
         assert len(replies) < 5, replies
@@ -45,7 +45,7 @@ def insist(scenario: Scenario, method: str, path: str, body: object = None) -> R
 
 
 def _schedule_made_again(number: int, overlap: str) -> bool:
-    """The new schedule runs at each of its times, and the old one never; return whether there was that write."""
+    """Check that only the new schedule runs, at all its times; return whether there was an nth write."""
     with Schedules() as schedules:
         schedules.run(MINUTE - schedules.now % MINUTE + 15 * SECOND)
         met = land_late(schedules, nth_write(number, schema.SCHEDULE_PREFIX))
@@ -67,7 +67,7 @@ def _schedule_made_again(number: int, overlap: str) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("overlap", ["skip", "allow_all"])
 def test_no_late_write_reaches_a_schedule_that_was_made_again(overlap: str) -> None:
-    """Any write of API, trigger or worker, of its definition or of the present run."""
+    """Whichever write of the API, trigger or worker is late, the new schedule is not affected."""
     number = 1
     while _schedule_made_again(number, overlap):
         number += 1
@@ -75,7 +75,7 @@ def test_no_late_write_reaches_a_schedule_that_was_made_again(overlap: str) -> N
 
 
 def _lock_freed(number: int) -> bool:
-    """Each waiter gets the lock in turn, without a long pause; return whether there was that write."""
+    """Check that each waiter gets the lock soon; return whether there was an nth write."""
     with Tasks() as tasks:
         tasks.faulty = True  # an attempt whose lock is taken away is tried again
         tasks.last(6)
@@ -97,7 +97,7 @@ def _lock_freed(number: int) -> bool:
 
 @pytest.mark.slow
 def test_no_late_write_holds_up_a_lock_that_was_freed_by_force() -> None:
-    """Any write of the lock or of its line: nobody runs beside a holder, and nobody is stuck."""
+    """Whichever write of the lock or its line is late, no two tasks hold the lock, and none is stuck."""
     number = 1
     while _lock_freed(number):
         number += 1

@@ -1,4 +1,4 @@
-"""Limits of schedules with each reason that keeps occurrences from running: a limit counts begun runs."""
+"""Limits of schedules, combined with each reason that keeps occurrences from running: only begun runs count."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LATEST = HOUR
 
 @dataclass(frozen=True)
 class Way:
-    """The reasons that keep occurrences from running.
+    """A reason that keeps occurrences from running.
 
     Attributes:
         fields: fields of the schedule, which runs once a minute unless they give another timing.
@@ -44,7 +44,7 @@ class Way:
 
 
 def _ahead(schedules: Schedules) -> list[Any]:
-    """The placed tasks that are still to come."""
+    """The placed tasks that are not due yet."""
     return [task for task in schedules.placed() if task.due_at > schedules.now and not task.is_terminal]
 
 
@@ -207,13 +207,13 @@ OF_SEVERAL = {"pause while one waits", "a task run early", "backfill"}
 
 
 def _is_count(call: Call) -> bool:
-    """Whether a call writes which runs of the schedule have begun."""
+    """Whether a call stores which runs of the schedule have begun."""
     item = call.request.get("Item") or {}
     return call.operation == "put_item" and item.get(schema.SORT_KEY) == {"S": ACTIVITY}
 
 
 def begun(schedules: Schedules) -> dict[Millis, int]:
-    """The begun runs of its timing, by their instants, and the number of calls of each."""
+    """The regular runs that have begun: the number of calls of each, by nominal time."""
     by_timing = {
         task.schedule_ref.nominal for task in schedules.placed() if task.schedule_ref and task.schedule_ref.is_by_timing
     }
@@ -221,7 +221,7 @@ def begun(schedules: Schedules) -> dict[Millis, int]:
 
 
 def happen(schedules: Schedules, way: Way, **fields: Any) -> None:  # noqa: ANN401 - JSON
-    """Create the schedule with a limit, and cause the reason that keeps occurrences from running."""
+    """Create the schedule with a limit, and keep occurrences from running in this way."""
     if "calendars" in way.fields:
         assert schedules.ask("PUT", "/v1/calendars/off", {"dates": ["2030-12-25"]}).status in {200, 201}
     schedules.make(**way.fields, **fields)
@@ -241,7 +241,7 @@ QUICK = [
 
 @pytest.mark.parametrize("way", [way if way in QUICK else pytest.param(way, marks=pytest.mark.slow) for way in WAYS])
 def test_as_many_runs_begin_as_remain(way: str) -> None:
-    """No more, and no fewer; then the schedule has ended, and it never shows a smaller number."""
+    """Exactly as many runs begin as allowed, the schedule ends, and `remaining_runs` is always right."""
     with Schedules() as schedules:
         schedules.last(WAYS[way].lasts)
         happen(schedules, WAYS[way], remaining_runs=NUMBER)
@@ -259,7 +259,7 @@ def test_as_many_runs_begin_as_remain(way: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_no_run_begins_for_a_time_after_the_end(way: str) -> None:
-    """With an end and more runs than fit: at most the times before the end run, and runs remain."""
+    """If `end_at` comes before the runs are used up, no later time runs, and the rest of the runs is left."""
     with Schedules() as schedules:
         end = schedules.now + 7 * MINUTE
         schedules.last(WAYS[way].lasts)
@@ -275,7 +275,7 @@ def test_no_run_begins_for_a_time_after_the_end(way: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("way", [way for way in WAYS if way not in OF_SEVERAL])
 def test_the_end_or_the_number_whichever_comes_first(way: str) -> None:
-    """One run may begin, and there is time for several: one does, and none before the start."""
+    """If one run is allowed between `start_at` and `end_at`, only one begins."""
     with Schedules() as schedules:
         start = schedules.now + 3 * MINUTE
         schedules.last(WAYS[way].lasts)
@@ -289,7 +289,7 @@ def test_the_end_or_the_number_whichever_comes_first(way: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_a_failure_pauses_before_the_runs_are_used_up(way: str) -> None:
-    """The third run fails for good: nothing begins after that, and the others remain."""
+    """After the third run fails, the schedule is paused and the other runs are left for a resume."""
     with Schedules() as schedules:
         fields = WAYS[way].fields
 
@@ -321,7 +321,7 @@ def test_a_failure_pauses_before_the_runs_are_used_up(way: str) -> None:
 @pytest.mark.parametrize("overlap", others_slow(["skip", "buffer_one", "allow_all"]))
 @pytest.mark.parametrize("is_counted", [False, True])
 def test_a_worker_that_dies_as_a_run_is_counted_counts_it_once(overlap: str, is_counted: bool) -> None:  # noqa: FBT001 - a parameter
-    """It dies before the write that counts a run, or between it and the run's start: the exact number begins."""
+    """If a worker dies before or after counting a run, the exact number of runs still begins."""
     with Schedules() as schedules:
         schedules.last(100)
         died: list[str] = []
@@ -349,7 +349,7 @@ def test_a_worker_that_dies_as_a_run_is_counted_counts_it_once(overlap: str, is_
 
 @pytest.mark.slow
 def test_runs_that_wait_for_a_lock_are_counted_once() -> None:
-    """All may run at once and wait for one lock repeatedly: the exact number begins."""
+    """Overlapping runs that wait for one lock are each counted once."""
     with Schedules() as schedules:
         schedules.last(200)
         task = {"type": PLAIN, "timeout_seconds": 600, "lock": {"key": "one"}}
@@ -360,7 +360,7 @@ def test_runs_that_wait_for_a_lock_are_counted_once() -> None:
 
 @pytest.mark.parametrize("number", [5, 1])
 def test_more_or_fewer_runs_are_let_begin_by_a_change(number: int) -> None:
-    """Two of three have begun when the same number is requested: that many more begin."""
+    """A change of `remaining_runs` after two of three runs lets that many more begin."""
     with Schedules() as schedules:
         schedules.make(remaining_runs=3)
         assert schedules.run_until(lambda: len(begun(schedules)) == 2, 5 * MINUTE, SECOND)
@@ -371,7 +371,7 @@ def test_more_or_fewer_runs_are_let_begin_by_a_change(number: int) -> None:
 
 
 def test_a_limit_that_is_set_and_removed_later() -> None:
-    """None at first, then two, then none again: it goes on as long as it may."""
+    """A limit of two ends the schedule after two runs; without it the schedule runs again."""
     with Schedules() as schedules:
         schedules.make(overlap="allow_all")
         schedules.run(2 * MINUTE)
@@ -388,7 +388,7 @@ def test_a_limit_that_is_set_and_removed_later() -> None:
     ("overlap", "limit", "number"), [("allow_all", None, 0), ("skip", None, 5), ("allow_all", 5, 5), ("skip", 5, 5)]
 )
 def test_runs_are_counted_where_they_are_limited_or_take_turns(overlap: str, limit: int | None, number: int) -> None:
-    """Without a limit, one write a run if they may not overlap, as before, and none if they may."""
+    """Each run costs one write if runs are limited or may not overlap, and else none."""
     with Schedules() as schedules:
         counts: list[Call] = []
         schedules.before_call = lambda call: counts.append(call) if _is_count(call) else None

@@ -1,4 +1,4 @@
-"""Live updates: watchers get every change, or a note that something was missed; their view is right in the end."""
+"""Live updates: watchers get every change, or a note that they missed some, and end with the right view."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def live() -> Iterator[Live]:
 
 
 def create(live: Live, owner: str = "local", **body: Any) -> str:  # noqa: ANN401 - any JSON
-    """Create a task that is not due for long; its id."""
+    """Create a task that is not due for a long time; return its id."""
     wanted = {"type": PLAIN, "delay_seconds": LATER, **body}
     answer = live.ask("POST", "/v1/tasks", wanted, headers={"x-duetime-owner": owner})
     assert answer.status == 201, answer
@@ -39,7 +39,7 @@ def create(live: Live, owner: str = "local", **body: Any) -> str:  # noqa: ANN40
 
 
 def agrees(live: Live, watcher: Watcher) -> bool:
-    """Whether a client's view of each task agrees with REST."""
+    """Whether a client's view of each task agrees with the REST API."""
     known = {id_: item for id_, item in watcher.view.items() if item is not None}
     for id_, item in known.items():
         task = live.ask("GET", f"/v1/tasks/{id_}").body
@@ -49,7 +49,7 @@ def agrees(live: Live, watcher: Watcher) -> bool:
 
 
 def test_a_client_is_told_of_the_life_of_a_task(live: Live) -> None:
-    """From its creation to its end, with growing versions; a subscription begins with the present task."""
+    """A client gets the current task, then each change with increasing versions."""
     everything, one = live.connect(), live.connect()
     assert everything.subscribe() == {"kind": "snapshot", "ref": "1", "version": 0, "item": None}
     task_id = create(live, delay_seconds=0, tags={"a": "b"}, payload={"secret": "x"})
@@ -69,7 +69,7 @@ def test_a_client_is_told_of_the_life_of_a_task(live: Live) -> None:
 
 @pytest.mark.slow
 def test_a_subscription_that_races_with_a_thousand_changes_misses_none(live: Live) -> None:
-    """Wherever between the writes, and their reading from the stream, a subscription begins: the client ends right."""
+    """Whenever a subscription begins among concurrent changes, its view ends right."""
     ids = [create(live) for _ in range(12)]
     for start in range(0, 24, 6):
         watcher = live.connect()
@@ -99,7 +99,7 @@ def begin(live: Live, watcher: Watcher, topic: str, ref: str) -> None:
 
 @pytest.mark.parametrize("at", range(5))
 def test_the_only_change_is_not_missed_wherever_it_falls_into_a_subscription(live: Live, at: int) -> None:
-    """It is written, and its stream record handled, between any two calls of the subscribing function."""
+    """A change between any two calls of the subscribing function reaches the client."""
     task_id, watcher = create(live), live.connect()
     live.broadcast()
     calls: list[Call] = []
@@ -129,7 +129,7 @@ def test_the_only_change_is_not_missed_wherever_it_falls_into_a_subscription(liv
 
 @pytest.mark.parametrize("seed", range(5))
 def test_whatever_happens_to_frames_the_view_agrees_with_rest_in_the_end(live: Live, seed: int) -> None:
-    """Frames are dropped, doubled and reordered: two clients that read again now and then agree with REST."""
+    """Dropped, doubled and reordered frames do no harm to clients that read again now and then."""
     chance = random.Random(seed)  # noqa: S311 - repeatable on purpose
     watchers = [live.connect(), live.connect()]
     for watcher in watchers:
@@ -152,7 +152,7 @@ def test_whatever_happens_to_frames_the_view_agrees_with_rest_in_the_end(live: L
 
 
 def test_a_function_that_was_dead_for_an_hour_tells_the_rest_and_no_view_goes_back(live: Live) -> None:
-    """Meanwhile a client reads over REST; later messages on that hour are older, and do not change its view."""
+    """Late messages, older than what the client read over REST, do not change its view."""
     watcher = live.connect()
     watcher.subscribe()
     ids = [create(live) for _ in range(6)]
@@ -174,7 +174,7 @@ def test_a_function_that_was_dead_for_an_hour_tells_the_rest_and_no_view_goes_ba
 
 
 def test_a_record_that_nobody_can_read_keeps_no_other_from_being_told(live: Live) -> None:
-    """In the middle of a batch: the others are sent, the batch is done, and so is the next change of its task."""
+    """Other records of its batch are sent, and so is the task's next change."""
     watcher = live.connect()
     watcher.subscribe()
     before, poisoned, after = (create(live) for _ in range(3))
@@ -191,7 +191,7 @@ def test_a_record_that_nobody_can_read_keeps_no_other_from_being_told(live: Live
 
 
 def test_a_flood_of_changes_is_told_in_bounded_frames_or_as_stale(live: Live) -> None:
-    """A batch with more changes than a client gets becomes one short message; a new read makes the view right."""
+    """A batch with too many changes for a client becomes a `stale` message; reading again makes the view right."""
     watcher = live.connect()
     watcher.subscribe()
     batch = {"tasks": [{"type": PLAIN, "delay_seconds": LATER, "tags": {"a": "é" * 64}} for _ in range(60)]}
@@ -214,7 +214,7 @@ def test_a_flood_of_changes_is_told_in_bounded_frames_or_as_stale(live: Live) ->
 
 
 def test_one_owner_sees_nothing_of_another(live: Live) -> None:
-    """Neither by id, nor in a list, nor in a schedule or topology; the subscription is not stored."""
+    """A subscription to another owner's task, schedule or topology is refused and not stored."""
     task_id = create(live)
     live.ask("POST", "/v1/schedules", {"name": "nightly", "cron": "0 1 * * *", "task": {"type": PLAIN}})
     stranger = live.connect(owner="stranger")
@@ -234,7 +234,7 @@ def test_one_owner_sees_nothing_of_another(live: Live) -> None:
 
 
 def test_a_ticket_is_good_once_and_for_half_a_minute(live: Live) -> None:
-    """Neither a second connection nor a late one is opened, nor one with a ticket that was never issued."""
+    """A ticket that is used, expired or invented opens no connection."""
     ticket = live.ticket()
     live.connect(ticket)
     assert live.event("second", "CONNECT", ticket=ticket) == 401
@@ -248,13 +248,13 @@ def test_a_ticket_is_good_once_and_for_half_a_minute(live: Live) -> None:
 
 
 def test_who_reads_the_table_finds_no_ticket(live: Live) -> None:
-    """The stored form of a ticket opens no connection."""
+    """The table has tickets only in a form that opens no connection."""
     ticket = live.ticket()
     assert ticket not in json.dumps(live.items())
 
 
 def test_a_ticket_is_kept_for_as_long_as_it_can_be_used(live: Live) -> None:
-    """TTL strikes no earlier."""
+    """TTL removes no usable ticket."""
     live.ticket()
     issued = live.now
     (item,) = live.items(schema.WATCH_TICKET_PREFIX)
@@ -263,7 +263,7 @@ def test_a_ticket_is_kept_for_as_long_as_it_can_be_used(live: Live) -> None:
 
 
 def test_a_connection_is_kept_for_longer_than_it_can_be_open(live: Live) -> None:
-    """The gateway closes it after two hours; then TTL removes it with its subscriptions."""
+    """The gateway closes a connection after two hours; TTL removes it and its subscriptions later."""
     watcher = live.connect()
     watcher.subscribe()
     kept = [*live.items(schema.WATCH_CONNECTION_PREFIX), *live.items(schema.WATCH_SUBSCRIPTION_PREFIX)]
@@ -275,7 +275,7 @@ def test_a_connection_is_kept_for_longer_than_it_can_be_open(live: Live) -> None
 
 
 def test_a_connection_that_vanished_is_forgotten_with_the_next_push(live: Live) -> None:
-    """Its end is not reported: the gateway says so at the next write, and there is no further one."""
+    """If the gateway reports at a push that a connection is gone, it is removed."""
     watcher, other = live.connect(), live.connect()
     watcher.subscribe()
     other.subscribe()
@@ -288,7 +288,7 @@ def test_a_connection_that_vanished_is_forgotten_with_the_next_push(live: Live) 
 
 
 def test_a_closed_connection_leaves_nothing(live: Live) -> None:
-    """At once when the gateway reports the end; a second report has no effect."""
+    """When the gateway reports the end, connection and subscriptions are removed; a repeat has no effect."""
     watcher = live.connect()
     for ref in "ab":
         watcher.subscribe(ref=ref)
@@ -300,7 +300,7 @@ def test_a_closed_connection_leaves_nothing(live: Live) -> None:
 @pytest.mark.parametrize("what", ["process", "connection"])
 @pytest.mark.parametrize("at", range(8))
 def test_what_is_cut_off_anywhere_leaves_a_client_that_can_begin_again(live: Live, at: int, what: str) -> None:
-    """The process or the connection ends before any call that opens, subscribes, pushes or closes: a new one works."""
+    """After the process or the connection ends at any call, a new connection works."""
     live.faulty = True
     calls: list[Call] = []
     connection = "dying="
@@ -340,7 +340,7 @@ def test_what_is_cut_off_anywhere_leaves_a_client_that_can_begin_again(live: Liv
 
 
 def test_a_connection_has_so_many_subscriptions_and_no_more(live: Live) -> None:
-    """One more is refused by name; one that is replaced, or follows one that ended, is not."""
+    """A subscription above the limit is refused, unless it replaces another or another has ended."""
     watcher = live.connect()
     for number in range(MAX_SUBSCRIPTIONS):
         assert watcher.subscribe(ref=str(number))["kind"] == "snapshot"
@@ -353,7 +353,7 @@ def test_a_connection_has_so_many_subscriptions_and_no_more(live: Live) -> None:
 
 
 def test_many_subscriptions_at_once_are_no_more_than_may_be(live: Live) -> None:
-    """Messages of one connection are handled side by side: each takes a different slot."""
+    """Even if a connection's messages are handled concurrently, the limit on subscriptions holds."""
     watcher = live.connect()
     for number in range(3 * MAX_SUBSCRIPTIONS):
         begin(live, watcher, "mine", f"r{number}")
@@ -367,7 +367,7 @@ def test_many_subscriptions_at_once_are_no_more_than_may_be(live: Live) -> None:
     "text", ["", "[" * 50_000, "9" * 9_999, "null", '{"do":"subscribe"}', '{"do":{"$ne":1}}', "x" * 200_000, "\ud800"]
 )
 def test_a_hostile_message_is_answered_and_hurts_nobody(live: Live, text: str) -> None:
-    """The response says what is wrong; the connection and its subscriptions continue."""
+    """The response names the error, and the connection's subscriptions continue."""
     watcher = live.connect()
     watcher.subscribe()
     assert watcher.send(text) == 200
@@ -379,7 +379,7 @@ def test_a_hostile_message_is_answered_and_hurts_nobody(live: Live, text: str) -
 
 
 def test_a_message_on_a_connection_that_is_not_known_is_refused(live: Live) -> None:
-    """A forgotten connection cannot subscribe."""
+    """An unknown connection cannot subscribe."""
     watcher = live.connect()
     for item in live.items(schema.WATCH_CONNECTION_PREFIX):
         live.table.write(live.now, (item["p"]["S"], item["s"]["S"]), None)
@@ -389,7 +389,7 @@ def test_a_message_on_a_connection_that_is_not_known_is_refused(live: Live) -> N
 
 
 def test_a_connection_that_takes_no_more_keeps_no_other_from_its_changes(live: Live) -> None:
-    """The messages one client misses are counted; the others get theirs, and it reads again."""
+    """If the gateway refuses one client's messages, other clients still get theirs."""
     slow, other = live.connect(), live.connect()
     slow.subscribe()
     other.subscribe()
@@ -406,7 +406,7 @@ def test_a_connection_that_takes_no_more_keeps_no_other_from_its_changes(live: L
 
 
 def test_with_nobody_watching_a_batch_costs_one_read_for_each_owner(live: Live) -> None:
-    """The function reads the watchers, once for each owner of the batch; it neither writes nor sends anything."""
+    """For each owner of a batch, the function reads the watchers once; it writes and sends nothing."""
     for owner in ("ann", "bob"):
         for _ in range(5):
             create(live, owner)
@@ -420,7 +420,7 @@ def test_with_nobody_watching_a_batch_costs_one_read_for_each_owner(live: Live) 
 
 
 def test_a_list_by_filter_is_told_of_what_enters_and_leaves_it(live: Live) -> None:
-    """A task that stops matching is sent once more, as one that has left."""
+    """A task that stops matching the filter is sent once more, marked as having left."""
     watcher = live.connect()
     watcher.subscribe(filter={"state": "scheduled", "tags": {"team": "dba"}})
     mine, _ = create(live, tags={"team": "dba"}), create(live)
@@ -434,7 +434,7 @@ def test_a_list_by_filter_is_told_of_what_enters_and_leaves_it(live: Live) -> No
 
 
 def test_a_schedule_and_its_runs_are_told(live: Live) -> None:
-    """A pause of the schedule is sent, and so is each task that it creates; a deletion is sent as one."""
+    """The schedule's pause, its tasks and its deletion are sent."""
     live.ask("POST", "/v1/schedules", {"name": "often", "rate": "1 minute", "task": {"type": PLAIN}})
     watcher = live.connect()
     snapshot = watcher.subscribe("schedule:often")

@@ -1,4 +1,4 @@
-"""The line of a lock: a limited number hold it, the others follow in the order of their due times."""
+"""The line for a lock: a limited number of tasks hold it, the others follow in order of due times."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KEY = "db-17"
 
 
 class Crowd(Tasks):
-    """An account that watches how many calls of targets run at once.
+    """An account that counts concurrent target calls.
 
     Attributes:
         duration: how long a target takes.
@@ -41,7 +41,7 @@ class Crowd(Tasks):
         self.target = self.work
 
     def work(self, phase: str, _context: Context) -> str:
-        """Take some time."""
+        """Count concurrent calls while taking `duration`."""
         self.running[phase] += 1
         self.most = max(self.most, self.running["run"])
         self.take(self.duration)
@@ -49,7 +49,7 @@ class Crowd(Tasks):
         return "done"
 
     def locked(self, second: int = 0, **lock: Any) -> str:  # noqa: ANN401 - JSON
-        """Create a task that needs the lock, due this many seconds after the start."""
+        """Create a task that needs the lock and is due this many seconds after the start; return its id."""
         return self.create(self.start + second * SECOND - self.now, lock={"key": KEY, **lock})
 
     def run_to(self, second: float) -> None:
@@ -66,7 +66,7 @@ class Crowd(Tasks):
 
 
 def about(seconds: float) -> object:
-    """This many seconds, and the time of some calls."""
+    """This many seconds, plus the time of some calls."""
     return pytest.approx(seconds + 0.15, abs=0.2)
 
 
@@ -82,7 +82,7 @@ def test_no_more_than_the_limit_hold_a_lock(limit: int) -> None:
 
 
 def test_a_lock_of_one_is_an_ordering_key() -> None:
-    """Waiting tasks get it in the order of their due times, in any order of creation."""
+    """Waiting tasks get the lock in order of their due times, in whatever order they were created."""
     with Crowd(20) as tasks:
         made = {second: tasks.locked(second) for second in (0, 7, 3, 9, 5, 1)}
         tasks.run_to(180)
@@ -90,7 +90,7 @@ def test_a_lock_of_one_is_an_ordering_key() -> None:
 
 
 def test_nobody_overtakes_the_line() -> None:
-    """A new task at the moment of a release does not come before the waiting ones."""
+    """A task that is due just when the lock is released does not overtake waiting ones."""
     with Crowd(10) as tasks:
         made = [tasks.locked(second) for second in [*range(10), 10, 20]]
         tasks.run_to(180)
@@ -98,7 +98,7 @@ def test_nobody_overtakes_the_line() -> None:
 
 
 def test_a_lock_is_handed_on_at_once() -> None:
-    """The next in line starts as soon as its message arrives; before, it has used no attempt."""
+    """The next in line starts as soon as its message arrives; waiting has used no attempt."""
     with Crowd() as tasks:
         tasks.locked()
         second = tasks.create(tasks.start + SECOND - tasks.now, lock={"key": KEY}, retry=ONCE)
@@ -113,7 +113,7 @@ def test_a_lock_is_handed_on_at_once() -> None:
 
 
 def test_a_lock_given_back_while_the_next_is_still_being_put_back_is_not_missed() -> None:
-    """A slow worker has joined the line, but not yet put its task back, when the lock is given back."""
+    """A lock released between a worker's joining the line and its putting back the task is not missed."""
     with Crowd() as tasks:
         tasks.locked()
         second = tasks.locked(4)
@@ -128,7 +128,7 @@ def test_a_lock_given_back_while_the_next_is_still_being_put_back_is_not_missed(
 
 
 def test_locks_of_other_keys_and_owners_are_other_locks() -> None:
-    """Keys are separate for each owner, and every key is a separate lock."""
+    """Each key of each owner is a separate lock."""
     with Crowd() as tasks:
         tasks.locked()
         tasks.create(tasks.start - tasks.now, lock={"key": "other"})
@@ -142,7 +142,7 @@ def test_locks_of_other_keys_and_owners_are_other_locks() -> None:
 
 
 def test_the_lock_of_a_dead_holder_is_free_after_its_lease() -> None:
-    """A lock whose holder's worker was killed is free when its lease is over by every clock, and not before."""
+    """A killed holder's lock is free when its lease is over by every clock, and not before."""
     with Crowd(3600) as tasks:
         tasks.create(tasks.start - tasks.now, lock={"key": KEY}, retry=ONCE, timeout_seconds=800)
         second = tasks.locked(1)
@@ -158,7 +158,7 @@ def test_the_lock_of_a_dead_holder_is_free_after_its_lease() -> None:
 
 
 def test_a_holder_keeps_its_lock_with_its_heartbeats() -> None:
-    """A holder that runs for many lease lengths is alone all the while."""
+    """A holder that runs for many lease lengths keeps the lock."""
     with Crowd(600) as tasks:
         for _ in range(2):
             tasks.create(tasks.start - tasks.now, lock={"key": KEY}, timeout_seconds=700)
@@ -167,7 +167,7 @@ def test_a_holder_keeps_its_lock_with_its_heartbeats() -> None:
 
 
 def test_a_lock_of_the_run_is_not_held_while_a_task_is_prepared() -> None:
-    """With the scope `run`, tasks prepare at once and run one after the other."""
+    """With scope `run`, tasks prepare concurrently but run one at a time."""
     with Crowd() as tasks:
         for _ in range(3):
             tasks.create(tasks.start - tasks.now, PHASED, lock={"key": KEY, "scope": "run"})
@@ -179,7 +179,7 @@ def test_a_lock_of_the_run_is_not_held_while_a_task_is_prepared() -> None:
 
 
 def test_a_lock_of_the_task_is_held_until_it_is_cleaned_up() -> None:
-    """With the scope `task`, nobody prepares before the one before has cleaned up."""
+    """With scope `task`, a task prepares only after the previous one has cleaned up."""
     with Crowd() as tasks:
         for _ in range(3):
             tasks.create(tasks.start - tasks.now, PHASED, lock={"key": KEY})
@@ -188,7 +188,7 @@ def test_a_lock_of_the_task_is_held_until_it_is_cleaned_up() -> None:
 
 
 def test_a_failed_attempt_gives_its_lock_back() -> None:
-    """While one task waits for its next attempt another may run."""
+    """While a task waits for its next attempt, another may run."""
     with Crowd() as tasks:
         first = tasks.create(tasks.start - tasks.now, lock={"key": KEY}, retry={"initial_seconds": 3600})
         second = tasks.locked(1)
@@ -204,7 +204,7 @@ def test_a_failed_attempt_gives_its_lock_back() -> None:
 
 
 def test_a_rollback_needs_the_lock_too() -> None:
-    """An effect made under a lock is undone under it."""
+    """A rollback waits for the same lock as the run."""
     with Crowd() as tasks:
         first = tasks.create(tasks.start - tasks.now, UNDONE, lock={"key": KEY})
         second = tasks.locked(10)
@@ -219,7 +219,7 @@ def test_a_rollback_needs_the_lock_too() -> None:
 
 @pytest.mark.parametrize("is_lost", [False, True])
 def test_a_deferred_task_keeps_its_lock_until_it_is_notified_of(*, is_lost: bool) -> None:
-    """Then it is passed on at once; if the notified function cannot, the next one finds that the task has ended."""
+    """A deferred task's end passes the lock on at once, or at the next check if that fails."""
     with Crowd() as tasks:
         first = tasks.locked(scope="run")
         second = tasks.locked(1, scope="run")
@@ -241,7 +241,7 @@ def test_a_deferred_task_keeps_its_lock_until_it_is_notified_of(*, is_lost: bool
 
 
 def test_those_who_left_the_line_hold_nobody_up() -> None:
-    """A task that is cancelled, paused or put off while it waits is passed over when the lock is handed on."""
+    """Waiting tasks that were cancelled, paused or postponed are skipped when the lock is passed on."""
     with Crowd(20) as tasks:
         tasks.locked()
         gone = [tasks.locked(second) for second in (1, 2, 3)]
@@ -255,7 +255,7 @@ def test_those_who_left_the_line_hold_nobody_up() -> None:
 
 
 def test_a_task_that_was_paused_in_the_line_checks_at_once_when_it_is_resumed() -> None:
-    """It has lost its place, so nobody sends it: the lock is free by then, and it takes it."""
+    """The task lost its place in line, so it checks the lock at once, and gets it if it is free."""
     with Crowd(20) as tasks:
         tasks.locked()
         tasks.locked(1)
@@ -270,7 +270,7 @@ def test_a_task_that_was_paused_in_the_line_checks_at_once_when_it_is_resumed() 
 
 
 def test_a_reservation_that_nobody_takes_up_ends() -> None:
-    """If the task with the reservation never comes, the rest of the line is not stuck."""
+    """If the task with the reservation never comes, the next in line gets the lock."""
     with Crowd(20) as tasks:
         tasks.locked()
         second, third = tasks.locked(1), tasks.locked(2)
@@ -286,7 +286,7 @@ def test_a_reservation_that_nobody_takes_up_ends() -> None:
 
 
 def test_a_lock_freed_by_force_goes_to_the_next_and_stops_its_holder() -> None:
-    """Its holder ends its process at its next heartbeat; the next in the line runs at once."""
+    """The next in line runs at once; the holder's process ends at its next heartbeat."""
     with Crowd(3600) as tasks:
         first = tasks.create(tasks.start - tasks.now, lock={"key": KEY}, timeout_seconds=800)
         second = tasks.locked(1)
@@ -303,7 +303,7 @@ def test_a_lock_freed_by_force_goes_to_the_next_and_stops_its_holder() -> None:
 
 
 def test_a_deferred_task_learns_from_its_heartbeat_that_its_lock_is_gone() -> None:
-    """The response tells a target elsewhere to stop."""
+    """The heartbeat's response is `lock_lost`, so the external target can stop."""
     with Crowd() as tasks:
         tasks.target = lambda _phase, _context: Accepted()
         task_id = tasks.locked()

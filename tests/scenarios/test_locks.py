@@ -1,4 +1,4 @@
-"""Locks in a whole account: nobody runs beside a live holder, and no lock stands idle while somebody waits for it."""
+"""Locks end to end: no task runs beside a live holder, and no lock is idle while a task waits for it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LOCK = {"key": "db-17"}
 
 
 def test_a_lock_that_is_renewed_for_days_is_not_removed() -> None:
-    """A deferred task that is kept alive by heartbeats for longer than a lock lives without one keeps its lock."""
+    """Heartbeats of a deferred task keep its lock beyond the lock's time to live."""
     with Scenario() as scenario:
         scenario.target = lambda _phase, _context: Accepted()
         body = {"type": PLAIN, "lock": LOCK, "notify_within_seconds": 3600}
@@ -46,7 +46,7 @@ STEERINGS: dict[str, tuple[str, str, object, str]] = {
 
 
 class Line(Scenario):
-    """One task holds the lock for twenty seconds; two wait for it; the first one's message is not received."""
+    """A task holds the lock for twenty seconds, and two others wait; the first waiter's message is not received."""
 
     def __init__(self, body: dict[str, Any]) -> None:
         super().__init__()
@@ -60,7 +60,7 @@ class Line(Scenario):
         assert self.run_until(lambda: self.record(self.ids[1]).generation >= 2, within=MINUTE)
 
     def hold(self, _phase: str, context: Context) -> str:
-        """A target that takes its time."""
+        """A target that takes twenty seconds."""
         self.began.setdefault(context.task_id, self.now)
         self.take(20 * SECOND)
         return "done"
@@ -74,7 +74,7 @@ class Line(Scenario):
 
 @pytest.mark.parametrize("what", STEERINGS)
 def test_a_lock_that_was_reserved_for_a_task_that_does_not_come_is_handed_on(what: str) -> None:
-    """With any request of the first one's user at the moment of its turn, the lock does not stand idle."""
+    """Whatever the first waiter's user requests when its turn comes, the lock is not idle."""
     method, path, body, query = STEERINGS[what]
     with Line({}) as scenario:
         _first, second, third = scenario.ids
@@ -89,7 +89,7 @@ def test_a_lock_that_was_reserved_for_a_task_that_does_not_come_is_handed_on(wha
 
 @pytest.mark.parametrize("unavailable", ["query", "put_item"])
 def test_a_cancel_is_answered_although_the_lock_cannot_be_handed_on(unavailable: str) -> None:
-    """The reservation ends by itself then, and the next in the line comes at its own check."""
+    """If the lock cannot be passed on, its reservation ends, and the next task gets it at its own check."""
     with Line({}) as scenario:
         _first, second, third = scenario.ids
 
@@ -113,7 +113,7 @@ def test_a_cancel_is_answered_although_the_lock_cannot_be_handed_on(unavailable:
 def test_a_lock_is_handed_on_by_an_attempt_that_is_asked_to_stop_before_it_takes_it(
     verb: str, path: str, stop: object, state: str
 ) -> None:
-    """The request came while it waited for the lock: when it gets its turn, it stops before it takes the lock."""
+    """A waiting task that is asked to stop passes its turn on without taking the lock."""
     with Scenario() as scenario:
         began: dict[str, int] = {}
 
@@ -145,7 +145,7 @@ def test_a_lock_is_handed_on_by_an_attempt_that_is_asked_to_stop_before_it_takes
 
 
 def test_a_lock_is_not_taken_while_its_holder_works_by_a_clock_that_is_behind() -> None:
-    """A pull worker works to the end of its lease, which one process of the API wrote and another one reads.
+    """A pull worker works to the end of a lease that one API process wrote and another reads.
 
     Their clocks differ by nearly the five seconds that clocks may differ by.
     """
@@ -173,7 +173,7 @@ def _set_clocks(scenario: Scenario, skew: int) -> None:
 
 
 def test_a_lock_that_was_released_by_force_is_answered_although_it_cannot_be_handed_on() -> None:
-    """It is free: a repeat of the request would take it from its new holder."""
+    """The lock is free, so the request succeeds: a repeat would take the lock from its next holder."""
     with Line({}) as scenario:
         _first, _second, third = scenario.ids
         calls: list[Call] = []
@@ -193,7 +193,7 @@ def test_a_lock_that_was_released_by_force_is_answered_although_it_cannot_be_han
 
 
 def test_an_outcome_is_answered_although_the_lock_cannot_be_handed_on_at_once() -> None:
-    """It is stored; the lock is released at the next try, and the next task gets it at once."""
+    """The outcome is stored; the lock is released at the next try, and the next task gets it at once."""
     with Scenario() as scenario:
         scenario.faulty = True
         for _ in range(2):

@@ -1,4 +1,4 @@
-"""Waiting requests use no more of the API than the settings allow: the others get their responses at once."""
+"""The settings limit how many requests may wait at once; other requests are answered at once."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ def scenario() -> Iterator[Scenario]:
 
 
 def waiting(scenario: Scenario, count: int) -> list[list[Reply]]:
-    """Create tasks due much later, and wait for each; the lists get the responses."""
+    """Create tasks due much later, waiting for each; the responses are added to the lists."""
     return [scenario.send("POST", "/v1/tasks", SLEEPS, query=f"wait_seconds={WAIT}") for _ in range(count)]
 
 
 def answered(replies: list[list[Any]]) -> int:
-    """The number that have their response."""
+    """The number of requests that have their response."""
     return sum(map(bool, replies))
 
 
 def test_no_more_requests_wait_than_may(scenario: Scenario) -> None:
-    """All but two of many waits are answered soon, as after a wait in vain; nothing is lost."""
+    """All but two of the requests are answered soon, as after a timeout, and every task is created."""
     simulation = waiting(scenario, 12)
     scenario.run(3 * SECOND)
     assert answered(simulation) >= 12 - MOST
@@ -52,14 +52,14 @@ def test_no_more_requests_wait_than_may(scenario: Scenario) -> None:
 
 
 def test_a_place_is_given_back_as_soon_as_a_wait_is_over(scenario: Scenario) -> None:
-    """One after the other, each request waits for its task's outcome, however many came before."""
+    """Each of many successive requests can wait for its task's outcome."""
     for _ in range(3 * MOST):
         reply = scenario.ask("POST", "/v1/tasks", {"type": PLAIN}, query=f"wait_seconds={WAIT}")
         assert (reply.status, reply.body["state"]) == (201, "succeeded")
 
 
 def test_a_request_that_waits_costs_two_units(scenario: Scenario) -> None:
-    """One write takes its place, another releases it; a request that need not wait makes neither."""
+    """A request that waits writes twice, to take and to release its place; others write nothing."""
     writes: list[str] = []
 
     def note(call: Call) -> None:
@@ -76,7 +76,7 @@ def test_a_request_that_waits_costs_two_units(scenario: Scenario) -> None:
 
 
 def test_the_place_of_a_process_that_died_is_free_after_its_wait(scenario: Scenario) -> None:
-    """It is not released: it is reused when its wait must have ended."""
+    """The place of a dead process is reused when its wait must have ended."""
     scenario.faulty = True
     first = waiting(scenario, 8)
     scenario.run(3 * SECOND)
@@ -90,7 +90,7 @@ def test_the_place_of_a_process_that_died_is_free_after_its_wait(scenario: Scena
 
 
 def test_pull_workers_that_wait_are_counted_too(scenario: Scenario) -> None:
-    """A worker without a place gets the ready tasks, which are none, and may ask again."""
+    """A pull worker without a place gets an empty response at once, and may ask again."""
     body = {"types": [PULLED], "lease_seconds": 30, "worker": "X", "wait_seconds": WAIT}
     simulation = [scenario.send("POST", "/v1/leases", body) for _ in range(8)]
     scenario.run(3 * SECOND)
@@ -101,7 +101,7 @@ def test_pull_workers_that_wait_are_counted_too(scenario: Scenario) -> None:
 
 
 def test_a_store_that_does_not_answer_lets_nobody_wait(scenario: Scenario) -> None:
-    """The task is created, and its creator gets the response: a missing place is no failure."""
+    """If no place can be taken, the task is created and the request is answered without waiting."""
     scenario.faulty = True
     scenario.before_call = lambda call: (
         call.refuse() if str(call.request.get("Key", {}).get("p", {}).get("S", "")).startswith("w#") else None

@@ -1,4 +1,4 @@
-"""Notices of attempts that run longer than `running_seconds`: once each, for any kind of worker."""
+"""Notices of attempts that run longer than `running_seconds`: one per attempt, for any kind of worker."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ LONG = {"running_seconds": 120, "to": NOTICE_URL}
 
 
 def _told_at(tasks: Tasks) -> Millis:
-    """Run until there is a notice; when that was."""
+    """Let time pass until there is a notice; return the time."""
     assert tasks.run_until(lambda: tasks.notices, within=20 * MINUTE)
     return tasks.now
 
 
 def test_a_long_attempt_in_a_worker_is_told_once_while_it_runs() -> None:
-    """Within two seconds, by the thread that watches it; its success is not reported."""
+    """The notice is sent within two seconds of the limit; the attempt's success causes none."""
     with Tasks() as tasks:
         tasks.last(300)
         task = tasks.create(timeout_seconds=600, notify_on=LONG)
@@ -39,7 +39,7 @@ def test_a_long_attempt_in_a_worker_is_told_once_while_it_runs() -> None:
 
 
 def test_an_attempt_that_ends_in_time_tells_nothing() -> None:
-    """Nor does a task that waits for long: only attempts count."""
+    """Neither a short attempt nor a long wait causes a notice."""
     with Tasks() as tasks:
         tasks.last(100)
         tasks.create(lock={"key": "db"}, notify_on=LONG, timeout_seconds=600)
@@ -50,7 +50,7 @@ def test_an_attempt_that_ends_in_time_tells_nothing() -> None:
 
 
 def test_each_attempt_is_told_by_an_id_of_its_own() -> None:
-    """A second attempt that runs long is another event."""
+    """A second long attempt causes a second notice, with its own id."""
     with Tasks() as tasks:
 
         def behave(_phase: str, _context: Any) -> str:  # noqa: ANN401 - of the scenario
@@ -64,7 +64,7 @@ def test_each_attempt_is_told_by_an_id_of_its_own() -> None:
 
 
 def test_a_receiver_that_hangs_disturbs_no_attempt() -> None:
-    """Its lease is renewed meanwhile, and it succeeds at its first attempt."""
+    """While the receiver hangs, the attempt's lease is renewed, and the attempt succeeds."""
     with Tasks() as tasks:
         tasks.last(300)
 
@@ -79,7 +79,7 @@ def test_a_receiver_that_hangs_disturbs_no_attempt() -> None:
 
 
 def test_a_long_attempt_of_a_pull_worker_is_told() -> None:
-    """Within about two minutes, found by the trigger; not if the worker has reported before."""
+    """The trigger sends the notice within minutes, unless the worker has reported before."""
     with Pulled() as tasks:
         quick = tasks.create_pulled(notify_on=LONG)
         assert tasks.tell(tasks.lease_one(lasts=300), "complete", {"result": 1}).status == 200
@@ -94,7 +94,7 @@ def test_a_long_attempt_of_a_pull_worker_is_told() -> None:
 
 
 def test_a_long_wait_for_a_target_that_has_accepted_is_told() -> None:
-    """The attempt continues until the target notifies of its end."""
+    """A deferred attempt that runs too long causes a notice."""
     with Tasks() as tasks:
         tasks.target = lambda _phase, context: context.defer()
         task = tasks.create(kind=PLAIN, notify_within_seconds=3600, notify_on=LONG)

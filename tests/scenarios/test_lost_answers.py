@@ -1,4 +1,4 @@
-"""The response to a write is lost, others write the record, and the SDK sends the write again: work continues."""
+"""If the response to a write is lost and the SDK repeats the write after others wrote, work continues."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize(("state", "phases"), [("running", []), ("preparing", ["prepare"])])
 def test_an_attempt_goes_on_when_its_step_to_the_next_phase_is_sent_again(state: str, phases: list[str]) -> None:
-    """A heartbeat comes between a step to another phase and its repetition: that costs no attempt."""
+    """A heartbeat between the write of the next phase and its repeat costs no attempt."""
     with Scenario() as scenario:
         called: list[str] = []
         scenario.target = lambda phase, _context: called.append(phase)
@@ -48,7 +48,7 @@ def test_an_attempt_goes_on_when_its_step_to_the_next_phase_is_sent_again(state:
 
 @pytest.mark.parametrize("versioned", [False, True], ids=["any_version", "this_version"])
 def test_a_cancel_of_a_topology_that_is_sent_again_is_answered_as_done(*, versioned: bool) -> None:
-    """Before the write is repeated, a worker has done the follow-up of the cancellation, and written the record."""
+    """The repeated write succeeds although a worker has done the cancellation's follow-up in between."""
     with Graphs() as graphs:
         path = f"{PATH}/{graphs.submit(DIAMOND, delay_seconds=3)}"
         tag = {"If-Match": f'"{graphs.whole().version}"'} if versioned else {}

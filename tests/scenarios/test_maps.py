@@ -23,7 +23,7 @@ ITEMS = ["".join(str(number * 2654435761 % 2**32) for number in range(200 * n, 2
 
 
 class Maps(Graphs):
-    """A scenario about the node `list`, whose result is a list, and the node `each`, a map over it; then `last`.
+    """A scenario about a node `list` whose result is a list, a map `each` over that list, and a node `last`.
 
     Attributes:
         listed: the list.
@@ -41,7 +41,7 @@ class Maps(Graphs):
         self.given: Any = None
 
     def act(self, phase: str, context: Any, payload: Any) -> Any:  # noqa: ANN401 - as a handler has it
-        """Give the list, or work on an item."""
+        """Return the list, or process an item."""
         super().act(phase, context, payload)
         key = self.key_of(context.task_id)
         if key == "list":
@@ -85,7 +85,7 @@ class Maps(Graphs):
 
 
 def test_a_node_runs_for_each_item_and_its_result_is_the_list_of_theirs() -> None:
-    """In the order of the items, for any order of ends; placeholders stand for the item and its place."""
+    """Results are in item order, and placeholders stand for the item and its index."""
     with Maps() as graphs:
         ended = graphs.run_map(["a", {"b": 1}, "<duetime.task-id>"])
         assert ended.state == "succeeded", ended
@@ -99,7 +99,7 @@ def test_a_node_runs_for_each_item_and_its_result_is_the_list_of_theirs() -> Non
 
 
 def test_no_more_items_are_worked_on_at_once_than_is_allowed() -> None:
-    """And all of them are in the end."""
+    """`max_parallel` limits concurrent items, and every item runs."""
     with Maps() as graphs:
         graphs.seconds = 20
         assert graphs.run_map(list(range(7)), max_parallel=2).state == "succeeded"
@@ -108,7 +108,7 @@ def test_no_more_items_are_worked_on_at_once_than_is_allowed() -> None:
 
 
 def test_a_map_over_nothing_succeeds_at_once() -> None:
-    """With an empty list, and no separate execution."""
+    """A map over an empty list succeeds without an execution of its own."""
     with Maps() as graphs:
         assert graphs.run_map([]).state == "succeeded"
         assert graphs.given == []
@@ -116,7 +116,7 @@ def test_a_map_over_nothing_succeeds_at_once() -> None:
 
 
 def test_failures_are_tolerated_up_to_the_number_given() -> None:
-    """Their results are null; with one more, the map fails, and starts no more items."""
+    """Tolerated failures have null results; one more fails the map, and no more items start."""
     with Maps() as graphs:
         graphs.failing = (1, 2)
         assert graphs.run_map(list(range(4)), tolerated_failures=2, max_parallel=1).state == "succeeded"
@@ -129,7 +129,7 @@ def test_failures_are_tolerated_up_to_the_number_given() -> None:
 
 
 def test_what_is_no_list_fails_the_node_and_says_so() -> None:
-    """A list with too many items does so as well."""
+    """A result that is not a list, or is too long a list, fails the map with the reason."""
     for items, words in (({"a": 1}, "is not a list"), (list(range(MAX_NODES + 1)), "10001 items; 10000 are allowed")):
         with Maps() as graphs:
             graphs.run_map(items)
@@ -139,7 +139,7 @@ def test_what_is_no_list_fails_the_node_and_says_so() -> None:
 
 
 def test_a_map_can_be_read_and_cancelled_before_its_items_are_known() -> None:
-    """Before that, it has no nodes."""
+    """Before its list is known, a map has no nodes, and can be cancelled."""
     with Maps() as graphs:
         graphs.list_seconds = 40
         graphs.submit_map()
@@ -152,7 +152,7 @@ def test_a_map_can_be_read_and_cancelled_before_its_items_are_known() -> None:
 
 @pytest.mark.parametrize("meanwhile", others_slow(["nothing", "cancelled", "worker dies", "released by another"]))
 def test_the_items_of_a_map_expire_with_it_whatever_happens_just_before_its_release(meanwhile: str) -> None:
-    """A release that is refused, missing or repeated leaves nothing for ever; a running map keeps its items."""
+    """Even if a release is refused, lost or repeated, all items expire in the end; a running map keeps its items."""
     with Maps() as graphs:
         graphs.faulty = True
 

@@ -1,4 +1,4 @@
-"""The metrics of tasks: their starts, their waits, and their ends."""
+"""Metrics of tasks: starts, waits and ends."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def tasks() -> Tasks:
 
 
 def test_a_task_on_time_has_a_small_lateness(tasks: Tasks) -> None:
-    """Each start adds a lateness, which is within a second, with its type, and no scan finds it overdue."""
+    """Each start adds a lateness below a second, also by type, and no scan finds an overdue task."""
     with tasks:
         tasks.create()
         tasks.create(30 * SECOND)
@@ -50,7 +50,7 @@ def test_a_task_on_time_has_a_small_lateness(tasks: Tasks) -> None:
 
 
 def test_a_task_that_starts_late_does_not_count_as_on_time(tasks: Tasks) -> None:
-    """Its message stays in the queue for a minute: that is its lateness, and the reason for its wait."""
+    """A message that waits in the queue for a minute makes the task late, and counts as a queue wait."""
     with tasks:
         for queue in tasks.sqs.queues.values():
             tasks.unread_until[queue.url] = tasks.now + MINUTE
@@ -64,7 +64,7 @@ def test_a_task_that_starts_late_does_not_count_as_on_time(tasks: Tasks) -> None
 
 
 def test_a_pulled_task_is_counted_like_any_other(tasks: Tasks) -> None:
-    """A pull worker that is half a minute late makes the task as late, and a lease gives its duration."""
+    """A pull worker half a minute late makes the task as late, and the lease's duration is measured."""
     with tasks:
         tasks.create(kind=PULLED)
         tasks.run(30 * SECOND)
@@ -80,7 +80,7 @@ def test_a_pulled_task_is_counted_like_any_other(tasks: Tasks) -> None:
 
 
 def test_each_gate_that_holds_a_task_adds_to_the_wait_at_it(tasks: Tasks) -> None:
-    """A lock, a switch, a limit and a retry are distinguished, each with the time until the task's next check."""
+    """Waits for a lock, switch, limit and retry are measured separately."""
     with tasks:
         tasks.last(20)
         tasks.create(lock=LOCK, timeout_seconds=60)
@@ -107,7 +107,7 @@ def test_each_gate_that_holds_a_task_adds_to_the_wait_at_it(tasks: Tasks) -> Non
 
 
 def test_a_retry_is_a_wait_and_an_owner_sees_its_final_failures(tasks: Tasks) -> None:
-    """Two attempts that fail: one retry with its pause, one final failure of that owner."""
+    """Two failed attempts are one retry with its wait, and one final failure for the owner."""
     with tasks:
         tasks.fail()
         tasks.create(retry={"max_attempts": 2, "initial_seconds": 10, "max_seconds": 10})
@@ -120,7 +120,7 @@ def test_a_retry_is_a_wait_and_an_owner_sees_its_final_failures(tasks: Tasks) ->
 
 
 def test_an_attempt_whose_worker_vanished_is_counted_when_another_takes_over(tasks: Tasks) -> None:
-    """One lost attempt; the time until then counts as a wait for the end of the lease."""
+    """One lost attempt is counted, and the time until the next as a wait for the lease."""
     with tasks:
         tasks.hang()
         tasks.create(timeout_seconds=800)
@@ -133,7 +133,7 @@ def test_an_attempt_whose_worker_vanished_is_counted_when_another_takes_over(tas
 
 
 def test_a_worker_that_loses_its_lease_counts_it_and_ends(tasks: Tasks) -> None:
-    """Cut off from the table, it cannot renew: one lease lost, one process ended."""
+    """A worker cut off from the table counts one lost lease and one ended process."""
     with tasks:
         tasks.hang()
         tasks.create(timeout_seconds=800)
@@ -145,7 +145,7 @@ def test_a_worker_that_loses_its_lease_counts_it_and_ends(tasks: Tasks) -> None:
 
 
 def test_what_a_scan_finds_open_says_how_long_it_has_been_due(tasks: Tasks) -> None:
-    """Lost messages: the first scan finds their task minutes overdue, sends one again, and later ones find nothing.
+    """The first scan measures how long a task with lost messages is overdue; later scans find nothing.
 
     The first message is lost, and so is the one that the early scan sends.
     """
@@ -163,7 +163,7 @@ def test_what_a_scan_finds_open_says_how_long_it_has_been_due(tasks: Tasks) -> N
 
 
 def test_a_clock_that_is_off_is_measured_before_it_is_wrong(tasks: Tasks) -> None:
-    """Ten seconds of difference stop nothing, and are in the metric; forty stop the ticks."""
+    """A skew of ten seconds is only measured; one of forty stops the ticks."""
     with tasks:
         tasks.run(2 * MINUTE)
         assert max(tasks.measured("clock_skew"), default=0) <= SECOND
@@ -183,7 +183,7 @@ def test_a_clock_that_is_off_is_measured_before_it_is_wrong(tasks: Tasks) -> Non
 
 
 def test_a_task_that_is_deferred_and_then_cancelled_is_counted_as_both(tasks: Tasks) -> None:
-    """Its target accepts the work, sees the stop request at its next heartbeat, and reports nothing more."""
+    """A deferred task whose target stops reporting after a cancel is counted as deferred and as cancelled."""
     with tasks:
         tasks.target = lambda _phase, _context: Accepted()
         task_id = tasks.create(notify_within_seconds=60, retry={"max_attempts": 2})
@@ -195,7 +195,7 @@ def test_a_task_that_is_deferred_and_then_cancelled_is_counted_as_both(tasks: Ta
 
 
 def test_messages_that_a_queue_does_not_take_are_counted_until_it_does(tasks: Tasks) -> None:
-    """The trigger finds a task due that it cannot send; the next tick sends it, and counts it as dispatched."""
+    """An unsent message is counted, and the next tick sends it and counts it as dispatched."""
     with tasks:
         task_id = tasks.create(10 * MINUTE)
         tasks.refuse_sends()
@@ -207,7 +207,7 @@ def test_messages_that_a_queue_does_not_take_are_counted_until_it_does(tasks: Ta
 
 
 def test_a_message_in_an_unknown_format_is_counted_as_unreadable(tasks: Tasks) -> None:
-    """It is deleted, and harms no task."""
+    """The message is deleted, and no task is affected."""
     with tasks:
         queue = next(queue for queue in tasks.sqs.queues.values() if queue.name == "normal")
         tasks.sqs.send_message(QueueUrl=queue.url, MessageBody="junk")
@@ -218,7 +218,7 @@ def test_a_message_in_an_unknown_format_is_counted_as_unreadable(tasks: Tasks) -
 
 
 def test_requests_that_may_not_wait_are_counted(tasks: Tasks) -> None:
-    """One may wait; two of three get their response at once."""
+    """If one request may wait, two of three are refused the wait and counted."""
     with tasks:
         tasks.environ[Variable.LONG_POLLS] = "1"
         body = {"type": PLAIN, "delay_seconds": 3600}
@@ -229,7 +229,7 @@ def test_requests_that_may_not_wait_are_counted(tasks: Tasks) -> None:
 
 
 def test_a_lease_that_comes_too_late_to_be_of_use_is_counted(tasks: Tasks) -> None:
-    """Reading its lock took longer than half of the lease: the task is put back."""
+    """If reading the lock takes more than half of the lease, the task is put back."""
     with tasks:
         tasks.create(kind=PULLED, lock=LOCK)
         tasks.slow(_reads_a_lock, 4 * SECOND)
@@ -239,7 +239,7 @@ def test_a_lease_that_comes_too_late_to_be_of_use_is_counted(tasks: Tasks) -> No
 
 
 def test_occurrences_that_fell_due_during_an_outage_are_counted_as_missed() -> None:
-    """An hour without the trigger: those of a schedule of every minute that were not placed before it; it is named."""
+    """After an hour without the trigger, missed occurrences are counted and their schedule is logged."""
     with Schedules() as schedules:
         schedules.make()
         schedules.run(5 * MINUTE)
@@ -253,7 +253,7 @@ def test_occurrences_that_fell_due_during_an_outage_are_counted_as_missed() -> N
 
 
 def test_a_skipped_occurrence_says_why() -> None:
-    """Runs of 90 s every minute are skipped for the previous one, and a pause after it was placed for the pause."""
+    """Occurrences skipped for overlap and for a pause are counted by reason."""
     with Schedules() as schedules:
         schedules.last(90)
         schedules.make()
@@ -267,7 +267,7 @@ def test_a_skipped_occurrence_says_why() -> None:
 
 
 def test_a_trigger_that_cannot_send_says_how_far_it_is_behind(tasks: Tasks) -> None:
-    """Nothing while it reads ahead in time; the delay of its first read while the queues refuse messages."""
+    """`cursor_lag` is measured only while the queues refuse messages."""
     with tasks:
         tasks.create(10 * MINUTE)
         tasks.run(5 * MINUTE)
@@ -284,7 +284,7 @@ def test_a_trigger_that_cannot_send_says_how_far_it_is_behind(tasks: Tasks) -> N
 
 
 def test_the_age_of_the_last_pass_grows_while_the_trigger_is_away(tasks: Tasks) -> None:
-    """Each tick measures the time since the last complete one: an hour after an hour, otherwise two minutes at most."""
+    """Each tick measures the time since the last complete one: an hour after an outage of an hour."""
     with tasks:
         tasks.run(5 * MINUTE)
         assert max(tasks.measured("tick_age")[1:]) <= 2 * MINUTE

@@ -1,4 +1,4 @@
-"""Tasks that wait for several things at once: others, a turn, a lock, a rate, and groups that they are members of."""
+"""Tasks that wait for several things at once: other tasks, a turn, a lock, a rate, and members of their group."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CONTROLS = ("cancel", "resume", "retry", "run")
 
 
 def _body(draw: Random, made: list[str]) -> dict[str, Any]:
-    """A task with some of all options, which waits for some of the tasks before it."""
+    """A task with random options, which waits for some of the earlier tasks."""
     options: dict[str, Any] = {
         "order": {"key": draw.choice("ab")},
         "group": {"id": draw.choice(_GROUPS)},
@@ -40,7 +40,7 @@ def _body(draw: Random, made: list[str]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 10))])
 def test_no_two_waits_block_each_other(seed: int) -> None:
-    """Every task ends, for any reason of its wait, and each group counts its members."""
+    """Every task ends, whatever it waits for, and each group counts its members."""
     draw = Random(seed)  # noqa: S311 - always the same
     with Tasks(seed) as tasks:
         # They are late by their waits.

@@ -1,4 +1,4 @@
-"""Calendars and jitter move occurrences: each scheduled time runs at most once, with any replacement meanwhile."""
+"""Calendars and jitter move occurrences: each scheduled time runs at most once, even if calendars change meanwhile."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TENTH = 10 * MINUTE
 
 
 def tenth_after(now: Millis) -> Millis:
-    """The first instant that `Moved.begin` has its schedule place."""
+    """The first instant that a schedule from `Moved.begin` places."""
     return (now // TENTH + (1 if now % TENTH < 5 * MINUTE else 2)) * TENTH
 
 
@@ -38,10 +38,10 @@ def closed(start: Millis, length: Millis) -> dict[str, Any]:
 
 
 class Moved(Schedules):
-    """A schedule of once in ten minutes with a calendar; `next` is its next instant, five minutes ahead at first."""
+    """A schedule every ten minutes with a calendar; `next` is its next instant, at first five minutes ahead."""
 
     def begin(self, calendar: dict[str, Any], **fields: Any) -> None:  # noqa: ANN401 - JSON
-        """Create it, and let time pass until three seconds before its next instant is placed."""
+        """Create the schedule, shortly before its next instant is placed."""
         self.next = tenth_after(self.now)
         self.run(self.next - 5 * MINUTE - self.now)
         self.put(calendar)
@@ -61,7 +61,7 @@ class Moved(Schedules):
         return task
 
     def go_on(self, times: int = 3) -> None:
-        """Let time pass to the middle between two instants, after this many."""
+        """Let time pass until between two instants, after this many."""
         self.run(self.next + (times - 1) * TENTH + 6 * MINUTE - self.now)
 
 
@@ -77,7 +77,7 @@ def is_save(call: Call) -> bool:
 
 @pytest.mark.parametrize("moves", ["later", "back"])
 def test_a_calendar_that_is_replaced_before_the_trigger_saved_its_schedule_repeats_nothing(moves: str) -> None:
-    """The expansion placed an occurrence and died; the next one sees another calendar, and does not place it again."""
+    """An occurrence placed by a trigger that died is not placed again with another calendar."""
     with Moved() as schedules:
         schedules.run(TENTH)
         moved = closed(tenth_after(schedules.now), 4 * MINUTE)
@@ -92,7 +92,7 @@ def test_a_calendar_that_is_replaced_before_the_trigger_saved_its_schedule_repea
 @pytest.mark.parametrize("how", STOPS)
 @pytest.mark.parametrize("before", ["open", "closed"])
 def test_a_stopped_occurrence_stays_stopped_over_another_calendar_and_a_change(how: str, before: str) -> None:
-    """Its user stopped it; then its calendar is replaced, with or without a move of it, and its payload is changed."""
+    """A stopped occurrence does not run after its calendar is replaced and its payload changed."""
     with Moved() as schedules:
         at = tenth_after(schedules.now)
         calendars = {"open": OPEN, "closed": closed(at, 4 * MINUTE)}
@@ -108,7 +108,7 @@ def test_a_stopped_occurrence_stays_stopped_over_another_calendar_and_a_change(h
 
 
 def test_a_stopped_occurrence_stays_stopped_when_its_calendar_excludes_it_and_then_does_not() -> None:
-    """There is a change at each calendar; its user has stopped it before them all."""
+    """A stopped occurrence does not run after two calendars, each followed by a change."""
     with Moved() as schedules:
         schedules.begin(OPEN, on_excluded="skip")
         stop(schedules, schedules.place(), "cancel")
@@ -122,7 +122,7 @@ def test_a_stopped_occurrence_stays_stopped_when_its_calendar_excludes_it_and_th
 
 @pytest.mark.parametrize("on_excluded", ["skip", "move"])
 def test_another_calendar_and_a_change_keep_to_the_number_of_runs(on_excluded: str) -> None:
-    """One of three runs was placed when its calendar excluded it; the change places it again, or another one."""
+    """Exactly three runs start, although a new calendar excludes a placed run before a change."""
     with Moved() as schedules:
         schedules.begin(OPEN, on_excluded=on_excluded, remaining_runs=3)
         schedules.place()
@@ -147,7 +147,7 @@ TIMINGS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", TIMINGS)
 def test_a_moved_occurrence_is_not_lost_when_the_timing_changes_before_it_is_due(name: str) -> None:
-    """Its instant is past, but not the time to which it was moved; the new timing has its instant, too."""
+    """An occurrence moved past its instant runs if the new timing has that instant, too."""
     with Moved() as schedules:
         at = tenth_after(schedules.now)
         schedules.begin(closed(at, 4 * MINUTE))
@@ -163,7 +163,7 @@ def test_a_moved_occurrence_is_not_lost_when_the_timing_changes_before_it_is_due
 
 @pytest.mark.parametrize("name", TIMINGS)
 def test_a_queued_occurrence_that_the_new_timing_means_too_is_not_lost(name: str) -> None:
-    """Workers are away when it is due, and its timing is changed; it still runs, once."""
+    """A due occurrence that no worker has received runs once if the new timing has its instant, too."""
     with Moved() as schedules:
         schedules.begin(OPEN)
         schedules.place()
@@ -178,7 +178,7 @@ def test_a_queued_occurrence_that_the_new_timing_means_too_is_not_lost(name: str
 
 
 def test_an_occurrence_that_jitter_delays_is_not_lost_when_the_jitter_changes() -> None:
-    """Its instant is past, but not its time within the jitter: it keeps that time."""
+    """An occurrence past its instant but not past its jitter keeps its time."""
     with Moved() as schedules:
         schedules.begin(OPEN, jitter_seconds=500)
         task = schedules.place()
@@ -192,7 +192,7 @@ def test_an_occurrence_that_jitter_delays_is_not_lost_when_the_jitter_changes() 
 
 @pytest.mark.parametrize("before", ["open", "closed"])
 def test_the_runs_say_what_ran_whatever_its_calendar_is_now(before: str) -> None:
-    """An occurrence that ran is not shown as missed when its calendar moves it, or stops moving it."""
+    """An occurrence that ran is not shown as missed when another calendar moves it."""
     with Moved() as schedules:
         at = tenth_after(schedules.now)
         calendars = {"open": OPEN, "closed": closed(at, 4 * MINUTE)}
@@ -206,7 +206,7 @@ def test_the_runs_say_what_ran_whatever_its_calendar_is_now(before: str) -> None
 
 
 def test_a_calendar_that_is_replaced_during_a_backfill_repeats_nothing() -> None:
-    """Some were placed before the process died; by the new calendar the others are due earlier than they were."""
+    """A backfill whose process died continues with another calendar: each time runs once."""
     with Moved() as schedules:
         schedules.begin(OPEN, on_excluded="skip")
         past = [schedules.next - each * TENTH for each in range(6, 0, -1)]
@@ -223,7 +223,7 @@ def test_a_calendar_that_is_replaced_during_a_backfill_repeats_nothing() -> None
 
 
 def test_what_the_trigger_is_late_to_place_runs_although_the_timing_changes() -> None:
-    """The trigger was away when an occurrence was due; the new timing has its instant too, and it is made up for."""
+    """An occurrence missed in an outage of the trigger still runs if the new timing has its instant, too."""
     with Moved() as schedules:
         schedules.begin(OPEN)
         schedules.ticking = False
@@ -238,7 +238,7 @@ def test_what_the_trigger_is_late_to_place_runs_although_the_timing_changes() ->
 
 
 def test_the_last_occurrence_of_a_schedule_runs_although_more_runs_are_allowed() -> None:
-    """Workers are away when its last run is due; it has not begun, and gets one more run before they are back."""
+    """A last run that is still waiting for a worker runs, and one more after `remaining_runs` is raised."""
     with Moved() as schedules:
         schedules.begin(OPEN, remaining_runs=1)
         schedules.place()
@@ -255,7 +255,7 @@ def test_the_last_occurrence_of_a_schedule_runs_although_more_runs_are_allowed()
 @pytest.mark.parametrize("change", [{"dst_fold": "both"}, {"timezone": "Europe/Dublin"}, {"dst_gap": "shift_forward"}])
 @pytest.mark.parametrize("fold", ["first", "both"])
 def test_a_change_in_the_night_of_the_fold_repeats_and_loses_nothing(fold: str, change: dict[str, Any]) -> None:
-    """London's clocks go back at 01:00 UTC of 31 October 2027; the change comes while its 01:30 is queued."""
+    """London's clocks go back while the 01:30 occurrence is queued, and the schedule changes."""
     with Schedules(start=NIGHT) as schedules:
         schedules.make(cron="30 1 * * *", timezone="Europe/London", dst_fold=fold)
         first = NIGHT + HOUR // 2

@@ -14,7 +14,7 @@ PAYLOADS = ("json", f"{2654435761 % 2**32:08x}")
 
 @pytest.mark.slow
 def test_no_note_quotes_a_payload_whatever_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In minutes of faults everything that can go wrong is logged, and no line has a payload in it."""
+    """In a simulation with faults, no log line contains a payload."""
     notes: list[tuple[str, dict[str, Any]]] = []
     monkeypatch.setattr(FakeTelemetry, "note", lambda _self, text, **facts: notes.append((text, facts)))
     for seed in range(3, 7):

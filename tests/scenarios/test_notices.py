@@ -1,4 +1,4 @@
-"""Notices of `notify_on`: a final failure and a late start, each sent once, without a cost for other tasks."""
+"""Notices of `notify_on` for final failures and late starts: each is sent once, at no cost to other tasks."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def _fail(_phase: str, _context: Any) -> str:  # noqa: ANN401 - of the scenario
 
 
 def _claims(call: Call) -> bool:
-    """A worker's write of a record, other than the mark that a late start has been reported."""
+    """Whether a worker writes a record, apart from the mark that a late start was reported."""
     is_mark = schema.LATE_MARK in str(call.request.get("Key"))
     return call.machine.function == "worker" and call.operation == "update_item" and not is_mark
 
 
 def test_a_failure_for_good_is_told_once() -> None:
-    """After the last attempt, and not after the ones before it."""
+    """A notice is sent after the last attempt only."""
     with Tasks() as tasks:
         tasks.target = _fail
         task = tasks.create(notify_on=FAILED, retry={"max_attempts": 2})
@@ -41,7 +41,7 @@ def test_a_failure_for_good_is_told_once() -> None:
 
 
 def test_a_success_and_a_cancelled_task_tell_nothing() -> None:
-    """With `notify_on` for failures and late starts there are no other notices."""
+    """Neither a success nor a cancel causes a notice."""
     with Tasks() as tasks:
         done = tasks.create(notify_on={**FAILED, **LATE})
         gone = tasks.create(10 * MINUTE, notify_on={**FAILED, **LATE})
@@ -52,7 +52,7 @@ def test_a_success_and_a_cancelled_task_tell_nothing() -> None:
 
 
 def test_a_failure_is_told_again_until_the_address_answers() -> None:
-    """A receiver that is down for a moment is tried again, by the same id."""
+    """If the receiver is briefly down, the notice is sent again with the same id."""
     with Tasks() as tasks:
         tasks.target = _fail
         answers = iter([503, 503])
@@ -64,7 +64,7 @@ def test_a_failure_is_told_again_until_the_address_answers() -> None:
 
 
 def test_a_task_that_nobody_starts_is_told_to_be_late_once() -> None:
-    """If workers cannot claim it, within two minutes after it has become late; not again when it starts."""
+    """If no worker claims a task, one notice is sent minutes after it became late, and none at its start."""
     with Tasks() as tasks:
         tasks.faulty = True
         tasks.refuse(_claims)
@@ -79,7 +79,7 @@ def test_a_task_that_nobody_starts_is_told_to_be_late_once() -> None:
 
 
 def test_a_task_that_waits_for_a_lock_is_late() -> None:
-    """The reason of its wait does not matter: it has not started."""
+    """A task that has not started is late, whatever it waits for."""
     with Tasks() as tasks:
         tasks.target = lambda _phase, _context: tasks.take(10 * MINUTE)
         tasks.create(lock={"key": "db"}, timeout_seconds=800)
@@ -91,7 +91,7 @@ def test_a_task_that_waits_for_a_lock_is_late() -> None:
 
 
 def test_a_due_time_that_moves_takes_its_notice_along() -> None:
-    """A postponed task is late by its new due time only; a later check still sends the notice."""
+    """A postponed task is late only by its new due time, and a `notify_on` added later counts."""
     with Tasks() as tasks:
         moved = tasks.create(MINUTE, notify_on=LATE)
         asked = tasks.create(20 * MINUTE)
@@ -105,7 +105,7 @@ def test_a_due_time_that_moves_takes_its_notice_along() -> None:
 
 
 def test_each_task_of_a_batch_is_told_to_be_late() -> None:
-    """If their lateness has to be checked, they are written after a timer for that, not together with the others."""
+    """A task with late notices gets a timer for the check, even in a batch."""
     with Tasks() as tasks:
         tasks.refuse(_claims)
         body = {"type": PLAIN, "delay_seconds": 600}
@@ -116,7 +116,7 @@ def test_each_task_of_a_batch_is_told_to_be_late() -> None:
 
 
 def test_a_paused_task_is_not_late_before_it_goes_on() -> None:
-    """Its user has paused it, and knows."""
+    """A task that its user paused causes no late notice."""
     with Tasks() as tasks:
         task = tasks.create(MINUTE, notify_on=LATE)
         assert tasks.do(task, "pause").status == 200
@@ -125,7 +125,7 @@ def test_a_paused_task_is_not_late_before_it_goes_on() -> None:
 
 
 def test_a_late_start_is_told_although_the_notice_was_down() -> None:
-    """A receiver that is down for ten minutes gets it from a later recovery scan, even after the task's end."""
+    """After the receiver was down for ten minutes, a later scan sends the notice, even after the task's end."""
     with Tasks() as tasks:
         tasks.faulty = True
         tasks.refuse(_claims)
@@ -142,7 +142,7 @@ def test_a_late_start_is_told_although_the_notice_was_down() -> None:
 
 
 def test_a_receiver_that_hangs_keeps_no_task_waiting() -> None:
-    """Other tasks start on time while a late one is being reported."""
+    """Other tasks start on time while a notice's receiver hangs."""
     with Tasks() as tasks:
         tasks.target = _fail
 
@@ -161,7 +161,7 @@ def test_a_receiver_that_hangs_keeps_no_task_waiting() -> None:
 
 
 def test_nodes_and_occurrences_tell_too() -> None:
-    """The template of a schedule and a node of a topology have `notify_on` as a task has; so has a topology."""
+    """Schedule templates, nodes and topologies can have `notify_on`."""
     with Tasks() as tasks:
         tasks.target = _fail
         template = {"type": PLAIN, "notify_on": FAILED, "retry": ONCE}
@@ -191,7 +191,7 @@ def test_nodes_and_occurrences_tell_too() -> None:
     ],
 )
 def test_what_could_tell_nobody_is_refused(wrong: object, field: str) -> None:
-    """A forbidden address, and an empty list; the error names the field, and nothing is created."""
+    """A forbidden address or an empty `notify_on` is refused; the error names the field, and no task is created."""
     with Tasks() as tasks:
         reply = tasks.ask("POST", "/v1/tasks", {"type": PLAIN, "notify_on": wrong})
         assert (reply.status, [each["field"] for each in reply.body["errors"]]) == (422, [field])
@@ -209,7 +209,7 @@ ROLLBACKS: dict[str, tuple[bool, str, str, int]] = {
 
 @pytest.mark.parametrize("which", ROLLBACKS)
 def test_a_rollback_that_is_asked_for_tells_no_failure_again(which: str) -> None:
-    """A failure was reported when it happened; a failure of the rollback itself is a separate one."""
+    """A requested rollback sends a notice only if the rollback itself fails."""
     by_itself, script, state, told = ROLLBACKS[which]
     with Tasks() as tasks:
         tasks.faulty = True  # it is rolled back by request

@@ -1,4 +1,4 @@
-"""A report on an ended attempt is refused in any state of the task, and nothing changes."""
+"""A report on an ended attempt is refused and changes nothing, in any state of the task."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _raise(error: Exception) -> Any:  # noqa: ANN401 - any JSON
 
 
 class _Second:
-    """A target whose first attempt accepts the work and never reports; the second behaves as the test says."""
+    """A target whose first attempt accepts the work and never reports; the second behaves as a test wants."""
 
     def __init__(self, scenario: Scenario, does: Callable[[Context], Any]) -> None:
         self.scenario = scenario
@@ -45,7 +45,7 @@ class _Second:
         scenario.target = self
 
     def __call__(self, phase: str, context: Context) -> object:
-        """Do a phase."""
+        """Call the target for a phase."""
         if phase == "rollback":
             self.scenario.take(20 * SECOND)
             return None
@@ -53,7 +53,7 @@ class _Second:
 
 
 def _listens(scenario: Scenario, error: Exception) -> Callable[[Context], Any]:
-    """Run until the user makes any request, then raise."""
+    """Run until the user requests an action, then raise."""
 
     def run(context: Context) -> object:
         while context.requested_action is None:
@@ -64,7 +64,7 @@ def _listens(scenario: Scenario, error: Exception) -> Callable[[Context], Any]:
 
 
 def _facts(task: Task) -> tuple[object, ...]:
-    """The parts that no old attempt may change."""
+    """The fields that no old attempt may change."""
     stop = task.requested_action
     return (task.state, task.fence, task.attempt, task.generation, stop, task.progress, task.result, task.error)
 
@@ -91,7 +91,7 @@ STATES: dict[str, tuple[str, Callable[[Scenario], Callable[[Context], Any]], str
 @pytest.mark.parametrize("told", NOTICES)
 @pytest.mark.parametrize("at", STATES)
 def test_an_old_fence_is_refused_at_every_state(at: str, told: str) -> None:
-    """The first attempt of a deferred task reports again after the second has replaced it, or has ended."""
+    """A deferred task's first attempt cannot report after the second has replaced it."""
     state, behavior, asked = STATES[at]
     with Scenario() as scenario:
         _Second(scenario, behavior(scenario))
@@ -134,7 +134,7 @@ ENDS: dict[str, tuple[str, dict[str, Any] | None]] = {
 @pytest.mark.parametrize("told", REPORTS)
 @pytest.mark.parametrize("state", ENDS)
 def test_an_old_lease_is_refused_at_every_state(state: str, told: str) -> None:
-    """A pull worker that continues after another has its lease can neither renew it nor end the task."""
+    """A pull worker whose lease was replaced can neither renew it nor end the task."""
     with Scenario() as scenario:
         retry = {"max_attempts": 5, "initial_seconds": 600}
         task_id = scenario.ask("POST", "/v1/tasks", {"type": PULLED, "retry": retry}).body["id"]
@@ -157,7 +157,7 @@ def test_an_old_lease_is_refused_at_every_state(state: str, told: str) -> None:
 
 
 def test_a_crash_counts_as_an_attempt_and_a_pause_does_not() -> None:
-    """One of three allowed attempts is lost with its worker, one is paused and continued, and two fail."""
+    """Of three allowed attempts, one is lost, one is paused, continued and fails, and one fails."""
     with Scenario() as scenario:
 
         def behave(_phase: str, context: Context) -> object:
@@ -193,7 +193,7 @@ def test_a_crash_counts_as_an_attempt_and_a_pause_does_not() -> None:
 
 
 def test_what_did_not_begin_counts_as_no_attempt() -> None:
-    """A task with one attempt waits for a lock, is released by a pull worker, and still has its attempt."""
+    """Neither a wait for a lock nor a released lease uses up a task's only attempt."""
     with Scenario() as scenario:
         once = {"type": PULLED, "retry": {"max_attempts": 1}, "lock": {"key": "db"}}
         first, second = (scenario.ask("POST", "/v1/tasks", once).body["id"] for _ in range(2))

@@ -1,4 +1,4 @@
-"""A deployment of code with new kinds of timers: until it is complete, older triggers read minutes with such timers.
+"""While code with new kinds of timers is deployed, older triggers read minutes with such timers.
 
 Here the present code is the older one: each kind of timer has an unknown name for it, as long as it runs beside the
 newer code.
@@ -31,7 +31,7 @@ LATEST: Millis = HOUR + 10 * MINUTE
 
 
 class Deploying(Schedules):
-    """An account whose trigger does not know the timers of one kind."""
+    """An account whose trigger does not know one kind of timer."""
 
     def __init__(self, mark: str) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class Deploying(Schedules):
         self.after_call = lambda call: self.hide() if call.operation == "put_item" else None
 
     def hide(self) -> None:
-        """Store every timer of that kind in the form that the older code sees."""
+        """Store every timer of that kind in a form that the older code does not know."""
         for item in self.items("20"):
             partition, sort = item[schema.PARTITION_KEY]["S"], item[schema.SORT_KEY]["S"]
             if self.mark in sort:
@@ -51,7 +51,7 @@ class Deploying(Schedules):
                 self.hidden.append(((partition, unknown), item))
 
     def complete(self) -> None:
-        """End the deployment: the newer code, which knows them, is everywhere."""
+        """End the deployment: all code now knows these timers."""
         self.after_call = None
         for (partition, unknown), item in self.hidden:
             self.table.write(self.now, (partition, unknown), None)
@@ -101,7 +101,7 @@ BEGIN = {
     "mark", [mark if mark == schema.TIMER_MARK else pytest.param(mark, marks=pytest.mark.slow) for mark in BEGIN]
 )
 def test_what_an_older_trigger_cannot_read_is_late_and_not_lost(mark: str) -> None:
-    """It is counted as `unreadable`, holds nothing else up, and is found by the first scan of the newer code."""
+    """The timer is counted as `unreadable`, delays nothing else, and is found by the newer code's first scan."""
     with Deploying(mark) as scenario:
         scenario.faulty = True
         is_done = BEGIN[mark](scenario)

@@ -1,4 +1,4 @@
-"""The trigger is away for days or months: no accepted task is lost, and nobody has to act."""
+"""The trigger is down for days or months: no accepted task is lost, and nobody has to act."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DAYS = [4, 40, pytest.param(390, marks=pytest.mark.slow)]
 
 
 def _outage(scenario: Scenario, days: int) -> None:
-    """The trigger stands still; at the end TTL has removed all expired items."""
+    """Stop the trigger for some days; at the end, all expired items are removed."""
     scenario.faulty, scenario.ticking = True, False
     scenario.run(days * DAY)
     scenario.expire()
@@ -22,7 +22,7 @@ def _outage(scenario: Scenario, days: int) -> None:
 
 
 def _timers_ahead(scenario: Scenario) -> int:
-    """The number of timers of schedules in future minutes."""
+    """The number of schedule timers in future minutes."""
     now = partition_of(minute_of(scenario.now), 0)
     return sum(
         schema.SCHEDULE_MARK in item[schema.SORT_KEY]["S"] and item[schema.PARTITION_KEY]["S"] > now
@@ -33,7 +33,7 @@ def _timers_ahead(scenario: Scenario) -> int:
 @pytest.mark.slow
 @pytest.mark.parametrize("days", DAYS)
 def test_schedules_go_on_after_the_trigger_was_away(days: int) -> None:
-    """No timer of a schedule is removed before it is read: its missed run is made up for, and it continues."""
+    """A schedule's timer is not removed before it is read: the missed run is made up for, and later runs follow."""
     with Scenario() as scenario:
         schedule = {"name": "daily", "rate": "1 day", "catch_up_seconds": 30 * 86_400, "task": {"type": PLAIN}}
         assert scenario.ask("POST", "/v1/schedules", schedule).status == 201
@@ -45,7 +45,7 @@ def test_schedules_go_on_after_the_trigger_was_away(days: int) -> None:
 
 @pytest.mark.parametrize("days", DAYS)
 def test_a_task_that_was_moved_runs_after_the_trigger_was_away(days: int) -> None:
-    """No timer of a task is removed before the trigger has read it."""
+    """A task's timer is not removed before the trigger has read it."""
     with Scenario() as scenario:
         moved = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": 36_000}).body["id"]
         assert scenario.ask("PATCH", f"/v1/tasks/{moved}", {"delay_seconds": 1_800}).status == 200

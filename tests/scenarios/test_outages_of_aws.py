@@ -56,13 +56,13 @@ def queues_away(outage: Outage) -> Figures:
 
 
 def storage_away(outage: Outage) -> Figures:
-    """S3 refuses every call for an hour; each fourth task has a payload that is stored there."""
+    """S3 refuses every call for an hour; some tasks have a payload that is stored there."""
     outage.fields = lambda number: {"payload": HUGE} if number % 16 in {0, 5, 7} else {}
     return outage.fail_for(HOUR, lambda: outage.refuse_calls(lambda call: call.service == "s3"), outage.heal)
 
 
 def nine_workers(outage: Outage) -> Figures:
-    """The account runs ten functions at once for an hour: the trigger and three workers of each queue."""
+    """The account's concurrency is limited to ten for an hour: the trigger, and three workers per queue."""
     outage.lasting = 90 * SECOND
     outage.fields = lambda _number: {"timeout_seconds": 300}
     usual = outage.most_workers
@@ -75,7 +75,7 @@ def nine_workers(outage: Outage) -> Figures:
 
 
 def step_functions_away(outage: Outage) -> Figures:
-    """Step Functions refuses every call for an hour; each fourth task is a topology."""
+    """Step Functions refuses every call for an hour; some tasks are topologies."""
     graph: dict[str, Any] = {"target": {"kind": "topology"}, "payload": {"nodes": {"a": {"type": PLAIN}}}}
     outage.fields = lambda number: graph if number % 4 == 0 else {}
     return outage.fail_for(HOUR, lambda: outage.refuse_calls(lambda call: call.service == "states"), outage.heal)
@@ -112,7 +112,7 @@ def workers_die(outage: Outage) -> Figures:
 
 
 def poison_in_stream(outage: Outage) -> Figures:
-    """The table's stream has unreadable records, a batch of them every minute for an hour."""
+    """The table's stream gets a batch of unreadable records every minute for an hour."""
     stream = SimulatedTableStream(outage)
     until: list[int] = []
 
@@ -155,14 +155,14 @@ _LEEWAY_MS = 60_000
 
 
 def test_each_outage_has_a_row() -> None:
-    """The page names exactly the tested outages."""
+    """The page lists exactly the tested outages."""
     assert list(ROWS) == [each.__name__ for each in OUTAGES]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("happens", OUTAGES, ids=[each.__name__ for each in OUTAGES])
 def test_nothing_is_lost_in_an_outage(happens: Callable[[Outage], Figures]) -> None:
-    """Every accepted task succeeds, within the time after the end that the page names; its alarms go on and off."""
+    """Every accepted task succeeds within the time that the page states; its alarms turn on, and off again."""
     with Outage() as outage:
         found = happens(outage)
     assert not found.lost

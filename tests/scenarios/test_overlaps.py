@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def slow(seconds: int, **fields: Any) -> Schedules:  # noqa: ANN401 - JSON
-    """An account whose targets take this long, with a schedule that runs once a minute."""
+    """An account whose targets take this long, with a schedule every minute."""
     schedules = Schedules()
     schedules.last(seconds)
     schedules.make(**fields)
@@ -30,7 +30,7 @@ def slow(seconds: int, **fields: Any) -> Schedules:  # noqa: ANN401 - JSON
 
 
 def test_what_overlaps_is_skipped() -> None:
-    """Runs of 90 s every minute: every other occurrence is skipped and names the run that was active."""
+    """If runs take 90 s, every other occurrence is skipped, with the active run as the reason."""
     with slow(90) as schedules:
         schedules.run(10 * MINUTE)
         times = list(schedules.ran())
@@ -42,7 +42,7 @@ def test_what_overlaps_is_skipped() -> None:
 
 
 def test_one_that_overlaps_waits_for_the_end() -> None:
-    """With one waiting place each run begins when the one before ends, never beside it; others are skipped."""
+    """With `buffer_one`, each run begins when the previous one ends, never beside it, and others are skipped."""
     with slow(90, overlap="buffer_one") as schedules:
         schedules.run(20 * MINUTE)
         begun = [effect.at for effect in schedules.effects]
@@ -55,7 +55,7 @@ def test_one_that_overlaps_waits_for_the_end() -> None:
 
 @pytest.mark.slow
 def test_all_may_overlap() -> None:
-    """If it is allowed all occurrences run, side by side."""
+    """With `allow_all`, every occurrence runs on time, concurrently."""
     with slow(150, overlap="allow_all") as schedules:
         schedules.run(10 * MINUTE)
         assert list(schedules.ran()) == schedules.minutes(schedules.created_at, schedules.now)
@@ -63,7 +63,7 @@ def test_all_may_overlap() -> None:
 
 
 def test_all_that_overlap_wait_and_run_in_order() -> None:
-    """Runs of 90 s every minute, for five minutes: none is skipped, and each begins as the one before it ends."""
+    """With `buffer_all`, no occurrence is skipped, and each begins when the previous one ends."""
     with slow(90, overlap="buffer_all", remaining_runs=6) as schedules:
         schedules.run(12 * MINUTE)
         begun = [effect.at for effect in schedules.effects]
@@ -75,7 +75,7 @@ def test_all_that_overlap_wait_and_run_in_order() -> None:
 
 @pytest.mark.parametrize(("overlap", "at_once"), [("cancel_other", 1), ("replace_other", 2)])
 def test_the_latest_takes_the_place_of_the_run_before_it(overlap: str, at_once: int) -> None:
-    """Runs that stop 20 s after the request: each is cancelled by the next, with or without waiting for it."""
+    """Each occurrence cancels the previous run, with or without waiting for its end."""
     with Schedules() as schedules:
         running: set[str] = set()
         most = 0
@@ -100,7 +100,7 @@ def test_the_latest_takes_the_place_of_the_run_before_it(overlap: str, at_once: 
 
 
 def test_a_run_that_waits_for_its_retry_is_cancelled_by_the_next() -> None:
-    """Each fails and waits for an hour: the next occurrence runs at its time, and cancels the one before."""
+    """A run that waits for a retry is cancelled, and the next occurrence runs on time."""
     with Schedules() as schedules:
         schedules.fail(1)
         schedules.make(
@@ -114,7 +114,7 @@ def test_a_run_that_waits_for_its_retry_is_cancelled_by_the_next() -> None:
 
 
 def test_pull_workers_are_held_to_the_schedule_too() -> None:
-    """Leases of 90 s every minute: every other occurrence is skipped; once it is paused none is handed out."""
+    """Overlapping occurrences are not leased, and none is leased after a pause."""
     with Schedules() as schedules:
         schedules.make(task={"type": PULLED, "timeout_seconds": 600})
         leased: list[int] = []
@@ -143,7 +143,7 @@ def test_pull_workers_are_held_to_the_schedule_too() -> None:
 
 
 def test_a_run_that_waits_for_its_retry_is_still_going() -> None:
-    """The first run fails and waits minutes for its second attempt: occurrences are skipped until it has ended."""
+    """While a run waits for its retry, further occurrences are skipped."""
     with Schedules() as schedules:
         schedules.fail(1)
         schedules.make(
@@ -161,7 +161,7 @@ def test_a_run_that_waits_for_its_retry_is_still_going() -> None:
 
 
 def test_an_end_that_nobody_was_told_of_holds_nothing_up() -> None:
-    """The run that another waits for is cancelled by its user: the waiting one begins within a minute."""
+    """If a user cancels the active run, the waiting run begins within a minute."""
     with Schedules() as schedules:
         schedules.fail()
         schedules.make(
@@ -180,7 +180,7 @@ def test_an_end_that_nobody_was_told_of_holds_nothing_up() -> None:
 
 
 def test_a_permanent_schedule_runs_a_pause_after_each_end() -> None:
-    """Runs of 7 s with 3 s between: one about every ten seconds, from its creation on, and as many as remain."""
+    """Runs start `gap_seconds` after the previous end, from the creation on, until the number of runs is used up."""
     with slow(7, permanent={"gap_seconds": 3}, remaining_runs=20) as schedules:
         schedules.run(10 * MINUTE)
         begun = [effect.at for effect in schedules.effects]
@@ -192,7 +192,7 @@ def test_a_permanent_schedule_runs_a_pause_after_each_end() -> None:
 
 
 def test_a_broken_chain_is_repaired() -> None:
-    """The next run is cancelled: within minutes the chain continues, one run at a time."""
+    """If the next run is cancelled, the chain continues within minutes, one run at a time."""
     with Schedules() as schedules:
         schedules.make(permanent={"gap_seconds": 30})
         schedules.run(45 * SECOND)
@@ -207,7 +207,7 @@ def test_a_broken_chain_is_repaired() -> None:
 
 @pytest.mark.slow
 def test_a_chain_goes_on_when_the_record_of_its_last_run_has_expired() -> None:
-    """The next run is cancelled, then nothing is invoked until its record expires: the chain continues after that."""
+    """A chain whose last record expired during an outage of the trigger continues afterwards."""
     with Schedules() as schedules:
         schedules.environ[Variable.RETENTION_DAYS] = "1"
         schedules.make(permanent={"gap_seconds": 30})
@@ -227,7 +227,7 @@ def test_a_chain_goes_on_when_the_record_of_its_last_run_has_expired() -> None:
 
 
 def test_a_permanent_schedule_is_paused_resumed_and_ended() -> None:
-    """While it is paused nothing runs; resumed, the chain continues at its pace, one run at a time, until its end."""
+    """Nothing runs during a pause; after a resume the chain continues at its pace until `end_at`."""
     with Schedules() as schedules:
         schedules.make(permanent={"gap_seconds": 10})
         schedules.run(MINUTE)
@@ -247,7 +247,7 @@ def test_a_permanent_schedule_is_paused_resumed_and_ended() -> None:
 
 
 def test_a_failure_pauses_where_that_is_wished() -> None:
-    """The second run fails for good: the schedule is paused, its note names the task, and nothing more runs."""
+    """With `pause_on_failure`, a final failure pauses the schedule, and the reason names the task."""
     with Schedules() as schedules:
 
         def behave(_phase: str, _context: Context) -> str:
@@ -269,7 +269,7 @@ def test_a_failure_pauses_where_that_is_wished() -> None:
 
 
 def test_a_retry_does_not_pause() -> None:
-    """A run that fails once and then succeeds is no final failure."""
+    """A run that succeeds in a retry does not pause the schedule."""
     with Schedules() as schedules:
         schedules.fail(1)
         schedules.make(pause_on_failure=True)
@@ -287,7 +287,7 @@ def _backfilled(schedules: Schedules) -> list[Task]:
 
 
 def test_a_backfill_goes_at_its_pace() -> None:
-    """Half an hour of one a minute, at ten a minute: thirty runs in three minutes, each once, beside the others."""
+    """At ten per minute, thirty runs take three minutes, each once, beside regular runs."""
     with Schedules() as schedules:
         schedules.make(overlap="allow_all")
         schedules.run(2 * MINUTE)
@@ -309,7 +309,7 @@ def test_a_backfill_goes_at_its_pace() -> None:
 
 
 def test_a_backfill_is_cancelled() -> None:
-    """Placed occurrences, a few minutes' worth, still run; nothing more does."""
+    """Occurrences already placed, for a few minutes, still run, and no others."""
     with Schedules() as schedules:
         schedules.make()
         start = (schedules.now // DAY - 2) * DAY
@@ -351,7 +351,7 @@ def test_nobody_waits_for_the_whole_of_a_long_backfill() -> None:
 
 
 def test_a_backfill_goes_on_while_the_schedule_is_paused() -> None:
-    """It was requested independently of the timing: a pause or a change does not affect it; only five run at once."""
+    """Neither a pause nor a change affects a backfill; at most five run at once."""
     with Schedules() as schedules:
         schedules.make(cron="0 0 1 * *")
         body = {
@@ -374,7 +374,7 @@ def test_a_backfill_goes_on_while_the_schedule_is_paused() -> None:
 
 @pytest.mark.parametrize("on_excluded", ["skip", "move"])
 def test_a_calendar_keeps_occurrences_from_running(on_excluded: str) -> None:
-    """On an excluded day nothing runs, with a reason in the list; a moved one runs at the next working moment."""
+    """On an excluded day occurrences are skipped with a reason, or moved to the next working moment."""
     with Schedules() as schedules:
         midnight = (schedules.now // DAY + 1) * DAY
         # Hours without work.
@@ -399,7 +399,7 @@ def test_a_calendar_keeps_occurrences_from_running(on_excluded: str) -> None:
     "timing", [{"cron": "* * * * *"}, {"permanent": {"gap_seconds": 30}}], ids=["cron", "permanent"]
 )
 def test_a_schedule_whose_calendar_was_removed_is_paused(timing: dict[str, Any]) -> None:
-    """A named calendar is kept; if it is deleted just as a schedule names it, the schedule is paused."""
+    """A calendar in use cannot be deleted; if it is deleted just before a schedule uses it, the schedule is paused."""
     with Schedules() as schedules:
         path = "/v1/calendars/off"
         assert schedules.ask("PUT", path, {"dates": ["2030-12-25"]}).status in {200, 201}
@@ -427,7 +427,7 @@ def test_a_schedule_whose_calendar_was_removed_is_paused(timing: dict[str, Any])
 
 
 def test_an_occurrence_is_counted_as_skipped_once_although_its_worker_dies() -> None:
-    """It dies between the note and the write of the task: the next one continues, and finds it counted."""
+    """The worker dies before it writes the skipped task: the next worker does not count it again."""
     with Schedules() as schedules:
         schedules.target = lambda _phase, _context: schedules.take(100 * SECOND)
         schedules.make(cron="* * * * *", overlap="skip")

@@ -1,4 +1,4 @@
-"""A schedule is paused and resumed around occurrences that a calendar, or jitter, delays after their instants."""
+"""Pauses around occurrences that a calendar or jitter delays."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ DELAY: Millis = 4 * MINUTE
 
 
 class Held(Moved):
-    """A schedule whose next occurrence a calendar moves by `DELAY`; times count from its instant."""
+    """A schedule whose next occurrence a calendar delays by `DELAY`; times count from its instant."""
 
     def begin_moved(self, **fields: Any) -> None:  # noqa: ANN401 - JSON
-        """Create it, and let time pass until that occurrence is about to be placed."""
+        """Create the schedule, and let time pass until that occurrence is about to be placed."""
         self.faulty = True  # a paused run does not run
         self.begin(closed(tenth_after(self.now), DELAY), **fields)
 
     def go_to(self, after: Millis) -> None:
-        """Let time pass until this long after the instant."""
+        """Let time pass until this long after the occurrence's instant."""
         self.run(self.next + after - self.now)
 
     def hold(self, begin: Millis, end: Millis, **change: Any) -> None:  # noqa: ANN401 - JSON
-        """Pause it between the two times, and change it in between."""
+        """Pause the schedule from `begin` to `end`, and change it in between."""
         self.go_to(begin)
         assert self.control("pause").status == 200
         if change:
@@ -40,7 +40,7 @@ class Held(Moved):
         assert self.control("resume").status == 200
 
     def times(self) -> list[Millis]:
-        """When the occurrence began, from its instant."""
+        """The start times of the occurrence, from its instant."""
         tasks = [task for task in self.placed() if task.schedule_ref and task.schedule_ref.nominal == self.next]
         return [at - self.next for task in tasks for at in self.effect_times(task.id.text)]
 
@@ -56,7 +56,7 @@ CHANGES: dict[str, dict[str, Any]] = {"nothing": {}, "payload": {"task": NEW_TAS
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("pause", others_slow(PAUSES))
 def test_an_occurrence_that_is_due_after_a_pause_runs_once_and_on_time(pause: str, change: str) -> None:
-    """For any start of the pause, and any change except of the timing meanwhile; its run is counted once."""
+    """A pause that ends before the due time does not affect the occurrence, even with a change."""
     with Held() as schedules:
         schedules.begin_moved(remaining_runs=2)
         schedules.hold(*PAUSES[pause], **CHANGES[change])
@@ -70,7 +70,7 @@ def test_an_occurrence_that_is_due_after_a_pause_runs_once_and_on_time(pause: st
 
 @pytest.mark.parametrize("begin", [-MINUTE, MINUTE])
 def test_an_occurrence_that_is_due_during_a_pause_does_not_run_and_counts_as_no_run(begin: Millis) -> None:
-    """It is not made up for; the two remaining runs are later ones."""
+    """Two later occurrences use the two remaining runs."""
     with Held() as schedules:
         schedules.begin_moved(remaining_runs=2)
         schedules.hold(begin, DELAY + MINUTE)
@@ -80,7 +80,7 @@ def test_an_occurrence_that_is_due_during_a_pause_does_not_run_and_counts_as_no_
 
 
 def test_what_is_queued_when_a_pause_ends_does_not_run() -> None:
-    """Workers are away: its message arrives after the pause in which it was due."""
+    """An occurrence due during a pause does not run, even if its message is received after the pause."""
     with Held() as schedules:
         schedules.begin_moved()
         schedules.go_to(MINUTE)
@@ -93,7 +93,7 @@ def test_what_is_queued_when_a_pause_ends_does_not_run() -> None:
 
 @pytest.mark.parametrize(("when", "begin"), [("before", -MINUTE), ("before", MINUTE), ("during", MINUTE)])
 def test_an_occurrence_that_its_user_cancelled_does_not_come_back_after_a_pause(when: str, begin: Millis) -> None:
-    """It was cancelled before the pause, or in it."""
+    """An occurrence cancelled before or during a pause does not run."""
     with Held() as schedules:
         schedules.begin_moved()
         task = schedules.place()
@@ -110,7 +110,7 @@ def test_an_occurrence_that_its_user_cancelled_does_not_come_back_after_a_pause(
 
 
 def test_an_occurrence_that_jitter_delays_beyond_a_pause_keeps_its_time() -> None:
-    """It was placed before the pause, and is due after it."""
+    """An occurrence placed before a pause and due after it runs on time."""
     with Held() as schedules:
         schedules.faulty = True
         schedules.begin(OPEN, jitter_seconds=500)
@@ -124,7 +124,7 @@ def test_an_occurrence_that_jitter_delays_beyond_a_pause_keeps_its_time() -> Non
 
 
 def test_another_timing_does_not_run_what_the_pause_has_held_if_it_does_not_mean_it() -> None:
-    """The instant is none of the new timing, although it would be due after the pause."""
+    """An occurrence that the new timing does not have is dropped, although it is due after the pause."""
     with Held() as schedules:
         schedules.begin_moved()
         schedules.hold(MINUTE, 2 * MINUTE, cron="5-55/10 * * * *")

@@ -1,4 +1,4 @@
-"""Repeated reads of tasks until they have ended."""
+"""Clients that read tasks repeatedly until they end."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tests.scenarios.scenario import PLAIN, Scenario
 
 
 def test_tasks_that_are_read_by_their_ids_are_as_they_are_now() -> None:
-    """A client that has created and cancelled a task reads that state, however late other reads are."""
+    """Reading tasks by `ids` is consistent: a client sees the task it just cancelled as cancelled."""
     with Scenario() as scenario:
         scenario.dynamodb.lag = lambda: MINUTE
         task_id = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": 60}).body["id"]

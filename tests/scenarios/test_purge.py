@@ -1,4 +1,4 @@
-"""Purges: all stored data of tasks, or of an owner, is removed as far as possible, despite any crash."""
+"""Purges remove all stored data of tasks, or of an owner, as far as possible, despite any crash."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def account() -> Iterator[Archived]:
 
 
 def purged(account: Archived, body: dict[str, Any], within: int = HOUR) -> dict[str, Any]:
-    """Purge, and wait for the end; return the last response."""
+    """Purge, and wait for the end; return the final state."""
     answer = account.ask("POST", "/v1/purges", body)
     assert answer.status == 202, answer.body
     path = f"/v1/purges/{answer.body['id']}"
@@ -47,7 +47,7 @@ def purged(account: Archived, body: dict[str, Any], within: int = HOUR) -> dict[
 
 
 def stored_with(account: Archived, text: str) -> list[str]:
-    """The keys of all items and objects that contain a text."""
+    """The keys of all items, objects and archive rows that contain a text."""
     items = [
         f"{partition}/{key}"
         for partition, found in account.table.partitions.items()
@@ -59,7 +59,7 @@ def stored_with(account: Archived, text: str) -> list[str]:
 
 
 def of_task(account: Archived, task_id: str) -> list[Item]:
-    """The items of a task outside its record."""
+    """A task's items outside its record."""
     return list(account.table.partitions.get(f"{schema.CONTENT_PREFIX}{task_id}", {}).values())
 
 
@@ -69,7 +69,7 @@ def content_objects(account: Archived) -> list[str]:
 
 
 def test_a_purged_task_leaves_only_a_record_without_data(account: Archived) -> None:
-    """Its payload in S3, its name and its unique key are removed; the receipt lists the rest and its expiry."""
+    """Payload, name and keys are removed at once; the receipt lists what remains, and until when."""
     task = account.create(
         payload=LARGE, name=PATIENT, tags={"patient": PATIENT}, unique={"key": PATIENT}, order={"key": PATIENT}
     )
@@ -94,7 +94,7 @@ def test_a_purged_task_leaves_only_a_record_without_data(account: Archived) -> N
 
 
 def test_an_open_task_is_refused_unless_it_is_to_be_cancelled(account: Archived) -> None:
-    """It stays open, and is counted; with `open_tasks: cancel`, it is cancelled and erased."""
+    """An open task is counted as refused; with `open_tasks: cancel`, it is cancelled and erased."""
     task = account.create(delay_seconds=7200)
     end = purged(account, {"task_ids": [task]})
     assert (end["refused"], end["receipt"]["removed"]) == ({"state_conflict": 1}, {})
@@ -105,7 +105,7 @@ def test_an_open_task_is_refused_unless_it_is_to_be_cancelled(account: Archived)
 
 
 def test_a_running_task_is_asked_to_stop_and_erased_after_its_end(account: Archived) -> None:
-    """The purge waits for the attempt between its passes, and ends without a refusal."""
+    """The purge waits for the attempt to end, and succeeds without a refusal."""
     task = account.create(
         target={"kind": "http", "url": "https://example.org/job"}, type="job", notify_within_seconds=600
     )
@@ -116,7 +116,7 @@ def test_a_running_task_is_asked_to_stop_and_erased_after_its_end(account: Archi
 
 
 def test_a_filter_reaches_the_archive(account: Archived) -> None:
-    """Rows of matching tasks are removed; the rest of their object stays, and an object without rows is deleted."""
+    """Archive rows of matching tasks are removed; other rows stay, and an empty object is deleted."""
     kept = [account.create(tags={} if number % 2 else {"patient": PATIENT}) for number in range(20)][1::2]
     assert account.run_until(lambda: account.record(kept[-1]).finished_at is not None, MINUTE)
     account.run(DAY)
@@ -137,7 +137,7 @@ def test_a_filter_reaches_the_archive(account: Archived) -> None:
 
 
 def test_what_is_left_of_an_object_is_removed_as_early_as_the_whole(account: Archived) -> None:
-    """A purge writes an object anew with the tag that its lifecycle rule needs."""
+    """A purge rewrites an object with the tag for its lifecycle rule."""
     account.environ[Variable.ARCHIVE_DAYS_BY_TYPE] = '{"*": 7}'
     kept = [account.create(tags={} if number % 2 else {"patient": PATIENT}) for number in range(20)][1::2]
     assert account.run_until(lambda: account.record(kept[-1]).finished_at is not None, MINUTE)
@@ -156,7 +156,7 @@ def any_of(task_ids: list[str], body: bytes) -> bool:
 
 
 def resources_of(account: Archived) -> dict[str, list[str]]:
-    """Create one of everything that an owner can have besides tasks; the paths of their lists, with keys."""
+    """Create one of each resource that an owner can have; return the paths of their lists, with keys."""
     calendar = {"dates": ["2027-01-01"]}
     assert account.ask("PUT", "/v1/calendars/holidays", calendar).status in {200, 201}
     nightly = {"name": "nightly", "rate": "rate(1 hour)", "calendars": ["holidays"], "task": {"type": PLAIN}}
@@ -176,7 +176,7 @@ def resources_of(account: Archived) -> dict[str, list[str]]:
 
 
 def test_everything_of_an_owner_is_purged_by_an_operator_only(account: Archived) -> None:
-    """Schedules, calendars, definitions, defaults, tasks and nodes are deleted; other owners keep theirs."""
+    """Only operators can purge an owner's resources, tasks and nodes; other owners keep theirs."""
     account.environ |= {Variable.OPERATORS: "somebody", Variable.ADMINS: ""}
     lists = resources_of(account)
     other = account.ask("POST", "/v1/tasks", {"type": PLAIN}, headers=OTHER).body["id"]
@@ -201,7 +201,7 @@ def test_everything_of_an_owner_is_purged_by_an_operator_only(account: Archived)
 
 @pytest.mark.parametrize("number", range(1, 40, 3))
 def test_a_purge_that_crashes_goes_on_where_it_stopped(account: Archived, number: int) -> None:
-    """Wherever its function dies, nothing of the task is left, and the receipt is written."""
+    """Wherever the function dies, all task data is removed in the end, and the receipt written."""
     task = account.create(payload=LARGE, name=PATIENT)
     assert account.run_until(lambda: account.record(task).finished_at is not None, MINUTE)
     calls: list[Call] = []
@@ -212,7 +212,7 @@ def test_a_purge_that_crashes_goes_on_where_it_stopped(account: Archived, number
 
 
 def test_the_receipt_is_kept_longer_than_backups(account: Archived) -> None:
-    """It expires after the table's backups have."""
+    """The receipt expires after the table's backups."""
     assert PURGE_RETENTION > BACKUP_RETENTION
     task = account.create()
     account.run(MINUTE)
@@ -224,7 +224,7 @@ def test_the_receipt_is_kept_longer_than_backups(account: Archived) -> None:
 
 
 def test_the_tasks_of_others_are_not_found(account: Archived) -> None:
-    """They are found neither by id nor by a matching filter; they do not change."""
+    """Neither ids nor a filter reach tasks of other owners."""
     other = account.ask("POST", "/v1/tasks", {"type": PLAIN, "name": "theirs"}, headers=OTHER).body["id"]
     account.run(MINUTE)
     for body in ({"task_ids": [other]}, {"filter": {"name": "theirs"}}):
@@ -233,7 +233,7 @@ def test_the_tasks_of_others_are_not_found(account: Archived) -> None:
 
 
 def test_an_ended_purge_does_not_keep_what_it_was_asked_for(account: Archived) -> None:
-    """The filter may name a person, and the receipt is kept for long."""
+    """The stored receipt does not contain the filter, which may name a person."""
     task = account.create(tags={"patient": PATIENT})
     account.run(MINUTE)
     end = purged(account, {"filter": {"tags": {"patient": PATIENT}}})

@@ -1,4 +1,4 @@
-"""Quotas: an owner's limits, over any number of processes, and requests and tasks beyond them."""
+"""Quotas: an owner's limits, across any number of processes, and what happens beyond them."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ class Limited(Tasks):
             assert self.ask("PUT", "/v1/quotas/hostile", quotas, headers=BOSS).status == 200
 
     def as_hostile(self, method: str, path: str, body: object = None, **more: Any) -> Reply:  # noqa: ANN401 - of `ask`
-        """Send a request of the hostile owner."""
+        """Send a request as the hostile owner."""
         return self.ask(method, path, body, headers=HOSTILE, **more)
 
     def flood(self, waves: int, size: int, method: str = "POST", path: str = "/v1/tasks", body: object = FAR) -> Millis:
-        """Send waves of concurrent requests of the hostile owner, four a second; returns when they began."""
+        """Send waves of concurrent requests as the hostile owner, four per second; return when they began."""
         began = self.now
         for _ in range(waves):
             self.requests += [(self.now, self.send(method, path, body, headers=HOSTILE)) for _ in range(size)]
@@ -71,7 +71,7 @@ class Limited(Tasks):
         return sum(machine.function == "api" for machine in self.machines)
 
     def create_due(self, count: int, due: Millis) -> set[str]:
-        """Create tasks of the hostile owner that are due at once; their ids."""
+        """Create tasks of the hostile owner, all due at `due`; return their ids."""
         task = {"type": PLAIN, "due_at": to_iso(due), "timeout_seconds": 60}
         ids = set()
         for first in range(0, count, 100):
@@ -81,7 +81,7 @@ class Limited(Tasks):
         return ids
 
     def lateness(self, due: Millis) -> list[Millis]:
-        """Create fifty tasks of another owner, due one after the other from a time on; how late each starts."""
+        """Create fifty tasks of another owner, due one after another; return how late each starts."""
         self.run(due - self.now - 5 * SECOND)
         mine = {self.create(due_at=to_iso(at)): at for at in range(due, due + 10 * SECOND, SECOND // 5)}
         self.run(due + 15 * SECOND - self.now)
@@ -90,7 +90,7 @@ class Limited(Tasks):
 
 
 def working(tasks: Limited, duration: Millis) -> Callable[[str, Any], str]:
-    """A target that takes this long."""
+    """A target that takes `duration`."""
 
     def work(_phase: str, _context: object) -> str:
         tasks.take(duration)
@@ -101,7 +101,7 @@ def working(tasks: Limited, duration: Millis) -> Callable[[str, Any], str]:
 
 @pytest.mark.parametrize("limit", others_slow([10, 40]))
 def test_creates_are_limited_over_many_processes_within_a_tenth(limit: int) -> None:
-    """Thirty processes get requests at once, four times a second; after the first window, the right number pass."""
+    """With thirty concurrent processes, the number of creations per window is within 10 % of the quota."""
     with Limited(creates_per_second=limit) as tasks:
         began = tasks.flood(waves=60, size=30)
         assert tasks.processes >= 30
@@ -111,7 +111,7 @@ def test_creates_are_limited_over_many_processes_within_a_tenth(limit: int) -> N
 
 
 def test_a_rejected_request_names_its_quota_and_when_to_repeat_it() -> None:
-    """Repeated then, it passes."""
+    """A 429 names the quota, and a repeat after `Retry-After` succeeds."""
     with Limited(creates_per_second=2) as tasks:
         tasks.flood(waves=1, size=12)
         tasks.run(SECOND)
@@ -125,7 +125,7 @@ def test_a_rejected_request_names_its_quota_and_when_to_repeat_it() -> None:
 
 
 def test_other_owners_and_other_requests_are_not_limited() -> None:
-    """An owner with no creates left still reads; others create."""
+    """An owner beyond its creation quota can still read, and other owners can create."""
     with Limited(creates_per_second=1) as tasks:
         tasks.flood(waves=2, size=10)
         assert tasks.answers()[429]
@@ -134,7 +134,7 @@ def test_other_owners_and_other_requests_are_not_limited() -> None:
 
 
 def test_reads_are_limited() -> None:
-    """Polling has a separate quota."""
+    """Reads have a quota of their own."""
     with Limited(reads_per_second=10) as tasks:
         began = tasks.flood(waves=40, size=10, method="GET", path="/v1/locks", body=None)
         assert tasks.answers(began + 5 * SECOND)[200] == pytest.approx(50, rel=0.1)
@@ -142,7 +142,7 @@ def test_reads_are_limited() -> None:
 
 
 def test_the_bytes_of_uploads_are_limited() -> None:
-    """An owner's uploads count like the payloads that it sends: beyond the quota, further uploads get 429."""
+    """Uploads count like payloads: beyond the quota, an owner's uploads get 429."""
     with Limited(payload_bytes_per_second=10_000) as tasks:
         large = {"size": 5_000_000}
         assert tasks.as_hostile("POST", "/v1/uploads", large).status == 201
@@ -153,14 +153,14 @@ def test_the_bytes_of_uploads_are_limited() -> None:
 
 
 def test_the_bytes_of_payloads_are_limited() -> None:
-    """Few large requests use as much as many small ones."""
+    """The quota counts bytes, so a few large requests use up as much as many small ones."""
     with Limited(payload_bytes_per_second=10_000) as tasks:
         began = tasks.flood(waves=40, size=2, body={**FAR, "payload": "x" * 4_900})
         assert tasks.answers(began + 5 * SECOND)[201] == pytest.approx(10, abs=1)
 
 
 def test_open_tasks_are_limited_within_a_tenth() -> None:
-    """Once as many are open as may be, no request creates one, until some have ended."""
+    """At the limit no task is created until others have ended."""
     with Limited(open_tasks=400) as tasks:
         SimulatedTableStream(tasks)
         for _ in range(4):
@@ -179,7 +179,7 @@ def test_open_tasks_are_limited_within_a_tenth() -> None:
 
 
 def test_attempts_at_once_are_limited_and_no_task_is_lost() -> None:
-    """Ten of a hundred tasks that are due at once run at a time; waiting ones use no attempt, and all run."""
+    """Of a hundred due tasks, ten run at a time; waiting uses no attempt, and all run."""
     with Limited(concurrent_attempts=10) as tasks:
         tasks.target = working(tasks, 2 * SECOND)
         due = tasks.now + HOUR
@@ -197,7 +197,7 @@ def test_attempts_at_once_are_limited_and_no_task_is_lost() -> None:
 
 @pytest.mark.slow
 def test_a_hostile_owner_does_not_delay_another() -> None:
-    """With floods of due tasks, schedules and nodes, another owner's worst start takes at most twice as long."""
+    """Another owner's latest start is at most twice as late beside floods of tasks, schedules and nodes."""
     late = []
     for is_hostile in (False, True):
         with Limited(concurrent_attempts=20, topology_nodes=100, schedules=5) as tasks:
@@ -215,7 +215,7 @@ def test_a_hostile_owner_does_not_delay_another() -> None:
 
 
 def test_waiting_requests_are_limited() -> None:
-    """Requests beyond the limit get 429; a task is created nevertheless."""
+    """Requests that wait beyond the limit get 429, but a task is created all the same."""
     with Limited(long_polls=2) as tasks:
         task_id = tasks.as_hostile("POST", "/v1/tasks", FAR).body["id"]
         read = [tasks.send("GET", f"/v1/tasks/{task_id}", headers=HOSTILE, query="wait_seconds=20") for _ in range(6)]
@@ -228,7 +228,7 @@ def test_waiting_requests_are_limited() -> None:
 
 
 def test_leases_at_once_are_limited() -> None:
-    """A worker gets as many tasks as it may have, and more once it has completed some."""
+    """A worker gets as many leases as allowed, and more once it completes some."""
     with Limited(pull_leases=3) as tasks:
         for _ in range(6):
             tasks.create(kind=PULLED)
@@ -242,7 +242,7 @@ def test_leases_at_once_are_limited() -> None:
 
 
 def test_the_nodes_of_running_topologies_are_limited() -> None:
-    """A topology that is due waits for those that run; one that could never run is rejected."""
+    """A topology waits for running ones if their nodes use up the quota; one that is too large is refused."""
     with Limited(topology_nodes=5) as tasks:
         nodes = {str(number): {"type": PLAIN} for number in range(3)}
         big = {"nodes": {str(number): {"type": PLAIN} for number in range(6)}}
@@ -259,7 +259,7 @@ def test_the_nodes_of_running_topologies_are_limited() -> None:
 
 
 def test_a_store_that_does_not_answer_limits_nobody() -> None:
-    """A failure to count does not reject or delay a task."""
+    """If usage cannot be counted, no task is refused or delayed."""
     with Limited(creates_per_second=1, concurrent_attempts=1) as tasks:
         tasks.before_call = lambda call: (
             call.refuse()
@@ -273,7 +273,7 @@ def test_a_store_that_does_not_answer_limits_nobody() -> None:
 
 
 def test_what_an_owner_uses_is_kept_for_as_long_as_it_counts() -> None:
-    """An item of a rate outlives three windows, a place its end, and a topology's its longest run."""
+    """Each usage item expires only after it no longer counts."""
     with Limited(creates_per_second=10, concurrent_attempts=5, topology_nodes=5) as tasks:
         tasks.target = working(tasks, 20 * SECOND)
         tasks.as_hostile("POST", "/v1/topologies", {"nodes": {"a": {"type": PLAIN, "timeout_seconds": 60}}})
@@ -287,7 +287,7 @@ def test_what_an_owner_uses_is_kept_for_as_long_as_it_counts() -> None:
 
 
 def test_a_preview_names_a_quota_that_is_used_up() -> None:
-    """The quota of attempts at once: the task would be created, and wait."""
+    """A preview says that the task would be created but wait for the attempts quota."""
     with Limited(concurrent_attempts=1) as account:
         wanted = {"type": PLAIN}
         assert account.as_hostile("POST", "/v1/tasks/preview", wanted).body["reasons"] == []

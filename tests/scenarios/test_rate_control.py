@@ -1,4 +1,4 @@
-"""Owners see their rates, and pause, reset and pin them: every later start follows these settings."""
+"""Owners see, pause, reset and pin their rates: every later start follows these settings."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def act(tasks: Tasks, verb: str, key: str = "crm") -> Reply:
 
 
 def started(tasks: Tasks, since: int = 0) -> int:
-    """Number of starts at or after a time."""
+    """The number of starts at or after a time."""
     return sum(1 for effect in tasks.effects if effect.at >= since)
 
 
 def test_a_rate_shows_its_use_and_its_line() -> None:
-    """Its limit and window, their usage, the number of waiting tasks, and the start of each."""
+    """A rate shows its limit, window and usage, and when each waiting task starts."""
     with Tasks() as tasks:
         made = create(tasks, 4)
         tasks.run(2 * SECOND)
@@ -64,7 +64,7 @@ def test_a_rate_shows_its_use_and_its_line() -> None:
 
 
 def test_a_rate_is_listed_from_its_first_start() -> None:
-    """Also after its only use; a switch's rate belongs to no owner, and is shown with the switch."""
+    """A rate is listed after a single use; a switch's rate belongs to no owner and is not listed."""
     with Tasks() as tasks:
         tasks.ask("PUT", "/v1/switches/type/report", {"rate": {"limit": 5, "per_seconds": 1}})
         tasks.run(MINUTE)
@@ -75,7 +75,7 @@ def test_a_rate_is_listed_from_its_first_start() -> None:
 
 
 def test_lists_of_rates_continue_after_a_page() -> None:
-    """By key, and only those of the caller."""
+    """Pages list the caller's rates by key."""
     with Tasks() as tasks:
         for key in ("c", "a", "b"):
             create(tasks, 3, {**CRM, "key": key})
@@ -87,7 +87,7 @@ def test_lists_of_rates_continue_after_a_page() -> None:
 
 
 def test_a_rate_that_nobody_has_used_is_not_found() -> None:
-    """For reading, resuming, resetting and unpinning."""
+    """Reading, resuming, resetting or unpinning an unused rate is 404."""
     with Tasks() as tasks:
         answers = [
             tasks.ask("GET", "/v1/rates/crm"),
@@ -99,7 +99,7 @@ def test_a_rate_that_nobody_has_used_is_not_found() -> None:
 
 
 def test_a_paused_rate_starts_nothing_until_it_is_resumed() -> None:
-    """Also if it is paused before its first task; its tasks wait without using attempts, and then continue."""
+    """A rate paused before its first use holds its tasks, without using attempts, until resumed."""
     with Tasks() as tasks:
         assert act(tasks, "pause").body["paused_at"] is not None
         made = create(tasks, 3)
@@ -117,7 +117,7 @@ def test_a_paused_rate_starts_nothing_until_it_is_resumed() -> None:
 
 
 def test_a_pause_holds_for_as_long_as_it_is_set() -> None:
-    """Its items have no expiry until it is resumed, even if no task uses the rate for long."""
+    """A paused rate's items do not expire, even if no task uses the rate for long."""
     with Tasks() as tasks:
         create(tasks, 1)
         tasks.run(SECOND)
@@ -133,7 +133,7 @@ def test_a_pause_holds_for_as_long_as_it_is_set() -> None:
 
 
 def test_a_pinned_limit_holds_instead_of_those_that_tasks_ask_for() -> None:
-    """Faster or slower than these, until it is unpinned; the first waiting tasks start by it at once."""
+    """A pinned limit, faster or slower, replaces the tasks' limits at once, until unpinned."""
     with Tasks() as tasks:
         create(tasks, 10, SLOW)
         tasks.run(5 * SECOND)
@@ -157,7 +157,7 @@ def test_a_pinned_limit_holds_instead_of_those_that_tasks_ask_for() -> None:
 
 @pytest.mark.parametrize(("asked", "pinned"), [(1_000, 2), (2, 1_000)])
 def test_a_pinned_limit_may_have_more_or_fewer_parts(asked: int, pinned: int) -> None:
-    """A rate above 250 a second has several items, and the pinned limit reaches tasks that read any of them."""
+    """A fast rate has several items, and a pinned limit applies to tasks that read any of them."""
     with Tasks() as tasks:
         tasks.ask("PUT", "/v1/rates/crm", {"limit": pinned, "per_seconds": 1})
         create(tasks, 20, {"key": "crm", "limit": asked})
@@ -168,7 +168,7 @@ def test_a_pinned_limit_may_have_more_or_fewer_parts(asked: int, pinned: int) ->
 
 
 def test_a_reset_frees_the_limit_at_once() -> None:
-    """The counts and the line are deleted: a waiting task starts now, and the others in their turn."""
+    """A reset deletes counts and line: one waiting task starts at once, and the others in turn."""
     with Tasks() as tasks:
         create(tasks, 3, SLOW)
         tasks.run(5 * SECOND)
@@ -182,7 +182,7 @@ def test_a_reset_frees_the_limit_at_once() -> None:
 @pytest.mark.parametrize("number", [1, 2, 21])
 @pytest.mark.parametrize("how", ["refused", "died"])
 def test_an_action_that_ended_early_is_repeated(how: str, number: int) -> None:
-    """Whichever write of a pause fails, or is the last one: repeating it has paused every part."""
+    """Whichever write of a pause fails, a repeat pauses every part."""
     with Tasks() as tasks:
         create(tasks, 1)
         tasks.run(SECOND)
@@ -207,7 +207,7 @@ def test_an_action_that_ended_early_is_repeated(how: str, number: int) -> None:
 
 
 def test_another_owners_rate_is_another_rate() -> None:
-    """It is not in the list, not found by its key, and not affected by another owner's pause or pin."""
+    """A rate is not visible to other owners, and not affected by their pauses and pins."""
     with Tasks() as tasks:
         you = {"X-Duetime-Owner": "you"}
         create(tasks, 3)
@@ -233,7 +233,7 @@ def test_another_owners_rate_is_another_rate() -> None:
     ],
 )
 def test_a_pin_names_the_field_that_is_wrong(body: dict[str, Any], field: str) -> None:
-    """Nothing changes."""
+    """An invalid pin is refused by field name, and nothing changes."""
     with Tasks() as tasks:
         refused = tasks.ask("PUT", "/v1/rates/crm", body)
         assert (refused.status, [each["field"] for each in refused.body["errors"]]) == (422, [field])

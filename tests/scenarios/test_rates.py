@@ -1,4 +1,4 @@
-"""Rates: attempts start no more often than allowed, in order of priority and age, with any other conditions."""
+"""Rates limit how often attempts start, in order of priority and age, combined with other conditions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CRM = {"key": "crm", "limit": 2, "per_seconds": 10}
 
 
 def starts(tasks: Tasks) -> list[tuple[str, Millis]]:
-    """Every start, in order: the task and how many seconds after the first."""
+    """All starts in order: the task, and the seconds since the first start."""
     runs = [effect for effect in tasks.effects if effect.phase == "run"]
     return [(effect.task_id, (effect.at - runs[0].at) // SECOND) for effect in runs]
 
@@ -35,7 +35,7 @@ def create(tasks: Tasks, number: int, **fields: Any) -> list[str]:  # noqa: ANN4
 
 
 def test_attempts_start_at_the_rate_and_in_order() -> None:
-    """Six tasks at once start five seconds apart, in the order of their creation; a waiting one shows its time."""
+    """Six concurrent tasks start five seconds apart, in creation order; waiting ones use no attempt."""
     with Tasks() as tasks:
         made = create(tasks, 6)
         tasks.run(7 * SECOND)
@@ -49,7 +49,7 @@ def test_attempts_start_at_the_rate_and_in_order() -> None:
 
 
 def test_a_retry_is_a_start() -> None:
-    """A failed task is retried no sooner than its rate allows."""
+    """Retries wait for the rate like first attempts."""
     with Tasks() as tasks:
         tasks.fail(3)
         (made,) = create(tasks, 1, retry={"max_attempts": 4, "initial_seconds": 0})
@@ -58,7 +58,7 @@ def test_a_retry_is_a_start() -> None:
 
 
 def test_a_higher_priority_starts_first() -> None:
-    """Two high tasks overtake the low ones that wait; those keep their order."""
+    """High-priority tasks overtake waiting low ones, which keep their order."""
     with Tasks() as tasks:
         low = create(tasks, 4, priority="low")
         tasks.run(2 * SECOND)
@@ -69,7 +69,7 @@ def test_a_higher_priority_starts_first() -> None:
 
 
 def test_a_task_that_waits_can_be_cancelled_paused_and_run() -> None:
-    """A cancelled one never starts; a paused one, resumed later, and one that its user has run now, keep the rate."""
+    """A cancelled task never starts; resumed tasks and those run now still follow the rate."""
     with Tasks() as tasks:
         made = create(tasks, 5)
         tasks.run(2 * SECOND)
@@ -85,7 +85,7 @@ def test_a_task_that_waits_can_be_cancelled_paused_and_run() -> None:
 
 
 def test_a_task_that_waits_for_its_rate_expires() -> None:
-    """It ends at its expiry, not at its turn, and it has used no start."""
+    """A waiting task fails at its expiry without using a start."""
     with Tasks() as tasks:
         made = create(tasks, 2)
         late = tasks.create(rate=CRM, expires_seconds=7)
@@ -97,7 +97,7 @@ def test_a_task_that_waits_for_its_rate_expires() -> None:
 
 
 def test_a_lock_is_not_held_while_its_task_waits_for_its_rate() -> None:
-    """Others have the lock meanwhile, and no start is used while the lock is not available."""
+    """A task that waits for its rate holds no lock, and one that waits for a lock uses no start."""
     with Tasks() as tasks:
         tasks.last(20)
         first = tasks.create(rate=CRM, lock={"key": "db"})
@@ -109,7 +109,7 @@ def test_a_lock_is_not_held_while_its_task_waits_for_its_rate() -> None:
 
 
 def test_a_unique_key_is_held_until_its_task_has_come_to_its_turn() -> None:
-    """While a task waits for its rate it has not started: it is replaced, and starts once."""
+    """A task that waits for its rate has not started, so it can be replaced, and starts once."""
     with Tasks() as tasks:
         (first,) = create(tasks, 1)
         unique = {"key": "k", "until": "started", "on_conflict": "replace"}
@@ -122,7 +122,7 @@ def test_a_unique_key_is_held_until_its_task_has_come_to_its_turn() -> None:
 
 
 def test_the_next_occurrence_waits_or_is_skipped_while_one_waits_for_its_rate() -> None:
-    """For a schedule's overlap policy, an occurrence that waits for its rate is active."""
+    """An occurrence that waits for its rate counts as active for the overlap policy."""
     with Tasks() as tasks:
         schedule = {"name": "often", "rate": "rate(10 seconds)", "overlap": "skip"}
         rate = {"key": "crm", "limit": 1, "per_seconds": 60}
@@ -134,7 +134,7 @@ def test_the_next_occurrence_waits_or_is_skipped_while_one_waits_for_its_rate() 
 
 
 def test_pull_workers_lease_at_the_rate() -> None:
-    """A lease is a start: with others that share the rate, no more are handed out than may start."""
+    """A lease counts as a start, so no more tasks are leased than may start."""
     with Tasks() as tasks:
         (first,) = create(tasks, 1)
         tasks.run(SECOND)
@@ -150,7 +150,7 @@ def test_pull_workers_lease_at_the_rate() -> None:
 
 
 def test_a_rate_that_cannot_be_asked_costs_no_attempt() -> None:
-    """While its item is throttled a task is put back for seconds, and starts later."""
+    """While a rate's item is throttled, the task is put back for seconds and uses no attempt."""
     with Tasks() as tasks:
         refused = tasks.once(lambda call: (call.partition or "").startswith(schema.RATE_PREFIX), Call.refuse)
         (made,) = create(tasks, 1, retry=ONCE)
@@ -160,7 +160,7 @@ def test_a_rate_that_cannot_be_asked_costs_no_attempt() -> None:
 
 
 def test_a_start_that_was_granted_too_long_ago_is_not_used() -> None:
-    """A process that stood still after the grant asks again: the rate applies to calls of the target."""
+    """A process that stalls after a grant asks again, as the rate limits calls of the target."""
     with Tasks() as tasks:
         tasks.slow(lambda call: (call.partition or "").startswith(schema.RATE_PREFIX), 3 * SECOND)
         made = create(tasks, 3)
@@ -169,7 +169,7 @@ def test_a_start_that_was_granted_too_long_ago_is_not_used() -> None:
 
 
 def test_a_grant_whose_response_is_late_does_not_add_a_start_to_a_window() -> None:
-    """Others have started by then: the attempt asks again, and no ten seconds have more than two starts."""
+    """An attempt whose grant was late asks again, so no window has too many starts."""
     with Tasks() as tasks:
 
         def delay(call: Call) -> None:
@@ -186,7 +186,7 @@ def test_a_grant_whose_response_is_late_does_not_add_a_start_to_a_window() -> No
 
 
 def test_a_rate_costs_one_unit_and_a_wait_three_more() -> None:
-    """One for the start; one each for the place in the line, for being put back, and for the claim at the turn."""
+    """A start costs one write; a wait costs one each for its place, for putting the task back, and for the claim."""
     spent: Counter[str] = Counter()
 
     def count(call: Call) -> None:
@@ -211,7 +211,7 @@ def test_a_rate_costs_one_unit_and_a_wait_three_more() -> None:
 
 
 def test_a_switch_limits_the_rate_of_a_type() -> None:
-    """Tasks that name no rate start at that of their type, together with those that name one, which keep to both."""
+    """A switch limits all tasks of a type; tasks with their own rate follow both."""
     with Tasks() as tasks:
         body = {"rate": {"limit": 3, "per_seconds": 9}}
         assert tasks.ask("PUT", f"/v1/switches/type/{PLAIN}", body).body["rate"]["burst"] == 0
@@ -231,7 +231,7 @@ def test_a_switch_limits_the_rate_of_a_type() -> None:
 
 
 def test_two_rates_hold_at_once() -> None:
-    """A task with its own rate and one for its type starts when both allow it, and in the end all have started."""
+    """A task with its own rate and its type's starts when both allow it."""
     with Tasks() as tasks:
         assert tasks.ask("PUT", f"/v1/switches/type/{PLAIN}", {"rate": {"limit": 1, "per_seconds": 4}}).status == 200
         tasks.run(10 * SECOND)
@@ -245,7 +245,7 @@ def test_two_rates_hold_at_once() -> None:
 
 
 def test_the_explanation_says_until_when_a_task_waits() -> None:
-    """The gate is its rate, with the limit in words and the time of its turn."""
+    """The explanation's gate is the rate, with its limit."""
     with Tasks() as tasks:
         made = create(tasks, 3)
         tasks.run(2 * SECOND)
@@ -259,7 +259,7 @@ def test_the_explanation_says_until_when_a_task_waits() -> None:
 
 
 def window(tasks: Tasks, seconds: int, names: set[str] | None = None) -> int:
-    """The largest number of starts, of all tasks if none are named, in any window of this many seconds."""
+    """The largest number of starts, of all or the named tasks, in any window of this many seconds."""
     runs = sorted(effect.at for effect in tasks.effects if names is None or effect.task_id in names)
     return max((sum(1 for other in runs if at <= other < at + seconds * SECOND) for at in runs), default=0)
 
@@ -269,7 +269,7 @@ SLOW, FAST = {"key": "crm", "limit": 1, "per_seconds": 600}, {"key": "crm", "lim
 
 @pytest.mark.parametrize("after", [FAST, None], ids=["raised", "removed"])
 def test_a_rate_that_is_raised_or_removed_reaches_the_tasks_that_wait(after: dict[str, Any] | None) -> None:
-    """Ten tasks wait for hours; changed together, they start at the new rate, which no window exceeds."""
+    """Waiting tasks whose rate is changed start at the new rate, which no window exceeds."""
     with Tasks() as tasks:
         made = [tasks.create(rate=SLOW) for _ in range(10)]
         tasks.run(5 * SECOND)
@@ -283,7 +283,7 @@ def test_a_rate_that_is_raised_or_removed_reaches_the_tasks_that_wait(after: dic
 
 
 def test_a_long_line_goes_on_at_the_raised_rate() -> None:
-    """Forty tasks, one start every ten seconds, then three: their old places in the line do not slow them down."""
+    """After the rate is tripled, forty waiting tasks are not slowed by their old places."""
     with Tasks() as tasks:
         slow, fast = {"key": "k", "limit": 1, "per_seconds": 10}, {"key": "k", "limit": 3, "per_seconds": 10}
         made = [tasks.create(rate=slow) for _ in range(40)]
@@ -298,7 +298,7 @@ def test_a_long_line_goes_on_at_the_raised_rate() -> None:
 
 
 def test_a_lowered_rate_holds_from_the_change_on() -> None:
-    """One of the waiting tasks starts in each window of the new rate."""
+    """After the rate is lowered, one waiting task starts in each window."""
     with Tasks() as tasks:
         fast, slow = {"key": "k", "limit": 1, "per_seconds": 5}, {"key": "k", "limit": 1, "per_seconds": 60}
         made = [tasks.create(rate=fast) for _ in range(6)]
@@ -311,7 +311,7 @@ def test_a_lowered_rate_holds_from_the_change_on() -> None:
 
 
 def test_the_larger_of_two_limits_applies_to_all_tasks_of_a_key() -> None:
-    """Every second task names one start in ten minutes: they and the others start at the rate of the others."""
+    """If tasks of a key name different limits, all start at the larger one."""
     with Tasks() as tasks:
         made = [tasks.create(rate=rate) for rate in 5 * [SLOW, FAST]]
         tasks.run(15 * SECOND)
@@ -320,7 +320,7 @@ def test_the_larger_of_two_limits_applies_to_all_tasks_of_a_key() -> None:
 
 
 def test_an_action_on_a_rate_sees_the_action_before_it() -> None:
-    """An unused rate that was just paused is resumed: its items are read consistently."""
+    """A resume right after a pause succeeds, as the rate's items are read consistently."""
     reads: list[bool] = []
 
     def note(call: Call) -> None:
@@ -337,7 +337,7 @@ def test_an_action_on_a_rate_sees_the_action_before_it() -> None:
 
 @pytest.mark.parametrize("free", ["resume", "run", "due"])
 def test_a_task_that_leaves_its_line_checks_anew(free: str) -> None:
-    """Others have raised the rate: one that still names the old one starts in its turn, not at its old place."""
+    """A task that is run, changed or resumed gets a new place, by the rate that others have raised."""
     with Tasks() as tasks:
         _, waiting, other = (tasks.create(rate=SLOW) for _ in range(3))
         tasks.run(5 * SECOND)
@@ -359,7 +359,7 @@ def test_a_task_that_leaves_its_line_checks_anew(free: str) -> None:
 
 @pytest.mark.parametrize(("own", "switch"), [(1, 2), (1, 1), (2, 1), (3, 2)])
 def test_two_rates_of_equal_speed_cost_no_throughput(own: int, switch: int) -> None:
-    """With a rate for each of two keys and one for their type, all start in the time of the slower one."""
+    """Tasks with two rates start about as fast as the slower one allows."""
     with Tasks() as tasks:
         limit = {"rate": {"limit": switch, "per_seconds": 10}}
         assert tasks.ask("PUT", f"/v1/switches/type/{PLAIN}", limit).status == 200
@@ -378,7 +378,7 @@ def test_two_rates_of_equal_speed_cost_no_throughput(own: int, switch: int) -> N
 
 
 def test_two_rates_hold_where_a_worker_waits_for_one_of_them() -> None:
-    """A start granted at once by one is used when the other allows it: neither has two in a window."""
+    """A start granted by one rate while the other is awaited does not exceed either."""
     with Tasks() as tasks:
         limit = {"rate": {"limit": 1, "per_seconds": 1}}
         assert tasks.ask("PUT", f"/v1/switches/type/{PLAIN}", limit).status == 200

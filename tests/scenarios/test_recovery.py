@@ -1,4 +1,4 @@
-"""Messages that are lost, doubled, refused or outdated, and the scans and ticks that find their tasks."""
+"""Lost, duplicate, refused and outdated messages, and the scans and ticks that find their tasks."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _queue(tasks: Tasks, name: str) -> Queue:
 
 
 def _grow(tasks: Tasks, name: str) -> None:
-    """Make a queue without consumers longer than the limit for scans."""
+    """Fill a queue that nothing reads beyond the limit for scans."""
     queue = _queue(tasks, name)
     tasks.unread_until[queue.url] = tasks.now + 10 * HOUR
     body = body_of(Message(TaskId(tasks.create(10 * HOUR)), 0, 0, Priority.LOW, "local"))
@@ -55,7 +55,7 @@ def _grow(tasks: Tasks, name: str) -> None:
 
 
 def _create_unsent(tasks: Tasks, **fields: object) -> str:
-    """A task whose message is lost: the API dies between record and message, or the queue loses it."""
+    """Create a task whose message is lost; return its id."""
     before = {message.id for message in tasks.messages()}
     task_id = tasks.create(**fields)  # type: ignore[arg-type]  # fields of the body
     for queue in tasks.sqs.queues.values():
@@ -68,7 +68,7 @@ def _create_unsent(tasks: Tasks, **fields: object) -> str:
 
 @pytest.mark.parametrize("delay", [10 * SECOND, 10 * MINUTE])
 def test_a_message_that_is_lost_is_sent_again_by_the_first_scan(tasks: Tasks, delay: Millis) -> None:
-    """The record says that the API or the trigger has sent it, and the scan finds the task unclaimed."""
+    """The record says that the message was sent; the scan finds the task unclaimed and sends another."""
     with tasks:
         task_id = tasks.create(delay)
         tasks.run(max(0, delay - MINUTE))
@@ -79,7 +79,7 @@ def test_a_message_that_is_lost_is_sent_again_by_the_first_scan(tasks: Tasks, de
 
 
 def test_duplicate_messages_run_a_task_once() -> None:
-    """Ten copies of a message: one claim, nine refusals, and no message stays behind."""
+    """Of ten copies of a message only one leads to a run, and all are deleted."""
     with Tasks() as tasks:
         tasks.last(2)
         tasks.create(5 * SECOND)
@@ -94,7 +94,7 @@ def test_duplicate_messages_run_a_task_once() -> None:
 
 
 def test_a_message_of_an_older_generation_runs_nothing() -> None:
-    """After a change of its due time the old message is deleted, and the task runs at the new time only."""
+    """After a change of the due time, the old message is deleted, and the task runs only at the new time."""
     with Tasks() as tasks:
         task_id = tasks.create(10 * SECOND)
         tasks.change(task_id, delay_seconds=600)
@@ -107,7 +107,7 @@ def test_a_message_of_an_older_generation_runs_nothing() -> None:
 
 
 def test_a_due_time_changed_back_and_forth_runs_once() -> None:
-    """Fifteen minutes later, then an hour, then back to a minute: one run, at the latest due time."""
+    """A task moved later twice and then back runs once, at the last due time."""
     with Tasks() as tasks:
         task_id = tasks.create(5 * MINUTE)
         for delay in (900, 3600, 60):
@@ -122,7 +122,7 @@ def _puts_timer(call: Call) -> bool:
 
 
 def test_a_timer_without_its_change_does_no_harm(tasks: Tasks) -> None:
-    """A change that dies after it has set the timer leaves the task at its old due time: it runs once, then."""
+    """If a change dies after setting its timer, the task runs once, at its old due time."""
     with tasks:
         task_id = tasks.create(30 * MINUTE)
         before = tasks.record(task_id)
@@ -141,7 +141,7 @@ def test_a_timer_without_its_change_does_no_harm(tasks: Tasks) -> None:
 
 
 def test_a_change_whose_timer_cannot_be_set_is_not_made(tasks: Tasks) -> None:
-    """The timer is written before the record: otherwise a change that dies between the two would lose the task."""
+    """The timer is written before the record, so a change that dies between the two loses no task."""
     with tasks:
         task_id = tasks.create(30 * MINUTE)
         before = tasks.record(task_id)
@@ -151,7 +151,7 @@ def test_a_change_whose_timer_cannot_be_set_is_not_made(tasks: Tasks) -> None:
 
 
 def test_a_change_of_priority_moves_the_task_to_the_other_queue() -> None:
-    """The message on the old queue is of an older generation."""
+    """The message on the old queue has an older generation, and starts nothing."""
     with Tasks() as tasks:
         task_id = tasks.create(MINUTE)
         tasks.change(task_id, priority="high")
@@ -161,7 +161,7 @@ def test_a_change_of_priority_moves_the_task_to_the_other_queue() -> None:
 
 
 def test_a_creation_that_comes_after_its_own_minute_is_not_lost(tasks: Tasks) -> None:
-    """A repeated request creates the record long after the minute in its id: it has a timer that a scan still reads."""
+    """A repeated request creates the record long after its id's minute, with a timer that a scan still reads."""
     with tasks:
         tasks.refuse(lambda call: call.operation == "put_item" and (call.partition or "")[:2] == "20")
         body, key = {"type": PLAIN, "delay_seconds": 60}, {"Idempotency-Key": "once"}
@@ -180,7 +180,7 @@ def test_a_creation_that_comes_after_its_own_minute_is_not_lost(tasks: Tasks) ->
 
 
 def test_a_queue_that_refuses_messages_holds_the_cursor(tasks: Tasks) -> None:
-    """The trigger moves on only after every message was acknowledged: the next tick sends them all, in time."""
+    """The cursor moves only after all messages are accepted, so the next tick sends them in time."""
     with tasks:
         task_id = tasks.create(11 * MINUTE)
         tasks.refuse_sends()
@@ -191,7 +191,7 @@ def test_a_queue_that_refuses_messages_holds_the_cursor(tasks: Tasks) -> None:
 
 
 def test_a_minute_that_cannot_be_read_is_read_by_the_next_tick(tasks: Tasks) -> None:
-    """While the table throttles, the cursor stays and the group is released: the next tick continues at once."""
+    """While the table throttles, the cursor stays and the group is released, so the next tick continues at once."""
     with tasks:
         task_id = tasks.create(6 * MINUTE)
         refused = tasks.refuse(lambda call: call.machine.function == "trigger" and call.operation == "query")
@@ -203,7 +203,7 @@ def test_a_minute_that_cannot_be_read_is_read_by_the_next_tick(tasks: Tasks) -> 
 
 
 def test_a_trigger_that_died_with_the_group_is_taken_over(tasks: Tasks) -> None:
-    """Its hold ends by itself: a later tick continues where it stopped."""
+    """The hold ends, and a later tick continues where the dead one stopped."""
     with tasks:
         task_id = tasks.create(8 * MINUTE)
         tasks.once(
@@ -216,7 +216,7 @@ def test_a_trigger_that_died_with_the_group_is_taken_over(tasks: Tasks) -> None:
 
 @pytest.mark.parametrize("stall", [SECOND, 2 * GROUP_HOLD])
 def test_overlapping_ticks_run_nothing_twice(tasks: Tasks, stall: Millis) -> None:
-    """One of five at once reads. If it stalls, a later one takes over, and a message sent twice is claimed once."""
+    """Only one of five ticks reads; if it stalls, a later one takes over, and doubled messages are claimed once."""
     with tasks:
         tasks.last(10)
         due = (tasks.now // MINUTE + 6) * MINUTE
@@ -239,7 +239,7 @@ def test_overlapping_ticks_run_nothing_twice(tasks: Tasks, stall: Millis) -> Non
 
 
 def test_an_outage_of_hours_is_scanned_to_the_end(tasks: Tasks) -> None:
-    """Messages lost while the trigger was down for three hours are found: scans skip no minute."""
+    """Scans skip no minute: tasks whose messages were lost before a three-hour outage of the trigger run."""
     with tasks:
         tasks.run(SECOND)
         made = [tasks.create(20 * SECOND + index * MINUTE) for index in range(3)]
@@ -258,7 +258,7 @@ def test_an_outage_of_hours_is_scanned_to_the_end(tasks: Tasks) -> None:
     "scan", [0, 1, *(pytest.param(number, marks=pytest.mark.slow) for number in range(2, len(RECOVERY_SCAN_DELAYS)))]
 )
 def test_no_scan_skips_a_minute_after_an_outage(tasks: Tasks, scan: int) -> None:
-    """A task sent by earlier scans, and lost again, is found by the next one, even most of an hour late."""
+    """If a task's message is lost again after earlier scans, the next scan finds the task, even if that is late."""
     with tasks:
         tasks.receiving = False
         made = [tasks.create(index * MINUTE) for index in range(3)]
@@ -273,7 +273,7 @@ def test_no_scan_skips_a_minute_after_an_outage(tasks: Tasks, scan: int) -> None
 
 
 def test_a_scan_waits_while_the_queue_is_long(tasks: Tasks) -> None:
-    """A backlog is not fed with copies of itself: the scan's cursor stays until the queue is short."""
+    """A scan does not add duplicates to a backlog: its cursor stays until the queue is short."""
     with tasks:
         task_id = _create_unsent(tasks, delay=2 * SECOND)
         _grow(tasks, "normal")
@@ -291,7 +291,7 @@ def test_a_scan_waits_while_the_queue_is_long(tasks: Tasks) -> None:
 @pytest.mark.parametrize("long", ["low", "pulled"])
 @pytest.mark.parametrize("scan", [0, 1])
 def test_a_long_queue_holds_up_the_recovery_of_no_other(tasks: Tasks, long: str, scan: int) -> None:
-    """A task with lost messages runs after the next scan, even if another queue has long been full."""
+    """A task whose message is lost runs after the next scan, even if another queue is full."""
     with tasks:
         _grow(tasks, long)
         tasks.run(2 * MINUTE)
@@ -307,7 +307,7 @@ def test_a_long_queue_holds_up_the_recovery_of_no_other(tasks: Tasks, long: str,
 
 @pytest.mark.parametrize("offset", [1, 29, 58])
 def test_lost_messages_of_due_tasks_are_sent_again_within_75_seconds(tasks: Tasks, offset: int) -> None:
-    """For any due time within a minute, and any time of the tick: the queues are purged just before."""
+    """Messages lost just before any second of a minute are sent again, whenever the tick comes."""
     with tasks:
         tasks.time.run_until((tasks.now // MINUTE + 1) * MINUTE + offset * SECOND)
         start = tasks.now + 10 * SECOND
@@ -324,7 +324,7 @@ def test_lost_messages_of_due_tasks_are_sent_again_within_75_seconds(tasks: Task
 
 @pytest.mark.parametrize("second", [1, 12, 23])
 def test_an_attempt_lost_with_its_message_is_taken_over_a_tick_after_its_lease(tasks: Tasks, second: int) -> None:
-    """The worker vanishes in its first attempt, and its message is lost: the early scan finds the ended lease."""
+    """The early scan finds the ended lease of an attempt whose worker and message vanished."""
     with tasks:
         tasks.time.run_until((tasks.now // MINUTE + 1) * MINUTE + second * SECOND)
         tasks.hang(1)
@@ -339,7 +339,7 @@ def test_an_attempt_lost_with_its_message_is_taken_over_a_tick_after_its_lease(t
 
 
 def test_the_early_scan_leaves_tasks_alone_that_wait_in_a_backlog(tasks: Tasks) -> None:
-    """Two hundred tasks on a queue that is not read are on it once, until the first recovery scan."""
+    """Two hundred tasks on an unread queue are not sent again before the first recovery scan."""
     with tasks:
         due = tasks.now + 5 * SECOND
         tasks.unread_until[_queue(tasks, "normal").url] = tasks.now + HOUR
@@ -351,7 +351,7 @@ def test_the_early_scan_leaves_tasks_alone_that_wait_in_a_backlog(tasks: Tasks) 
 
 
 def test_a_task_that_started_in_time_is_not_sent_again(tasks: Tasks) -> None:
-    """One that runs for a minute, one that has ended, one that waits for its retry, and one that is not due."""
+    """Running, ended, retried and future tasks are not sent again."""
     with tasks:
         tasks.last(60)
         running, far = tasks.create(), tasks.create(70 * SECOND)
@@ -368,7 +368,7 @@ def test_a_task_that_started_in_time_is_not_sent_again(tasks: Tasks) -> None:
 
 
 def test_the_early_scan_sends_nothing_that_the_same_tick_has_sent(tasks: Tasks) -> None:
-    """After ten minutes without a tick, the first one sends tasks that are overdue, once."""
+    """The first tick after ten minutes sends overdue tasks once."""
     with tasks:
         made = [tasks.create(9 * MINUTE + second * SECOND) for second in range(0, 60, 6)]
         tasks.ticking = False
@@ -380,7 +380,7 @@ def test_the_early_scan_sends_nothing_that_the_same_tick_has_sent(tasks: Tasks) 
 
 
 def test_the_early_scan_does_not_forestall_the_pace_of_an_owner(tasks: Tasks) -> None:
-    """The message of an owner with a quota of attempts may be delayed beyond the due time: no other is sent."""
+    """With an attempts quota, messages may be delayed beyond the due time, so the early scan sends none."""
     with tasks:
         tasks.environ[Variable.QUOTAS] = json.dumps({"concurrent_attempts": 2})
         tasks.create(2 * SECOND)
@@ -392,7 +392,7 @@ def test_the_early_scan_does_not_forestall_the_pace_of_an_owner(tasks: Tasks) ->
 
 
 def test_an_early_scan_that_cannot_read_leaves_it_to_the_recovery_scans(tasks: Tasks) -> None:
-    """The tick continues, and does not fail."""
+    """The tick succeeds, and a recovery scan finds the task."""
     with tasks:
         task_id = _create_unsent(tasks, delay=2 * SECOND)
         refused = tasks.refuse(
@@ -407,7 +407,7 @@ def test_an_early_scan_that_cannot_read_leaves_it_to_the_recovery_scans(tasks: T
 
 
 def test_a_queue_that_takes_no_messages_holds_up_no_other(tasks: Tasks) -> None:
-    """Tasks of other queues are dispatched meanwhile; its own are when it accepts messages again."""
+    """Tasks of other queues are on time; this queue's tasks run when it accepts messages again."""
     with tasks:
         low = [tasks.create(delay * MINUTE, priority="low") for delay in (6, 9)]
         others = [tasks.create(delay * MINUTE) for delay in (6, 9, 20)]
@@ -421,7 +421,7 @@ def test_a_queue_that_takes_no_messages_holds_up_no_other(tasks: Tasks) -> None:
 
 
 def test_a_scan_sends_nothing_that_was_not_dispatched_yet(tasks: Tasks) -> None:
-    """While a queue's tasks wait for their first reading, no recovery scan sends them a second time."""
+    """Recovery scans do not send tasks again that were never dispatched because their queue refused messages."""
     with tasks:
         made = [tasks.create(6 * MINUTE) for _ in range(15)]
         tasks.refuse_sends()
@@ -433,7 +433,7 @@ def test_a_scan_sends_nothing_that_was_not_dispatched_yet(tasks: Tasks) -> None:
 
 
 def test_a_scan_that_cannot_send_does_not_move_on(tasks: Tasks) -> None:
-    """Tasks found by a recovery scan while their queue refuses messages are sent by it as soon as possible."""
+    """A scan keeps tasks that their queue refuses, and sends them when the queue accepts messages."""
     with tasks:
         tasks.refuse_sends()
         task_id = tasks.create(priority="high")
@@ -444,7 +444,7 @@ def test_a_scan_that_cannot_send_does_not_move_on(tasks: Tasks) -> None:
 
 
 def test_what_waits_for_a_long_queue_is_recovered_when_it_is_short(tasks: Tasks) -> None:
-    """Its scan continues from its place, however far the others are by then."""
+    """The queue's scan continues from its place, however far other scans are."""
     with tasks:
         _grow(tasks, "low")
         tasks.refuse_sends()
@@ -461,7 +461,7 @@ def test_what_waits_for_a_long_queue_is_recovered_when_it_is_short(tasks: Tasks)
 
 
 def test_a_lost_message_of_a_pulled_task_is_sent_again_to_its_queue(tasks: Tasks) -> None:
-    """A scan puts it where pull workers find it."""
+    """A scan sends the task to the queue that pull workers read."""
     with tasks:
         task_id = _create_unsent(tasks, kind=PULLED)
         tasks.run(EARLY_SCAN_AGES[1])
@@ -469,7 +469,7 @@ def test_a_lost_message_of_a_pulled_task_is_sent_again_to_its_queue(tasks: Tasks
 
 
 def test_a_lost_retry_is_sent_again_by_the_scan_of_its_own_minute(tasks: Tasks) -> None:
-    """A quick retry has no timer: the first scan of the task's own minute replaces it."""
+    """A quick retry has no timer; the first scan of the task's minute sends it again."""
     with tasks:
         tasks.fail(1)
         task_id = tasks.create(retry={"initial_seconds": 60})
@@ -481,7 +481,7 @@ def test_a_lost_retry_is_sent_again_by_the_scan_of_its_own_minute(tasks: Tasks) 
 
 
 def test_a_lost_message_of_a_rollback_is_sent_again_by_a_scan(tasks: Tasks) -> None:
-    """Scans also cover a task that waits for its rollback."""
+    """Scans also find tasks that wait for their rollback."""
     with tasks:
         task_id = tasks.create(kind=UNDONE)
         tasks.run(SECOND)

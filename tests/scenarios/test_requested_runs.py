@@ -1,4 +1,4 @@
-"""Runs of schedules that are requested for later, with a separate payload."""
+"""Schedule runs requested for a later time, with their own payload."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ PATH = "/v1/schedules/nightly"
 
 
 def scheduled(account: Schedules, **fields: Any) -> None:  # noqa: ANN401 - JSON
-    """Create the schedule, which runs once an hour, on the hour."""
+    """Create a schedule that runs every full hour."""
     body = {"name": "nightly", "cron": "0 * * * *", "task": {"type": PLAIN, "payload": "usual"}, **fields}
     assert account.ask("POST", "/v1/schedules", body).status == 201
 
 
 def requested(account: Schedules, **body: Any) -> str:  # noqa: ANN401 - JSON
-    """Request a run; the id of its task."""
+    """Request a run; return the id of its task."""
     made = account.ask("POST", f"{PATH}/run", body)
     assert made.status == 201, made.body
     return str(made.body["id"])
@@ -34,7 +34,7 @@ def next_hour(account: Schedules) -> int:
 
 @pytest.mark.parametrize("overlap", others_slow(["skip", "buffer_one", "allow_all", "cancel_other", "replace_other"]))
 def test_a_run_for_later_runs_at_its_time(overlap: str) -> None:
-    """Between two occurrences, and with its own payload; also if the schedule is paused and changed meanwhile."""
+    """The run has its own payload, and runs on time even if the schedule is paused and changed meanwhile."""
     with Schedules() as account:
         scheduled(account, overlap=overlap)
         due = next_hour(account) + 90 * MINUTE
@@ -50,7 +50,7 @@ def test_a_run_for_later_runs_at_its_time(overlap: str) -> None:
 
 
 def test_a_run_at_the_time_of_an_occurrence_is_another_run() -> None:
-    """Both run, one after the other; a note on one does not affect the other."""
+    """A requested run and an occurrence due at the same time both run, one after the other."""
     with Schedules() as account:
         scheduled(account, overlap="buffer_one")
         at = next_hour(account)
@@ -62,7 +62,7 @@ def test_a_run_at_the_time_of_an_occurrence_is_another_run() -> None:
 
 
 def test_a_run_for_later_goes_with_its_schedule() -> None:
-    """Once the schedule is deleted, it does not begin."""
+    """Deleting the schedule cancels the run."""
     with Schedules() as account:
         scheduled(account)
         task_id = requested(account, delay_seconds=1800)
@@ -72,7 +72,7 @@ def test_a_run_for_later_goes_with_its_schedule() -> None:
 
 
 def test_a_run_for_later_is_made_once() -> None:
-    """A repeated request after a lost response has the same task, with the first due time."""
+    """A request repeated with its key returns the same task, with the first due time."""
     with Schedules() as account:
         scheduled(account)
         key = {"Idempotency-Key": "one"}

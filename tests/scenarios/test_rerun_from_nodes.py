@@ -1,4 +1,4 @@
-"""A retry of a topology that names nodes runs them again with all that depends on them; everything else is kept."""
+"""A topology's retry that names nodes runs these and their dependents again, and keeps everything else."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NODES: dict[str, dict[str, Any]] = {
 
 
 class Reruns(Graphs):
-    """A scenario whose nodes return their names and their number of runs.
+    """A scenario whose nodes return their names and how often they have run.
 
     Attributes:
         inputs: the inputs of the node `sum`, each time.
@@ -36,7 +36,7 @@ class Reruns(Graphs):
         self.inputs: list[Any] = []
 
     def act(self, phase: str, context: Any, payload: Any) -> Any:  # noqa: ANN401 - as a handler has it
-        """Return the name of the node, and how often it ran."""
+        """Return the node's name, and how often it has run."""
         super().act(phase, context, payload)
         key = self.key_of(context.task_id)
         if key == "sum":
@@ -44,7 +44,7 @@ class Reruns(Graphs):
         return f"{key} {self.ran.count(key)}"
 
     def rerun(self, *nodes: str, **headers: str) -> Reply:
-        """Ask for a retry of some nodes."""
+        """Request a retry from some nodes."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         return self.ask("POST", f"{PATH}/{self.topology}/retry", {"nodes": list(nodes)}, headers=named)
 
@@ -54,7 +54,7 @@ class Reruns(Graphs):
 
 
 def succeeded(graphs: Reruns) -> None:
-    """Run a topology to its end, and clear the list of its runs."""
+    """Run a topology to its end, and clear the list of started nodes."""
     graphs.submit(NODES, outputs=["sum"])
     assert graphs.run_until_ended().state == "succeeded"
     graphs.run(MINUTE)
@@ -64,7 +64,7 @@ def succeeded(graphs: Reruns) -> None:
 
 
 def test_chosen_nodes_of_a_topology_that_succeeded_run_again() -> None:
-    """With all their dependents, as another run; the others keep their tasks, and their results are passed on."""
+    """The chosen nodes and their dependents run again; the others keep their tasks and results."""
     with Reruns() as graphs:
         succeeded(graphs)
         before = {key: graphs.node(key).id for key in NODES}
@@ -79,7 +79,7 @@ def test_chosen_nodes_of_a_topology_that_succeeded_run_again() -> None:
 
 
 def test_nodes_of_several_runs_stand_side_by_side() -> None:
-    """Nodes kept by one run are also kept by the next: each result is from the last run of its node."""
+    """After two reruns, each node's result is from that node's last run."""
     with Reruns() as graphs:
         succeeded(graphs)
         for first in ("send", "load"):
@@ -92,7 +92,7 @@ def test_nodes_of_several_runs_stand_side_by_side() -> None:
 
 
 def test_what_has_failed_runs_again_beside_the_chosen_nodes() -> None:
-    """In a failed topology: the failed node, those that waited for it, and the chosen one."""
+    """In a failed topology, failed nodes, their dependents and the chosen nodes run again."""
     nodes: dict[str, dict[str, Any]] = {
         "a": {"type": PLAIN, "retry": {"max_attempts": 1}},
         "b": {"type": PLAIN, "depends_on": ["a"]},
@@ -108,7 +108,7 @@ def test_what_has_failed_runs_again_beside_the_chosen_nodes() -> None:
 
 
 def test_the_history_names_the_chosen_nodes() -> None:
-    """With actor and reason; a plain retry names none."""
+    """The event has the chosen nodes and the reason."""
     with Reruns() as graphs:
         succeeded(graphs)
         body = {"nodes": ["send", "sum"], "reason": "wrong rates"}
@@ -132,7 +132,7 @@ def test_the_history_names_the_chosen_nodes() -> None:
     ids=["unknown", "twice", "empty", "many"],
 )
 def test_a_name_that_is_no_node_is_refused_by_its_field(nodes: list[str], field: str) -> None:
-    """An unknown, repeated or empty name, or too many: nothing runs."""
+    """Unknown, repeated or empty names, or too many, are refused, and nothing runs."""
     with Reruns() as graphs:
         succeeded(graphs)
         refused_with = graphs.rerun(*nodes)
@@ -141,7 +141,7 @@ def test_a_name_that_is_no_node_is_refused_by_its_field(nodes: list[str], field:
 
 
 def test_a_run_that_goes_on_is_not_run_again_from_a_node() -> None:
-    """Before and while it runs, and after it was cancelled: a conflict, as without nodes."""
+    """Before or during a run, and after a cancel, the request is a conflict."""
     with Reruns() as graphs:
         graphs.target = lambda _phase, _context: graphs.take(30 * SECOND)
         graphs.submit(NODES, delay_seconds=60)
@@ -155,7 +155,7 @@ def test_a_run_that_goes_on_is_not_run_again_from_a_node() -> None:
 
 
 def test_a_request_that_is_sent_again_runs_the_nodes_once() -> None:
-    """While they run, the same request changes nothing and another one is refused; afterwards its version decides."""
+    """During the rerun a repeat changes nothing and another request is refused; later the version decides."""
     with Reruns() as graphs:
         succeeded(graphs)
         tag = graphs.etag()
@@ -171,7 +171,7 @@ def test_a_request_that_is_sent_again_runs_the_nodes_once() -> None:
 
 
 def test_a_sub_topology_runs_again_with_its_topology_only() -> None:
-    """Alone it is refused, as its children have begun with its result; its node's name runs all of it again."""
+    """Alone it is refused, as its children have its result; naming its node in the outer topology reruns it."""
     nodes: dict[str, dict[str, Any]] = {
         "inner": {"type": "topology", "target": {"kind": "topology"}, "payload": {"nodes": {"a": {"type": PLAIN}}}},
         "after": {"type": PLAIN, "depends_on": ["inner"]},
@@ -194,7 +194,7 @@ def test_a_sub_topology_runs_again_with_its_topology_only() -> None:
 
 
 def test_a_plain_retry_forgets_the_nodes_that_were_chosen_before() -> None:
-    """Only failed nodes run again."""
+    """A retry without nodes runs only failed nodes again."""
     with Reruns() as graphs:
         succeeded(graphs)
         failing(graphs, "last")
@@ -214,7 +214,7 @@ def test_a_plain_retry_forgets_the_nodes_that_were_chosen_before() -> None:
     ids=["died", "not_started", "slowed", *(f"refused_{times}" for times in (1, 9, 12))],
 )
 def test_chosen_nodes_run_whatever_happens_before_their_plan(fault: Callable[[Graphs], None]) -> None:
-    """The choice is stored with the retry: every process that plans the run finds it."""
+    """The chosen nodes are stored with the retry, so every process that plans the run finds them."""
     with Reruns() as graphs:
         succeeded(graphs)
         fault(graphs)

@@ -1,4 +1,4 @@
-"""The retention of ended tasks, if it depends on their type."""
+"""Retention of ended tasks by type."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DAYS = {PLAIN: 2, PHASED: 90, "*": 7}
 
 @pytest.fixture
 def account() -> Iterator[Tasks]:
-    """The type `PLAIN` is kept for two days, `PHASED` for ninety, all others for seven; the default is a day."""
+    """`PLAIN` is kept for two days, `PHASED` for ninety and other types for seven; the default is one day."""
     with Tasks() as made:
         made.environ |= {Variable.RETENTION_DAYS: "1", Variable.RETENTION_DAYS_BY_TYPE: json.dumps(DAYS)}
         made.target = lambda _phase, _context: LARGE
@@ -36,26 +36,26 @@ def account() -> Iterator[Tasks]:
 
 
 def wait(account: Tasks, days: int) -> None:
-    """Let days pass without due tasks, and let items expire."""
+    """Let days pass without ticks, and let items expire."""
     account.ticking = False
     account.run(days * DAY)
     account.expire()
 
 
 def days_kept(task: Task) -> float:
-    """For how many days a task is kept after its end."""
+    """How many days a task is kept after its end."""
     assert task.expires_at is not None
     assert task.finished_at is not None
     return round((task.expires_at - task.finished_at) / DAY, 2)
 
 
 def kept(account: Tasks, ids: list[str]) -> dict[str, float]:
-    """For how many days the tasks are kept after their ends, by type."""
+    """How many days tasks are kept after their ends, by type."""
     return {task.type: days_kept(task) for task in map(account.record, ids)}
 
 
 def test_an_ended_task_is_kept_as_long_as_its_type_says(account: Tasks) -> None:
-    """Whatever its end is: success, a failure, a cancellation; and so are the contents outside its record."""
+    """Tasks and their contents are kept by type, whatever their outcome."""
     succeeded = [account.create(0, kind, payload=LARGE) for kind in (PLAIN, UNDONE, PHASED)]
     cancelled = [account.create(HOUR, kind, payload=LARGE) for kind in (PLAIN, UNDONE, PHASED)]
     for each in cancelled:
@@ -73,7 +73,7 @@ def test_an_ended_task_is_kept_as_long_as_its_type_says(account: Tasks) -> None:
 
 
 def test_a_task_and_its_type_show_how_long_it_is_kept(account: Tasks) -> None:
-    """The type has it in days, an ended task as a time; an open or retried one has none."""
+    """A type shows `retention_days`, and an ended task `kept_until`, which open tasks do not have."""
     account.fail()
     made = account.create(0, PLAIN, retry={"max_attempts": 1})
     path = f"/v1/tasks/{made}"
@@ -91,7 +91,7 @@ def test_a_task_and_its_type_show_how_long_it_is_kept(account: Tasks) -> None:
 
 
 def test_a_failed_task_is_kept_as_long_as_its_type_says(account: Tasks) -> None:
-    """With its error, and its traceback."""
+    """A failed task's error and traceback are kept as long as the task."""
     account.fail()
     made = [account.create(0, kind, retry={"max_attempts": 1}) for kind in (PLAIN, UNDONE)]
     account.run_until(lambda: all(account.record(each).finished_at for each in made))
@@ -109,7 +109,7 @@ def test_a_failed_task_is_kept_as_long_as_its_type_says(account: Tasks) -> None:
 
 
 def test_a_node_is_kept_as_long_as_its_topology() -> None:
-    """A node of a short-lived type is kept as long as the topology shows it."""
+    """A node is kept as long as its topology, even if its type's retention is shorter."""
     with Graphs() as graphs:
         graphs.environ |= {Variable.RETENTION_DAYS: "20", Variable.RETENTION_DAYS_BY_TYPE: json.dumps({PLAIN: 2})}
         graphs.submit({"first": {"type": PLAIN}, "second": {"type": UNDONE, "depends_on": ["first"]}})
@@ -123,7 +123,7 @@ def test_a_node_is_kept_as_long_as_its_topology() -> None:
 
 @pytest.mark.slow
 def test_the_past_runs_of_a_schedule_are_known_as_long_as_their_tasks() -> None:
-    """A run without a task is `expired` when the retention of its type has passed, not the deployment's."""
+    """A past run is `expired` after the retention of its type, not the deployment's."""
     with Schedules() as schedules:
         schedules.environ |= {Variable.RETENTION_DAYS: "1", Variable.RETENTION_DAYS_BY_TYPE: json.dumps({PLAIN: 0.1})}
         schedules.make(rate="1 hour")
@@ -136,7 +136,7 @@ def test_the_past_runs_of_a_schedule_are_known_as_long_as_their_tasks() -> None:
 
 
 def test_an_idempotency_key_is_not_kept_longer_than_any_task(account: Tasks) -> None:
-    """Otherwise a repetition of the request would create a task again that has expired."""
+    """The limit is the shortest retention: a later repeat would create an expired task again."""
     account.environ[Variable.RETENTION_DAYS] = "30"
     headers = {"Idempotency-Key": "a", "Idempotency-Key-Seconds": str(3 * DAY // 1000)}
     answer = account.ask("POST", "/v1/tasks", {"type": PLAIN, "due_at": "now"}, headers=headers)
@@ -144,7 +144,7 @@ def test_an_idempotency_key_is_not_kept_longer_than_any_task(account: Tasks) -> 
 
 
 def test_the_settings_say_how_long_tasks_are_kept(account: Tasks) -> None:
-    """In days, by patterns of types in the order in which they count."""
+    """The settings list days by type pattern, in order of precedence."""
     found = account.ask("GET", "/v1/settings").body
     assert found["retention_days"] == 1
     assert found["retention_by_type"] == [{"types": types, "days": days} for types, days in DAYS.items()]

@@ -1,4 +1,4 @@
-"""Occurrences that calendars roll to another day: each rolled time runs once, and is a time like any other."""
+"""Calendars roll occurrences to another day: each rolled time runs once, and behaves like any other."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ RUN = FRIDAY + 10 * MINUTE
 
 
 class Rolled(Schedules):
-    """A schedule of each Saturday at 18:00, which a calendar rolls to Friday: ten minutes ahead."""
+    """A schedule for Saturdays at 18:00 that a calendar rolls to Friday, which is ten minutes ahead."""
 
     def __init__(self) -> None:
         super().__init__(start=FRIDAY)
 
     def begin(self, **fields: Any) -> None:  # noqa: ANN401 - JSON
-        """Create it."""
+        """Create the schedule and its calendar."""
         self.put(WEEKENDS)
         self.make(**{"cron": "0 18 * * sat", "calendars": ["days"], "on_excluded": "previous_day", **fields})
 
@@ -46,7 +46,7 @@ class Rolled(Schedules):
 
 
 def test_what_is_rolled_runs_at_its_time_on_the_other_day_and_knows_the_rolled_times_around_it() -> None:
-    """The preview says so before, the task is due on Friday, and Saturday has an explanation."""
+    """The preview shows the rolled time, the task is due on Friday, and Saturday is explained."""
     with Rolled() as schedules:
         schedules.begin(cron="0 18 * * fri,sat")
         first, second = schedules.schedule()["upcoming"][:2]
@@ -64,7 +64,7 @@ def test_what_is_rolled_runs_at_its_time_on_the_other_day_and_knows_the_rolled_t
 
 @pytest.mark.parametrize("how", ["cancel", "pause"])
 def test_a_rolled_occurrence_that_was_stopped_stays_so_over_other_calendars_and_changes(how: str) -> None:
-    """No calendar has its time when the schedule is changed; the original one is back before its time."""
+    """A stopped rolled occurrence does not run after the calendar is replaced and restored."""
     with Rolled() as schedules:
         schedules.begin(remaining_runs=3)
         stop(schedules, schedules.place(), how)
@@ -78,7 +78,7 @@ def test_a_rolled_occurrence_that_was_stopped_stays_so_over_other_calendars_and_
 
 
 def test_what_a_change_takes_back_is_counted_whatever_the_calendar_is_by_then() -> None:
-    """The occurrence was placed, and no calendar rolls anything there when the timing is changed: it is not counted."""
+    """A placed occurrence that a change drops uses up no run, even if its calendar no longer rolls it."""
     with Rolled() as schedules:
         schedules.begin(remaining_runs=3)
         schedules.place()
@@ -90,7 +90,7 @@ def test_what_a_change_takes_back_is_counted_whatever_the_calendar_is_by_then() 
 
 
 def test_a_calendar_that_is_replaced_before_the_trigger_saved_the_schedule_repeats_nothing() -> None:
-    """The expansion placed the rolled occurrence and died; the next one has no such time; the placed one runs."""
+    """An occurrence placed by a trigger that died runs once, although the new calendar has no such time."""
     with Rolled() as schedules:
         schedules.begin()
         died = schedules.once(is_save, lambda call: call.machine.die())
@@ -101,7 +101,7 @@ def test_a_calendar_that_is_replaced_before_the_trigger_saved_the_schedule_repea
 
 
 def test_a_calendar_decides_about_the_times_that_come_after_it_was_replaced() -> None:
-    """One rolled to a past time does not run; one whose day is open again runs, whether it ran or not."""
+    """A new calendar that rolls a time into the past makes nothing run."""
     with Rolled() as schedules:
         schedules.begin(cron="5 18 * * sat", catch_up_seconds=3600)
         schedules.put(OPEN)
@@ -113,7 +113,7 @@ def test_a_calendar_decides_about_the_times_that_come_after_it_was_replaced() ->
 
 
 def test_a_rolled_time_is_skipped_and_moved_by_itself() -> None:
-    """The change names the time at which it would run; that of the timing is none."""
+    """A change of an occurrence names its rolled time; its original time is refused."""
     with Rolled() as schedules:
         schedules.begin()
         path, moved = "occurrences/update", to_iso(RUN + 4 * MINUTE)
@@ -124,7 +124,7 @@ def test_a_rolled_time_is_skipped_and_moved_by_itself() -> None:
 
 
 def test_what_was_rolled_is_filled_back() -> None:
-    """Its time was in a pause: a backfill of that day runs it at the rolled time, and none on Saturday."""
+    """A backfill of a paused Friday runs the occurrence once, at the rolled time."""
     with Rolled() as schedules:
         schedules.begin()
         assert schedules.control("pause").status == 200

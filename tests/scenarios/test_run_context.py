@@ -1,4 +1,4 @@
-"""A run has its facts: its schedule's time and those around it, its cause, its topology and its tags."""
+"""A run knows its scheduled time and those around it, its cause, topology and tags."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TEMPLATE = {
 
 
 class Told(Schedules):
-    """An account that keeps the facts that handlers got.
+    """An account that records what handlers get.
 
     Attributes:
         told: the context and the payload of each run, in order.
@@ -33,13 +33,13 @@ class Told(Schedules):
         self.told: list[tuple[Any, Any]] = []
 
     def act(self, phase: str, context: Any, payload: Any) -> Any:  # noqa: ANN401 - as a handler has it
-        """Keep the facts."""
+        """Record what a handler gets."""
         self.told.append((context, payload))
         return super().act(phase, context, payload)
 
 
 def test_an_occurrence_is_told_its_time_and_those_around_it() -> None:
-    """By the clock, after an outage and by hand: the schedule's own time, the ones before and after, and the cause."""
+    """Regular, late and manual runs know their scheduled time, the previous and next one, and the cause."""
     with Told() as schedules:
         schedules.make(cron="*/10 * * * *", task=TEMPLATE)
         schedules.run(11 * MINUTE)
@@ -64,7 +64,7 @@ def test_an_occurrence_is_told_its_time_and_those_around_it() -> None:
 
 
 def test_a_backfill_is_told_the_times_it_makes_up_for() -> None:
-    """Each run has its own past time in its payload, not the time of the run; the API says the same."""
+    """Each run's payload has its past scheduled time, as the API shows it."""
     with Told() as schedules:
         schedules.make(cron="0 * * * *", task=TEMPLATE, overlap="allow_all")
         start = schedules.now // HOUR * HOUR - 3 * HOUR
@@ -81,7 +81,7 @@ def test_a_backfill_is_told_the_times_it_makes_up_for() -> None:
 
 
 def test_jitter_and_calendars_do_not_change_what_a_run_stands_for() -> None:
-    """It is due later; its scheduled time stays the schedule's."""
+    """A run that jitter delays keeps its scheduled time."""
     with Told() as schedules:
         schedules.make(cron="*/10 * * * *", jitter_seconds=120, task=TEMPLATE)
         schedules.run(25 * MINUTE)
@@ -93,7 +93,7 @@ def test_jitter_and_calendars_do_not_change_what_a_run_stands_for() -> None:
 
 
 def test_a_node_of_a_scheduled_topology_knows_the_schedule() -> None:
-    """The node has its topology, its name and the schedule's time, in its context and in its payload."""
+    """A node's context and payload have its topology, its key and the schedule's time."""
     node = {"type": PLAIN, "payload": ["<duetime.node>", "<duetime.scheduled-at>", "<duetime.topology>"]}
     with Told() as schedules:
         graph = {"nodes": {"a": node, "b": {**node, "depends_on": ["a"]}}}
@@ -109,7 +109,7 @@ def test_a_node_of_a_scheduled_topology_knows_the_schedule() -> None:
 
 
 def test_a_node_of_a_topology_by_itself_has_no_schedule() -> None:
-    """Its scheduled time is its due time."""
+    """The node's scheduled time is its due time."""
     with Graphs() as graphs:
         graphs.submit({"a": {"type": PLAIN}})
         graphs.run(MINUTE)
@@ -119,7 +119,7 @@ def test_a_node_of_a_topology_by_itself_has_no_schedule() -> None:
 
 
 def test_a_pull_worker_is_given_the_payload_with_its_facts() -> None:
-    """The lease has them filled in, for its own attempt; a read of the task has the original text."""
+    """A lease's payload has its placeholders filled in; reading the task shows the original."""
     with Pulled() as tasks:
         task_id = tasks.create_pulled(payload={"id": "<duetime.task-id>", "n": "<duetime.attempt>"}, tags={"a": "b"})
         lease = tasks.lease_one()
@@ -132,7 +132,7 @@ def test_a_pull_worker_is_given_the_payload_with_its_facts() -> None:
 
 @pytest.mark.parametrize("phase", ["prepare", "run", "clean"])
 def test_every_phase_is_given_the_same_text(phase: str) -> None:
-    """Preparing, working and cleaning up of one attempt get the same payload."""
+    """All phases of an attempt get the same payload."""
     with Told() as tasks:
         tasks.create(kind="simulation-phased", payload="<duetime.task-id>/<duetime.attempt>")
         tasks.run(MINUTE)

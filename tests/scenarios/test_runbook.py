@@ -1,4 +1,4 @@
-"""The runbook tried: a cause sets its alarm off by the metrics of the code, its steps are followed, and it ends."""
+"""The runbook, tried out: each cause sets off its alarm, and the runbook's steps end it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WITHIN = 25 * MINUTE
 
 
 def _until(outage: Outage, alarm: str, *, on: bool) -> None:
-    """Let time pass until an alarm is on, or off."""
+    """Let time pass until an alarm is on or off."""
     assert outage.run_until(lambda: outage.is_on(alarm) is on, within=WITHIN, step=MINUTE), (alarm, on)
 
 
@@ -30,7 +30,7 @@ def outage() -> Outage:
 
 
 def test_a_stopped_trigger(outage: Outage) -> None:
-    """TicksIncomplete: the schedule `EveryMinute` is disabled; enabled, due tasks run, and the alarm ends."""
+    """TicksIncomplete: `EveryMinute` is disabled; once enabled, due tasks run and the alarm ends."""
     with outage:
         late = outage.create(8 * MINUTE)
         outage.ticking = False
@@ -65,7 +65,7 @@ def _down(_phase: str, _context: object) -> str:
 
 
 def test_lost_leases(outage: Outage) -> None:
-    """LeasesLost: workers run out of memory; with enough of it, the tasks run again, and the alarm ends."""
+    """LeasesLost: workers run out of memory; with more memory, the tasks run and the alarm ends."""
     with outage:
         works = outage.target
 
@@ -84,7 +84,7 @@ def test_lost_leases(outage: Outage) -> None:
 
 @pytest.mark.parametrize("alarm", ["OldestDue", "TasksLate"])
 def test_a_queue_that_is_not_read(outage: Outage, alarm: str) -> None:
-    """OldestDue, TasksLate: the worker's event source is disabled; enabled again, it works the queue off."""
+    """OldestDue, TasksLate: the worker's event source is disabled; once enabled, it works through the queue."""
     with outage:
         outage.receiving = False
         made = [outage.create(number * MINUTE) for number in range(8)]
@@ -105,7 +105,7 @@ def test_a_queue_that_is_not_read(outage: Outage, alarm: str) -> None:
 
 
 def test_a_wrong_clock(outage: Outage) -> None:
-    """ClockSkewed: the trigger's machine has a wrong clock; the next tick on another machine ends it."""
+    """ClockSkewed: the trigger's machine has a wrong clock; a tick on another machine ends the alarm."""
     with outage:
         for each in outage.machines:
             if each.function == "trigger":
@@ -131,7 +131,7 @@ def test_missed_occurrences(outage: Outage) -> None:
 
 
 def test_a_table_that_throttles(outage: Outage) -> None:
-    """TableThrottled and TicksIncomplete: they end with their cause, and accepted tasks run."""
+    """TableThrottled, TicksIncomplete: the alarms end with the throttling, and accepted tasks run."""
     with outage:
         made = outage.create(12 * MINUTE)
         outage.refuse_calls(_of_table)

@@ -1,4 +1,4 @@
-"""After any change of a schedule, each question about an earlier run has its answer: explanation, lists and task."""
+"""After any change of a schedule, an earlier run is still found in explanations, lists and as a task."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ class Failing(Schedules):
         self.target = lambda _phase, _context: "done"
 
     def why(self, at: Millis | None) -> dict[str, Any]:
-        """The explanation of a time, or of the latest one."""
+        """The explanation of a time, or of the latest occurrence."""
         reply = self.ask("GET", f"{PATH}/explain", query="" if at is None else f"at={to_iso(at)}")
         assert reply.status == 200, reply.body
         return dict(reply.body)
 
     def listed(self, what: str) -> list[dict[str, Any]]:
-        """The runs or occurrences about the first time."""
+        """The runs or occurrences in the hour from the first."""
         first, last = to_iso(self.first), to_iso(self.first + HOUR)
         reply = self.ask("GET", f"{PATH}/{what}", query=f"scheduled_after={first}&scheduled_before={last}")
         assert reply.status == 200, reply.body
@@ -65,7 +65,7 @@ class Failing(Schedules):
 
 
 def pause_and_resume(schedules: Failing, times: int = 1) -> None:
-    """Pause it for some minutes."""
+    """Pause the schedule for some minutes."""
     for _ in range(times):
         schedules.control("pause", {"reason": "a release"})
         schedules.run(3 * MINUTE)
@@ -73,13 +73,13 @@ def pause_and_resume(schedules: Failing, times: int = 1) -> None:
 
 
 def pause_and_retime(schedules: Failing) -> None:
-    """Pause it for some minutes, then give it another timing."""
+    """Pause the schedule for some minutes, then change its timing."""
     pause_and_resume(schedules)
     assert schedules.amend(cron="7 3 * * *").status == 200
 
 
 def spend(schedules: Failing) -> None:
-    """Let its last run go by."""
+    """Let the schedule use up its last run."""
     assert schedules.amend(remaining_runs=1).status == 200
     schedules.run(HOUR)
 
@@ -91,7 +91,7 @@ def exclude_the_day(schedules: Failing) -> None:
 
 
 def backfill(schedules: Failing, *, again: bool) -> None:
-    """Have the past hour run."""
+    """Backfill the past hour."""
     schedules.run(2 * MINUTE)
     start, end = to_iso(schedules.first - HOUR), to_iso(schedules.first + MINUTE)
     body = {"scheduled_after": start, "scheduled_before": end, "only_missing": not again, "overlap": "buffer_all"}
@@ -99,7 +99,7 @@ def backfill(schedules: Failing, *, again: bool) -> None:
 
 
 def amended(**fields: Any) -> Callable[[Failing], None]:  # noqa: ANN401 - JSON
-    """A change of fields."""
+    """Return a change of these fields."""
 
     def change(schedules: Failing) -> None:
         assert schedules.amend(**fields).status == 200
@@ -166,7 +166,7 @@ TABLE = [
 
 @pytest.mark.parametrize(("change", "delay"), TABLE)
 def test_a_run_before_a_change_is_known_to_every_question(change: str, delay: str) -> None:
-    """The run that failed is explained with its error, listed among runs and occurrences, and its task is there."""
+    """The failed run is explained with its error, and listed among runs and occurrences."""
     with Failing(**DELAYS[delay]) as schedules:
         schedules.begin()
         CHANGES[change](schedules)
@@ -185,7 +185,7 @@ def test_a_run_before_a_change_is_known_to_every_question(change: str, delay: st
 
 
 def test_a_calendar_that_is_replaced_after_a_run_does_not_deny_it() -> None:
-    """The schedule itself is not changed, and its present calendars exclude the day on which it ran."""
+    """The run is found although its calendar now excludes that day."""
     with Failing(calendars=["holidays"]) as schedules:
         schedules.ask("PUT", "/v1/calendars/holidays", {"dates": {"2030-01-01": "New Year"}})
         schedules.begin()
@@ -197,7 +197,7 @@ def test_a_calendar_that_is_replaced_after_a_run_does_not_deny_it() -> None:
 
 
 def test_the_runs_of_a_deleted_schedule_are_named_as_those_of_an_earlier_one() -> None:
-    """A schedule with its name is created later: that one did not run, and the response names the earlier one."""
+    """A new schedule with the same name lists no earlier runs, but its explanation names them."""
     with Failing() as schedules:
         schedules.begin()
         schedules.run(2 * MINUTE)
@@ -213,7 +213,7 @@ def test_the_runs_of_a_deleted_schedule_are_named_as_those_of_an_earlier_one() -
 
 @pytest.mark.parametrize("change", ["nothing", "paused and resumed", "retimed", "run now"])
 def test_without_a_time_the_latest_occurrence_is_explained(change: str) -> None:
-    """It is the failed one, after any change since, and not a run by request."""
+    """The latest occurrence is explained, after any change, and not a manual run."""
     with Failing() as schedules:
         schedules.begin()
         CHANGES[change](schedules)
@@ -223,7 +223,7 @@ def test_without_a_time_the_latest_occurrence_is_explained(change: str) -> None:
 
 
 def test_a_schedule_none_of_whose_times_has_come_says_so() -> None:
-    """Without a time there is nothing to explain yet; the response names the next one."""
+    """Before the first occurrence, the explanation says so, and names the next one."""
     with Failing() as schedules:
         schedules.make(cron="0 * * * *")
         said = schedules.why(None)
@@ -235,7 +235,7 @@ def test_a_schedule_none_of_whose_times_has_come_says_so() -> None:
 @pytest.mark.parametrize("change", ["nothing", "retimed", "paused and resumed"])
 @pytest.mark.parametrize("action", others_slow(["move", "skip", "run_now"]))
 def test_an_occurrence_that_was_changed_by_itself_says_so_afterwards(action: str, change: str) -> None:
-    """At its own time its user kept it from running, also after another timing; a moved one ran at its new time."""
+    """A skipped or moved occurrence is explained as such, also after a new timing."""
     with Failing() as schedules:
         schedules.begin()
         schedules.time.run_until(schedules.first + 65 * MINUTE)
@@ -253,7 +253,7 @@ def test_an_occurrence_that_was_changed_by_itself_says_so_afterwards(action: str
 
 
 def test_what_only_a_backfill_ran_says_so() -> None:
-    """An occurrence before the creation of its schedule is run by a backfill; one that failed was run again by it."""
+    """The explanation names a backfill's run, alone or beside a failed regular run."""
     with Failing() as schedules:
         schedules.begin()
         backfill(schedules, again=True)
@@ -267,7 +267,7 @@ def test_what_only_a_backfill_ran_says_so() -> None:
 
 
 def test_a_pause_that_had_ended_is_no_reason() -> None:
-    """An occurrence between two pauses has no such reason; one within a pause does, also after a new timing."""
+    """An occurrence between two pauses is not attributed to either; one during a pause is."""
     with Failing() as schedules:
         schedules.begin()
         schedules.control("pause", {"reason": "a release"})
@@ -286,7 +286,7 @@ def test_a_pause_that_had_ended_is_no_reason() -> None:
 
 
 def test_earlier_runs_of_a_permanent_schedule_are_known() -> None:
-    """Not only its latest one: each time at which it ran has its run, also after a change."""
+    """The explanation of each start time names its run, also after a change."""
     with Failing() as schedules:
         schedules.make(permanent={"gap_seconds": 600})
         schedules.run(45 * MINUTE)

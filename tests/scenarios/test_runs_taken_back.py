@@ -1,4 +1,4 @@
-"""A run of a schedule that its user cancels before it begins: the schedule continues as if it had ended then."""
+"""If a user cancels a run before it begins, the schedule continues as if the run had ended then."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ GAP = 20
 
 
 def chained(schedules: Schedules) -> str:
-    """The next run of a permanent schedule, placed before."""
+    """The next run, already placed, of a permanent schedule."""
     (found,) = [task.id.text for task in schedules.placed() if task.state == "scheduled"]
     return found
 
@@ -19,7 +19,7 @@ def chained(schedules: Schedules) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["cancel", "force", "delete", "filter", "paused"])
 def test_a_chain_goes_on_a_gap_after_its_next_run_was_taken_back(how: str) -> None:
-    """After any kind of cancellation, the next run begins one gap later, not at some check."""
+    """After any kind of cancel, the next run begins one gap later."""
     with Schedules() as schedules:
         schedules.make(permanent={"gap_seconds": GAP})
         # Between two runs, when the schedule's own timer is far.
@@ -44,7 +44,7 @@ def test_a_chain_goes_on_a_gap_after_its_next_run_was_taken_back(how: str) -> No
 
 
 def test_the_run_that_waits_begins_when_the_one_before_is_taken_back() -> None:
-    """A permitted one that waits for its retry and is cancelled makes room at once."""
+    """Canceling a run that waits for its retry lets the next one begin at once."""
     with Schedules() as schedules:
         retry = {"max_attempts": 3, "initial_seconds": 3600, "multiplier": 1, "max_seconds": 3600}
         schedules.make(overlap="buffer_one", task={"type": PLAIN, "retry": retry})
@@ -59,7 +59,7 @@ def test_the_run_that_waits_begins_when_the_one_before_is_taken_back() -> None:
 
 
 def test_a_run_is_taken_back_although_its_schedule_cannot_be_told() -> None:
-    """The request is done; the schedule finds that its run has ended at its own timer."""
+    """The cancel succeeds; the schedule notices the end at its own timer."""
     with Schedules() as schedules:
         schedules.make(permanent={"gap_seconds": GAP})
         schedules.run(110 * SECOND)

@@ -1,4 +1,4 @@
-"""The scenarios' own helpers: they have the effects that they promise."""
+"""The scenarios' own helpers do what they promise."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_a_call_that_is_slowed_comes_later() -> None:
 
 
 def test_what_has_expired_is_removed() -> None:
-    """After retention has passed, TTL removes the record of an ended task."""
+    """After the retention, an ended task's record is removed."""
     with Scenario() as scenario:
         created = scenario.ask("POST", "/v1/tasks", {"type": PLAIN})
         scenario.run(20 * SECOND)

@@ -1,4 +1,4 @@
-"""Occurrences placed by an interrupted expansion of a schedule: they are neither lost nor reported as skipped."""
+"""Occurrences placed by an interrupted expansion are neither lost nor reported as skipped."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _SCHEDULE_REFERENCE = ATTRIBUTES["schedule_ref"].name
 
 
 def puts_occurrence(call: Call, function: str) -> bool:
-    """Whether a call creates the task of an occurrence."""
+    """Whether a call creates an occurrence's task."""
     is_put = call.machine.function == function and call.operation == "put_item"
     return is_put and _SCHEDULE_REFERENCE in call.request["Item"]
 
 
 def test_an_occurrence_that_ran_is_not_reported_as_skipped_when_the_one_before_it_could_not_be_placed() -> None:
-    """The second of four occurrences is not placed, and the trigger is slow: those that ran count as placed."""
+    """If the second of four occurrences cannot be placed, the others count as placed."""
     with Scenario() as scenario:
         scenario.faulty = True  # the second one comes late
         puts: list[Call] = []
@@ -44,7 +44,7 @@ def test_an_occurrence_that_ran_is_not_reported_as_skipped_when_the_one_before_i
         saves: list[Call] = []
 
         def is_read_again(call: Call) -> bool:
-            """The trigger reads the schedule again after saving the ones it found."""
+            """Whether the trigger reads the schedule again after saving it."""
             if call.machine.function != "trigger":
                 return False
             if call.operation == "put_item" and call.request["Item"][schema.SORT_KEY]["S"] == "#minutely":
@@ -66,7 +66,7 @@ def test_an_occurrence_that_ran_is_not_reported_as_skipped_when_the_one_before_i
 
 @pytest.mark.parametrize("dies", others_slow([False, True]))
 def test_all_that_was_missed_within_the_window_runs_once_and_in_order(dies: bool) -> None:  # noqa: FBT001 - a parameter
-    """The trigger is away for half an hour, and may die during its catch-up: ten minutes' worth still runs."""
+    """Ten minutes' worth of missed runs is made up for, even if the trigger dies meanwhile."""
     with Schedules() as schedules:
         schedules.last(5)
         schedules.make(overlap="buffer_all", catch_up_mode="all", catch_up_seconds=600)

@@ -1,4 +1,4 @@
-"""A schedule is changed while an occurrence is due: only a change of the timing may drop it."""
+"""Changes while an occurrence is due: only a change of the timing may drop it."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ NOT_ABOUT_TIMING: list[dict[str, Any]] = [
 
 
 def occurrences(scenario: Scenario) -> list[Task]:
-    """The tasks of the schedule, in order."""
+    """The schedule's tasks, in order."""
     return sorted((task for task in scenario.watching.tasks() if task.schedule_ref), key=lambda task: task.id)
 
 
 def ran(scenario: Scenario) -> list[Task]:
-    """The successful ones."""
+    """The schedule's successful tasks."""
     return [task for task in occurrences(scenario) if task.state == "succeeded"]
 
 
@@ -44,7 +44,7 @@ def let_workers_receive(scenario: Scenario) -> None:
 
 
 def changed_while_queued(scenario: Scenario, *changes: dict[str, Any]) -> None:
-    """Make changes ten seconds after the hour, while its occurrence is queued; then continue for 50 minutes."""
+    """Make changes ten seconds after the hour, while its occurrence is queued; then run for 50 minutes."""
     scenario.faulty = True  # workers are away for a while
     assert scenario.ask("POST", "/v1/schedules", BODY).status == 201
     hour = (scenario.now // HOUR + 1) * HOUR
@@ -60,7 +60,7 @@ def changed_while_queued(scenario: Scenario, *changes: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("change", NOT_ABOUT_TIMING, ids=lambda change: next(iter(change)))
 def test_a_change_that_is_not_about_timing_drops_no_queued_occurrence(change: dict[str, Any]) -> None:
-    """An occurrence that was due at the change runs, once."""
+    """The queued occurrence runs once."""
     with Scenario() as scenario:
         changed_while_queued(scenario, change)
         assert len(ran(scenario)) == 1
@@ -68,7 +68,7 @@ def test_a_change_that_is_not_about_timing_drops_no_queued_occurrence(change: di
 
 
 def test_a_change_of_the_timing_drops_what_is_queued() -> None:
-    """The occurrence was due by the old timing, and the new one does not mean its hour."""
+    """An occurrence that the new timing does not have is skipped."""
     with Scenario() as scenario:
         changed_while_queued(scenario, {"cron": "0 5 * * *"})
         assert ran(scenario) == []
@@ -76,7 +76,7 @@ def test_a_change_of_the_timing_drops_what_is_queued() -> None:
 
 
 def test_changes_after_changes_drop_no_queued_occurrence() -> None:
-    """Each of them ends a revision; an occurrence due before the first of them still runs, once."""
+    """After several changes, an occurrence due before them still runs once."""
     with Scenario() as scenario:
         changed_while_queued(scenario, *NOT_ABOUT_TIMING)
         assert len(ran(scenario)) == 1
@@ -84,7 +84,7 @@ def test_changes_after_changes_drop_no_queued_occurrence() -> None:
 
 @pytest.mark.parametrize("number", [25, 60])
 def test_any_number_of_changes_drops_no_queued_occurrence(number: int) -> None:
-    """With any number of changes within seconds, the occurrence due before them runs, once, and no other does."""
+    """After any number of changes within seconds, only the occurrence due before them runs, once."""
     with Scenario() as scenario:
         changed_while_queued(scenario, *({"catch_up_seconds": 100 + each} for each in range(number)))
         assert len(ran(scenario)) == 1
@@ -93,7 +93,7 @@ def test_any_number_of_changes_drops_no_queued_occurrence(number: int) -> None:
 
 @pytest.mark.slow
 def test_a_change_every_minute_drops_none_of_what_is_queued_meanwhile() -> None:
-    """Workers are away for half an hour; each change is between two occurrences, and each of these runs once."""
+    """With a change between every two occurrences of half an hour, each occurrence runs once."""
     with Scenario() as scenario:
         scenario.faulty = True  # workers are away for a while
         assert scenario.ask("POST", "/v1/schedules", {**BODY, "cron": "* * * * *"}).status == 201
@@ -112,7 +112,7 @@ def test_a_change_every_minute_drops_none_of_what_is_queued_meanwhile() -> None:
 
 
 def test_a_pause_after_such_a_change_drops_what_is_queued() -> None:
-    """A pause holds all occurrences that have not begun."""
+    """A pause drops all occurrences that have not begun."""
     with Scenario() as scenario:
         scenario.faulty = True
         assert scenario.ask("POST", "/v1/schedules", BODY).status == 201
@@ -127,7 +127,7 @@ def test_a_pause_after_such_a_change_drops_what_is_queued() -> None:
 
 
 def test_what_is_to_come_runs_as_it_was_changed_to() -> None:
-    """An occurrence that was placed ahead of its time is placed anew, with the new payload, and runs once."""
+    """An occurrence placed ahead is placed anew with the new payload, and runs once."""
     with Scenario() as scenario:
         assert scenario.ask("POST", "/v1/schedules", BODY).status == 201
         scenario.run((scenario.now // HOUR + 1) * HOUR - 10 * SECOND - scenario.now)
@@ -140,7 +140,7 @@ def test_what_is_to_come_runs_as_it_was_changed_to() -> None:
 
 @pytest.mark.parametrize("crashes", [False, True], ids=["slow", "dies"])
 def test_a_change_that_is_not_about_timing_drops_no_catch_up_run(crashes: bool) -> None:  # noqa: FBT001 - a parameter of the test
-    """The trigger was away for twenty minutes; while it places the missed ones, the payload is changed."""
+    """A change of the payload while the trigger catches up does not drop the catch-up run."""
     with Scenario() as scenario:
         scenario.faulty = True
         assert scenario.ask("POST", "/v1/schedules", BODY | {"catch_up_seconds": 3600}).status == 201
@@ -164,7 +164,7 @@ def test_a_change_that_is_not_about_timing_drops_no_catch_up_run(crashes: bool) 
 
 
 def test_a_change_of_a_permanent_schedule_keeps_the_time_of_its_next_run() -> None:
-    """The chain continues after the given pause, with the new payload; no run is added or dropped."""
+    """The next run starts at the planned time, with the new payload; no run is added or dropped."""
     with Scenario() as scenario:
         body = {"name": "hourly", "permanent": {"gap_seconds": 120}, "task": {"type": PLAIN}}
         assert scenario.ask("POST", "/v1/schedules", body).status == 201
@@ -181,7 +181,7 @@ def test_a_change_of_a_permanent_schedule_keeps_the_time_of_its_next_run() -> No
 
 
 def test_updates_that_change_nothing_drop_no_occurrence() -> None:
-    """With any number of updates to equal fields, queued occurrences run, and the version stays."""
+    """After updates to equal values, the queued occurrence runs and the version is the same."""
     with Scenario() as scenario:
         same: list[dict[str, Any]] = [
             {"overlap": "allow_all"},
@@ -194,7 +194,7 @@ def test_updates_that_change_nothing_drop_no_occurrence() -> None:
 
 
 def test_of_two_payloads_that_are_given_at_once_the_one_that_is_not_used_expires() -> None:
-    """The later write replaces the payload of the earlier one, not the one that it read first."""
+    """The later of two concurrent writes expires the payload that the earlier one stored."""
     with Scenario() as scenario:
         large = "".join(str(number) for number in range(3_000))
         body = {**BODY, "task": {"type": PLAIN, "payload": large}}
@@ -215,7 +215,7 @@ def test_of_two_payloads_that_are_given_at_once_the_one_that_is_not_used_expires
 )
 @pytest.mark.parametrize("more", [{}, {"remaining_runs": 4}], ids=["endless", "limited"])
 def test_a_run_that_is_placed_again_counts_once(change: dict[str, Any], more: dict[str, Any]) -> None:
-    """A change cancels placed future occurrences, and subtracts them from the number of runs."""
+    """A change cancels occurrences placed ahead, and they do not count as runs."""
     with Scenario() as scenario:
         body = {**BODY, **more, "cron": "*/2 * * * *" if "cron" in change else "* * * * *"}
         assert scenario.ask("POST", "/v1/schedules", body).status == 201
@@ -231,7 +231,7 @@ def test_a_run_that_is_placed_again_counts_once(change: dict[str, Any], more: di
 
 
 def test_a_paused_schedule_counts_no_run_that_is_held() -> None:
-    """Occurrences placed ahead do not run, and are not counted."""
+    """Occurrences placed before a pause neither run nor count."""
     with Scenario() as scenario:
         scenario.faulty = True
         body = {"name": "hourly", "permanent": {"gap_seconds": 100}, "task": {"type": PLAIN}}
@@ -244,7 +244,7 @@ def test_a_paused_schedule_counts_no_run_that_is_held() -> None:
 
 @pytest.mark.parametrize("change", [NEW_TASK, {"cron": "*/1 * * * *"}], ids=["task", "timing"])
 def test_what_a_change_replaces_is_not_counted_as_skipped(change: dict[str, Any]) -> None:
-    """Each instant runs, once: the tasks that were placed for them before the change are none that were skipped."""
+    """After a change, each time runs once, and replaced tasks do not count as skipped."""
     with Scenario() as scenario:
         scenario.run(MINUTE - scenario.now % MINUTE + 15 * SECOND)
         assert scenario.ask("POST", "/v1/schedules", {**BODY, "cron": "* * * * *"}).status == 201

@@ -1,4 +1,4 @@
-"""The reasons why a schedule did, or did not, run at a time: one test for each."""
+"""The reasons why a schedule ran, or did not run, at a time: one test for each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DAY = 24 * HOUR
 
 
 class Explained(Schedules):
-    """An account with a schedule that is explained."""
+    """An account with a schedule to explain."""
 
     def why(self, at: int) -> dict[str, Any]:
         """The explanation of an instant."""
@@ -30,12 +30,12 @@ class Explained(Schedules):
 
 
 def millis(text: str) -> int:
-    """An instant."""
+    """An instant in milliseconds."""
     return round(datetime.fromisoformat(text).timestamp() * SECOND)
 
 
 def test_an_occurrence_that_ran_names_its_task() -> None:
-    """It says when the task started, how late, and how it ended; a time between two of them has no task."""
+    """The explanation has the task, its outcome and the neighboring times; a time in between has no task."""
     with Explained() as schedules:
         schedules.make()
         schedules.run(2 * MINUTE)
@@ -49,7 +49,7 @@ def test_an_occurrence_that_ran_names_its_task() -> None:
 
 
 def test_a_run_of_the_very_time_is_named_before_another_of_that_minute() -> None:
-    """Also if the timing has changed since, and now has a run twenty seconds later."""
+    """The run at exactly that time is named, even if a new timing has another in the same minute."""
     with Explained() as schedules:
         schedules.make()
         at = schedules.next_minute()
@@ -63,7 +63,7 @@ def test_a_run_of_the_very_time_is_named_before_another_of_that_minute() -> None
 
 
 def test_an_occurrence_whose_task_has_not_ended_is_open() -> None:
-    """It names the task, whose own explanation has the reason of its wait."""
+    """The explanation has the task's current state."""
     with Explained() as schedules:
         schedules.last(300)
         schedules.make()
@@ -74,7 +74,7 @@ def test_an_occurrence_whose_task_has_not_ended_is_open() -> None:
 
 
 def test_an_occurrence_to_come_is_planned() -> None:
-    """It says when, and how soon."""
+    """The explanation has the due time."""
     with Explained() as schedules:
         schedules.make(cron="30 1 * * *")
         body = schedules.why(millis("2026-11-22T01:30:00Z"))
@@ -82,7 +82,7 @@ def test_an_occurrence_to_come_is_planned() -> None:
 
 
 def test_a_time_that_the_timing_does_not_mean_names_the_nearest() -> None:
-    """The one before and the one after, in UTC and in the schedule's zone."""
+    """The previous and next times are named, in UTC and in the schedule's zone."""
     with Explained() as schedules:
         schedules.make(cron="30 1 * * *", timezone="Asia/Tokyo")
         body = schedules.why(millis("2026-11-25T01:30:00Z"))
@@ -93,7 +93,7 @@ def test_a_time_that_the_timing_does_not_mean_names_the_nearest() -> None:
 
 @pytest.mark.parametrize("is_past", [False, True], ids=["to come", "past"])
 def test_an_occurrence_that_a_calendar_excludes_names_the_reason(*, is_past: bool) -> None:
-    """The name of the day, as the calendar has it."""
+    """The explanation has the name that the calendar gives the day."""
     with Explained() as schedules:
         day = to_iso(schedules.now)[:10]
         schedules.ask("PUT", "/v1/calendars/holidays", {"dates": {day: "Founders' Day"}})
@@ -105,7 +105,7 @@ def test_an_occurrence_that_a_calendar_excludes_names_the_reason(*, is_past: boo
 
 
 def test_a_local_time_that_the_clock_jumped_over_is_named() -> None:
-    """Half past one on the night when clocks go forward, as its owner writes it, with the offset before the jump."""
+    """01:30 on the night when clocks go forward is explained as not existing."""
     with Explained() as schedules:
         schedules.make(cron="30 1 * * *", timezone="Europe/London")
         body = schedules.why(millis("2027-03-28T01:30:00+00:00"))
@@ -114,7 +114,7 @@ def test_a_local_time_that_the_clock_jumped_over_is_named() -> None:
 
 
 def test_an_occurrence_during_an_earlier_run_was_skipped() -> None:
-    """It names the run that was active."""
+    """The explanation names the run that was active."""
     with Explained() as schedules:
         schedules.last(150)
         schedules.make()
@@ -126,7 +126,7 @@ def test_an_occurrence_during_an_earlier_run_was_skipped() -> None:
 
 
 def test_an_occurrence_during_an_outage_was_missed() -> None:
-    """Only the latest of those found too late runs; the others are missed."""
+    """Only the latest occurrence of an outage runs; the others are explained as missed."""
     with Explained() as schedules:
         schedules.make(cron="*/5 * * * *")
         schedules.run(6 * MINUTE)
@@ -143,7 +143,7 @@ def test_an_occurrence_during_an_outage_was_missed() -> None:
 
 
 def test_an_occurrence_during_a_pause_says_who_paused_it_and_until_when() -> None:
-    """While the pause lasts, and after it."""
+    """The explanation has the pause's reason, during the pause and after it."""
     with Explained() as schedules:
         schedules.make()
         schedules.run(90 * SECOND)
@@ -163,7 +163,7 @@ def test_an_occurrence_during_a_pause_says_who_paused_it_and_until_when() -> Non
 
 @pytest.mark.parametrize("is_resumed", [False, True])
 def test_a_placed_occurrence_of_a_paused_schedule_runs_only_if_it_is_resumed_before(*, is_resumed: bool) -> None:
-    """The response says so while its task still waits for its time, and that is what happens."""
+    """The explanation says so while the task still waits for its time, and it is right."""
     with Explained() as schedules:
         schedules.make()
         schedules.run(90 * SECOND)
@@ -186,7 +186,7 @@ def test_a_placed_occurrence_of_a_paused_schedule_runs_only_if_it_is_resumed_bef
 
 
 def test_a_schedule_without_runs_left_says_so() -> None:
-    """After its last run it has ended."""
+    """After the last run, the explanation says that no runs are left or the schedule has ended."""
     with Explained() as schedules:
         schedules.make(remaining_runs=2)
         first = schedules.next_minute()
@@ -197,7 +197,7 @@ def test_a_schedule_without_runs_left_says_so() -> None:
 
 
 def test_times_outside_of_a_schedules_life_say_so() -> None:
-    """Before its start, after its end, before its creation."""
+    """Times before `start_at`, after `end_at` and before the creation are explained as such."""
     with Explained() as schedules:
         start, end = schedules.now + HOUR, schedules.now + 2 * HOUR
         schedules.make(start_at=to_iso(start), end_at=to_iso(end))
@@ -209,7 +209,7 @@ def test_times_outside_of_a_schedules_life_say_so() -> None:
 
 
 def test_an_occurrence_that_jitter_has_moved_is_found_by_when_it_is_due() -> None:
-    """A question about the minute of its task's due time finds that occurrence."""
+    """Asking for the minute of the due time finds the occurrence."""
     with Explained() as schedules:
         schedules.make(cron="0 * * * *", jitter_seconds=3000)
         nominal = schedules.now - schedules.now % HOUR + HOUR
@@ -219,7 +219,7 @@ def test_an_occurrence_that_jitter_has_moved_is_found_by_when_it_is_due() -> Non
 
 
 def test_a_permanent_schedule_tells_its_latest_run() -> None:
-    """Its times are not known beforehand."""
+    """Its future times are not known, and the explanation says when the next run comes."""
     with Explained() as schedules:
         schedules.make(permanent={"gap_seconds": 600})
         schedules.run(MINUTE)
@@ -231,7 +231,7 @@ def test_a_permanent_schedule_tells_its_latest_run() -> None:
 @pytest.mark.parametrize("timing", [{"cron": "30 1 * * *"}, {"rate": "1 second"}, {"dates": ["2027-01-01T00:00:00Z"]}])
 @pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Pacific/Pago_Pago"])
 def test_any_time_is_answered(timing: dict[str, Any], zone: str) -> None:
-    """The first and the last possible instants have explanations, too, in any zone."""
+    """The earliest and latest possible times are explained, too, in any zone."""
     with Explained() as schedules:
         schedules.make(**timing, timezone=zone, jitter_seconds=60)
         for at in ("0001-01-01T00:00:00Z", "1969-12-31T23:59:59Z", "9999-12-31T23:59:59Z", "9999-12-31T23:59:00Z"):
@@ -243,7 +243,7 @@ def test_any_time_is_answered(timing: dict[str, Any], zone: str) -> None:
 
 @pytest.mark.parametrize("query", ["at=", "at=yesterday", "at=2026-11-21T10:00", "at=1&at=2"])
 def test_a_time_that_is_none_is_refused(query: str) -> None:
-    """An unreadable time is refused by name."""
+    """An unreadable time is refused; the error names `at`."""
     with Explained() as schedules:
         schedules.make()
         reply = schedules.ask("GET", f"{PATH}/explain", query=query)
@@ -252,7 +252,7 @@ def test_a_time_that_is_none_is_refused(query: str) -> None:
 
 
 def test_an_unknown_schedule_is_not_explained() -> None:
-    """It does not exist."""
+    """The response is 404."""
     with Explained() as schedules:
         reply = schedules.ask("GET", f"{PATH}/explain", query="at=2026-11-21T10:00:00Z")
         assert (reply.status, reply.body["code"]) == (404, "schedule_not_found")

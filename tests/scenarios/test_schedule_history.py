@@ -1,4 +1,4 @@
-"""The actions on a schedule: actor, time and reason."""
+"""The history of a schedule's actions: actor, time and reason."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def scenario() -> Iterator[Scenario]:
 
 
 def events(scenario: Scenario) -> list[dict[str, Any]]:
-    """The API's list."""
+    """The schedule's events as the API lists them."""
     found: list[dict[str, Any]] = scenario.ask("GET", f"{PATH}/events").body["events"]
     return found
 
 
 def test_each_action_is_listed_with_who_did_it_when_and_why(scenario: Scenario) -> None:
-    """Its creation first; an update names its changed fields, a run its task, a backfill its id."""
+    """Updates name the changed fields, a run its task, and a backfill its id."""
     changes = {"cron": "0 4 * * *", "timezone": "Europe/London", "task": {"timeout_seconds": 9}}
     scenario.ask("PATCH", PATH, changes, query="reason=too+early")
     scenario.ask("POST", f"{PATH}/pause", {"reason": "the printer is broken"})
@@ -65,7 +65,7 @@ def test_each_action_is_listed_with_who_did_it_when_and_why(scenario: Scenario) 
 
 
 def test_what_changes_nothing_is_no_event(scenario: Scenario) -> None:
-    """A repeated request, an update to equal values, and a refused request."""
+    """Repeated requests, updates to equal values and refused requests are not listed."""
     for _ in range(2):
         scenario.ask("POST", f"{PATH}/pause", {"reason": "broken"})
     scenario.ask("PATCH", PATH, {"cron": "0 3 * * *"})
@@ -75,7 +75,7 @@ def test_what_changes_nothing_is_no_event(scenario: Scenario) -> None:
 
 
 def test_a_pause_by_the_system_says_so() -> None:
-    """A schedule that pauses itself after a failure names the task as the reason, without an actor."""
+    """If a failure pauses the schedule, the event's actor is the system and its reason names the task."""
     with Scenario() as account:
         account.target = _fail
         body = {**NIGHTLY, "rate": "1 hour", "pause_on_failure": True}
@@ -89,7 +89,7 @@ def test_a_pause_by_the_system_says_so() -> None:
 
 
 def test_the_latest_actions_are_kept_and_the_others_counted(scenario: Scenario) -> None:
-    """The creation stays; nothing grows without bound."""
+    """The creation and the latest events are kept; `dropped` counts the others."""
     for number in range(ACTIONS_INLINE + 3):
         scenario.ask("POST", f"{PATH}/pause", {"reason": f"reason {number}"})
     found = scenario.ask("GET", f"{PATH}/events").body
@@ -98,7 +98,7 @@ def test_the_latest_actions_are_kept_and_the_others_counted(scenario: Scenario) 
 
 
 def test_another_schedule_of_the_name_has_a_history_of_its_own(scenario: Scenario) -> None:
-    """The history of the deleted one is removed with it."""
+    """Deleting a schedule deletes its history."""
     scenario.ask("POST", f"{PATH}/pause", {"reason": "broken"})
     scenario.ask("DELETE", PATH)
     assert scenario.ask("GET", f"{PATH}/events").status == 404
@@ -107,7 +107,7 @@ def test_another_schedule_of_the_name_has_a_history_of_its_own(scenario: Scenari
 
 
 def test_expansions_keep_the_history(scenario: Scenario) -> None:
-    """The trigger writes the schedule many times; its history stays."""
+    """The trigger's writes do not change a schedule's history."""
     scenario.ask("PATCH", PATH, {"cron": "* * * * *"})
     scenario.run(3 * MINUTE)
     assert scenario.ask("GET", f"{PATH}/runs").body["runs"], "it has been expanded"

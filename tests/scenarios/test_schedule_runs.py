@@ -1,4 +1,4 @@
-"""The occurrences of a schedule: listed over its whole life and all its changes."""
+"""A schedule's occurrences, listed over its whole life and all its changes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RUNS = f"{PATH}/runs"
 
 
 def page(schedules: Schedules, query: str = "") -> dict[str, Any]:
-    """A page of the runs."""
+    """One page of runs."""
     answer = schedules.ask("GET", RUNS, query=query)
     assert answer.status == 200, answer.body
     body: dict[str, Any] = answer.body
@@ -31,7 +31,7 @@ def page(schedules: Schedules, query: str = "") -> dict[str, Any]:
 
 
 def every_page(schedules: Schedules, limit: int, query: str = "") -> Iterator[dict[str, Any]]:
-    """The runs of all pages."""
+    """The runs of all pages, in order."""
     token = ""
     while True:
         found = page(schedules, f"limit={limit}{query}{token}")
@@ -47,7 +47,7 @@ def happened(schedules: Schedules) -> list[dict[str, Any]]:
 
 
 def test_every_occurrence_is_accounted_for() -> None:
-    """Newest first: the planned ones, then those that ran; each with its task, its start and its end."""
+    """Newest first, planned runs come before those that ran, each with its task, start and end."""
     with Schedules() as schedules:
         schedules.make()
         schedules.run(10 * MINUTE)
@@ -68,7 +68,7 @@ def test_every_occurrence_is_accounted_for() -> None:
 
 
 def test_runs_stay_listed_over_changes_pauses_and_runs_by_hand() -> None:
-    """Runs of every revision, those by hand and of a backfill, and those skipped in a pause, with the reason."""
+    """Regular, manual and backfilled runs of every revision are listed, and skipped ones with the reason."""
     with Schedules() as schedules:
         schedules.make()
         schedules.run(3 * MINUTE)
@@ -94,7 +94,7 @@ def test_runs_stay_listed_over_changes_pauses_and_runs_by_hand() -> None:
 
 @pytest.mark.parametrize("limit", [1, 3, 100])
 def test_pages_together_are_the_whole_list(limit: int) -> None:
-    """For any page size: nothing is listed twice or left out, and nothing of another schedule or task."""
+    """With any page size nothing is repeated or left out, and no other schedule's run is listed."""
     with Schedules() as schedules:
         schedules.make()
         schedules.ask(
@@ -115,7 +115,7 @@ def test_pages_together_are_the_whole_list(limit: int) -> None:
 
 
 def test_a_window_is_kept_and_told() -> None:
-    """Only times within it are listed, planned ones, too; a reversed window is refused."""
+    """Only times in the window are listed, planned ones included; a reversed window is refused."""
     with Schedules() as schedules:
         schedules.make()
         schedules.run(10 * MINUTE)
@@ -135,7 +135,7 @@ def test_a_window_is_kept_and_told() -> None:
 
 
 def test_the_runs_of_a_frequent_schedule_that_have_ended_are_found_at_once() -> None:
-    """Every second: the first pages have future runs; with a filter for failed ones, the first page has them."""
+    """With a filter by status, the first page of a schedule every second has ended runs, not planned ones."""
     with Schedules() as schedules:
         schedules.fail(error=Unretriable)
         schedules.make(rate="1 second", overlap="allow_all")
@@ -152,7 +152,7 @@ def test_the_runs_of_a_frequent_schedule_that_have_ended_are_found_at_once() -> 
 
 
 def test_failures_overlaps_and_calendars_say_why() -> None:
-    """A failed run names its error, a skipped one the run or the day that is the reason."""
+    """A failed run has its error, and a skipped one its reason."""
     with Schedules() as schedules:
 
         def work(_phase: str, _context: Any) -> str:  # noqa: ANN401 - as a handler has it
@@ -175,7 +175,7 @@ def test_failures_overlaps_and_calendars_say_why() -> None:
 
 
 def test_occurrences_that_a_calendar_excludes_have_no_task_and_are_listed() -> None:
-    """More of them than a page has do not hide earlier runs: the pages continue after them."""
+    """More excluded occurrences than a page holds do not hide earlier runs."""
     with Schedules() as schedules:
         start, end = schedules.now + 3 * MINUTE, schedules.now + 4 * HOUR
         spans = [{"start": to_iso(start), "end": to_iso(end), "reason": "works"}]
@@ -194,7 +194,7 @@ def test_occurrences_that_a_calendar_excludes_have_no_task_and_are_listed() -> N
 
 
 def test_what_an_outage_has_missed_is_listed_as_missed() -> None:
-    """The trigger was away for longer than the schedule makes up for: those occurrences have no task."""
+    """Occurrences missed in an outage longer than `catch_up_seconds` are listed without a task."""
     with Schedules() as schedules:
         schedules.make(catch_up_seconds=60)
         schedules.run(3 * MINUTE)
@@ -208,7 +208,7 @@ def test_what_an_outage_has_missed_is_listed_as_missed() -> None:
 
 
 def test_a_new_schedule_of_the_same_name_begins_anew() -> None:
-    """The runs of the deleted one do not belong to it."""
+    """Runs of the deleted schedule are not listed."""
     with Schedules() as schedules:
         schedules.make()
         schedules.run(5 * MINUTE)
@@ -222,7 +222,7 @@ def test_a_new_schedule_of_the_same_name_begins_anew() -> None:
 
 @pytest.mark.parametrize("limit", [{"remaining_runs": 3}, {"end_at": 3}])
 def test_a_schedule_that_has_ended_lists_nothing_after_its_end(limit: dict[str, int]) -> None:
-    """Its last run is its last entry, even if that was long ago."""
+    """The newest entry is the last run, even if that was long ago."""
     with Schedules() as schedules:
         ends = {name: to_iso(schedules.now + number * MINUTE) for name, number in limit.items() if name == "end_at"}
         schedules.make(**(ends or limit))
@@ -231,7 +231,7 @@ def test_a_schedule_that_has_ended_lists_nothing_after_its_end(limit: dict[str, 
 
 
 def test_a_run_whose_task_was_deleted_says_so() -> None:
-    """Its occurrence stays in the list."""
+    """The run stays in the list as `expired`, and the reason says that its task was deleted."""
     with Schedules() as schedules:
         schedules.make()
         schedules.run(5 * MINUTE)
@@ -245,7 +245,7 @@ def test_a_run_whose_task_was_deleted_says_so() -> None:
 
 @pytest.mark.parametrize("bucket", ["", "archive"], ids=["no archive", "archive"])
 def test_runs_whose_tasks_ttl_has_removed_are_expired_and_the_page_says_since_when(bucket: str) -> None:
-    """Each occurrence is still listed, without an outcome; it says where its task is; recent runs are unchanged."""
+    """Such runs are `expired`, and the reason says whether the archive has them."""
     with Schedules() as schedules:
         schedules.environ[Variable.ARCHIVE_BUCKET] = bucket
         schedules.make(end_at=to_iso(schedules.now + 5 * MINUTE))
@@ -266,7 +266,7 @@ def test_runs_whose_tasks_ttl_has_removed_are_expired_and_the_page_says_since_wh
 
 
 def test_a_permanent_schedule_says_from_when_its_list_is_complete() -> None:
-    """Runs whose tasks are removed cannot be computed: the list does not claim to have them."""
+    """Runs whose tasks are removed cannot be computed, so `complete_since` excludes them."""
     with Schedules() as schedules:
         schedules.make(permanent={"gap_seconds": 60})
         schedules.run(5 * MINUTE)
@@ -283,7 +283,7 @@ def test_a_permanent_schedule_says_from_when_its_list_is_complete() -> None:
 
 
 def test_a_permanent_schedule_lists_its_chain() -> None:
-    """Its run times cannot be computed: its tasks have them."""
+    """The runs are listed from their tasks, as their times cannot be computed."""
     with Schedules() as schedules:
         schedules.make(permanent={"gap_seconds": 60})
         schedules.run(10 * MINUTE)

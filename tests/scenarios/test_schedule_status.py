@@ -1,4 +1,4 @@
-"""A schedule's status at many moments: its latest run, the number of started ones, and when the next is due."""
+"""A schedule's status at many moments: its latest run, the number of started runs, and when the next is due."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ KINDS: dict[str, tuple[int, dict[str, Any]]] = {
 
 
 class Observed(Schedules):
-    """A schedule that is read repeatedly, also in the list.
+    """A schedule that is read repeatedly, alone and in the list.
 
     Attributes:
         samples: the time of each read, and the response.
@@ -48,7 +48,7 @@ class Observed(Schedules):
         self.moments: list[Millis] = []
 
     def look(self, duration: Millis, every: Millis = 7 * SECOND) -> None:
-        """Read it repeatedly for this long."""
+        """Read the schedule repeatedly for this long."""
         end = self.now + duration
         while self.now < end:
             self.run(every)
@@ -57,11 +57,11 @@ class Observed(Schedules):
             self.samples.append((self.now, shown, listed))
 
     def did(self) -> None:
-        """The user did something."""
+        """Record that the user did something."""
         self.actions.append(self.now)
 
     def check(self) -> None:
-        """Compare its statements with the runs."""
+        """Compare the status in each sample with the runs."""
         runs = {
             task.id.text: task
             for task in self.placed()
@@ -208,7 +208,7 @@ PAIRS = [
 
 @pytest.mark.parametrize(("kind", "event"), PAIRS)
 def test_a_schedule_tells_of_runs_that_have_started_and_of_the_next(kind: str, event: str) -> None:
-    """At every moment, in its response and in the list, with runs placed ahead, cancelled, paused or changed."""
+    """The status is right at every moment, whatever happens to runs placed ahead."""
     lasts, fields = KINDS[kind]
     with Observed() as schedules:
         schedules.last(lasts)
@@ -223,7 +223,7 @@ def test_a_schedule_tells_of_runs_that_have_started_and_of_the_next(kind: str, e
 @pytest.mark.slow
 @pytest.mark.parametrize("overlap", ["skip", "allow_all"])
 def test_the_latest_run_is_known_when_its_task_is_gone(overlap: str) -> None:
-    """For a schedule that runs once in ten days, whose tasks are kept for a week and a day."""
+    """`last_run` is shown even after the run's task has expired."""
     with Schedules() as schedules:
         schedules.environ[Variable.RETENTION_DAYS] = "8"
         schedules.make(rate="10 days", overlap=overlap)
@@ -237,7 +237,7 @@ def test_the_latest_run_is_known_when_its_task_is_gone(overlap: str) -> None:
 
 
 def test_an_expansion_pass_reads_few_records_while_no_worker_runs() -> None:
-    """For a schedule that runs once a second without workers: 105 at most in a pass, 60 in other scans."""
+    """For a schedule every second, the records read by passes and other scans are limited."""
     with Schedules() as schedules:
         schedules.receiving = False
         schedules.make(rate="1 second", overlap="allow_all")
@@ -255,7 +255,7 @@ def test_an_expansion_pass_reads_few_records_while_no_worker_runs() -> None:
 
 
 def test_a_deleted_schedule_is_answered_as_it_was_and_another_of_its_name_has_no_run() -> None:
-    """The deletion's response has the latest run; the next schedule with the name has none."""
+    """The deletion's response has the latest run; a new schedule with the name has none."""
     with Schedules() as schedules:
         schedules.make(rate="20 seconds")
         schedules.run(MINUTE + 5 * SECOND)
@@ -267,7 +267,7 @@ def test_a_deleted_schedule_is_answered_as_it_was_and_another_of_its_name_has_no
 
 
 def test_a_schedule_that_has_not_run_is_read_without_a_search() -> None:
-    """An occurrence before its creation cannot have run: there is no search for its task."""
+    """Nothing is searched before the creation, as no occurrence can have run then."""
     keys: list[object] = []
 
     def noted(call: Call) -> None:

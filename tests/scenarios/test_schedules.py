@@ -1,4 +1,4 @@
-"""Schedules run at their times, once each, with any pause, change or outage meanwhile."""
+"""Schedules run at each of their times, once, whatever pause, change or outage comes in between."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def test_a_schedule_runs_at_each_of_its_times() -> None:
-    """Every minute for half an hour: each once, within half a second, never early."""
+    """In half an hour each minute runs once, within half a second, and never early."""
     with Schedules() as schedules:
         schedules.faulty = False
         schedules.make()
@@ -32,7 +32,7 @@ def test_a_schedule_runs_at_each_of_its_times() -> None:
 
 
 def test_an_occurrence_is_a_task_of_the_template() -> None:
-    """Type, payload and limits are the template's, the owner the schedule's, and it names its occurrence."""
+    """The task has the template's type, payload and limits, and the schedule's owner, and names its occurrence."""
     with Schedules() as schedules:
         schedules.make(task={"type": PLAIN, "payload": works.LARGE, "timeout_seconds": 7, "name": "nice"})
         schedules.run(2 * MINUTE)
@@ -45,7 +45,7 @@ def test_an_occurrence_is_a_task_of_the_template() -> None:
 
 
 def test_a_second_after_the_other_keeps_up() -> None:
-    """A schedule of one a second runs 120 times in two minutes, from its first second on."""
+    """A schedule every second runs in each second, from the first."""
     with Schedules() as schedules:
         schedules.make(rate="1 second")
         schedules.run(2 * MINUTE - SECOND)
@@ -57,7 +57,7 @@ def test_a_second_after_the_other_keeps_up() -> None:
 
 
 def test_an_occurrence_in_two_seconds_needs_no_tick() -> None:
-    """An occurrence due before the trigger's next read is placed by the creation."""
+    """The creation places occurrences due before the trigger's next read."""
     with Schedules() as schedules:
         schedules.ticking = False
         start = (schedules.now // SECOND + 2) * SECOND
@@ -67,7 +67,7 @@ def test_an_occurrence_in_two_seconds_needs_no_tick() -> None:
 
 
 def test_far_ahead_nothing_is_placed() -> None:
-    """The occurrence in three hours has no task yet, but a timer."""
+    """An occurrence in three hours has a timer but no task yet, and runs on time."""
     with Schedules() as schedules:
         at = (schedules.now // HOUR + 3) * HOUR
         schedules.make(dates=[to_iso(at).replace(".000Z", "Z")])
@@ -79,7 +79,7 @@ def test_far_ahead_nothing_is_placed() -> None:
 
 @pytest.mark.parametrize("outage", [5 * MINUTE, 2 * HOUR])
 def test_after_an_outage_only_the_latest_missed_one_runs(outage: Millis) -> None:
-    """The trigger stands still: afterwards the latest missed occurrence runs late, the others are reported."""
+    """After an outage of the trigger the latest missed occurrence runs late, and the others are reported."""
     with Schedules() as schedules:
         schedules.make(overlap="allow_all")
         schedules.run(10 * MINUTE)
@@ -100,7 +100,7 @@ def test_after_an_outage_only_the_latest_missed_one_runs(outage: Millis) -> None
 
 
 def test_what_is_too_late_is_not_caught_up() -> None:
-    """The missed occurrence is forty minutes late, and the window is thirty: nothing runs, and the schedule says so."""
+    """An occurrence later than `catch_up_seconds` does not run, and the schedule says so."""
     with Schedules() as schedules:
         schedules.make(cron="0 * * * *", catch_up_seconds=1800)
         schedules.run(MINUTE)
@@ -114,7 +114,7 @@ def test_what_is_too_late_is_not_caught_up() -> None:
 
 @pytest.mark.parametrize("pause", [SECOND, 10 * MINUTE])
 def test_a_pause_holds_what_is_queued_and_a_resume_catches_nothing_up(pause: Millis) -> None:
-    """Nothing runs in between; afterwards each occurrence runs again, and those in between never do."""
+    """Nothing runs during a pause, and occurrences from that time never do."""
     with Schedules() as schedules:
         schedules.make()
         schedules.run(5 * MINUTE)
@@ -134,7 +134,7 @@ def test_a_pause_holds_what_is_queued_and_a_resume_catches_nothing_up(pause: Mil
 
 
 def test_what_a_deleted_schedule_placed_is_dropped() -> None:
-    """Its occurrences find no schedule; those of a new one with the same name run."""
+    """Placed occurrences of a deleted schedule are skipped; those of a new one with the same name run."""
     with Schedules() as schedules:
         schedules.make()
         schedules.run(5 * MINUTE)
@@ -150,7 +150,7 @@ def test_what_a_deleted_schedule_placed_is_dropped() -> None:
 
 
 def test_only_so_many_run() -> None:
-    """Three runs remain: three run, and the schedule has ended."""
+    """With `remaining_runs` of three, three occurrences run and the schedule ends."""
     with Schedules() as schedules:
         schedules.make(remaining_runs=3)
         schedules.run(10 * MINUTE)
@@ -160,7 +160,7 @@ def test_only_so_many_run() -> None:
 
 
 def test_nothing_is_missed_after_the_last_run() -> None:
-    """The trigger stands still after it: later times of the timing were not wanted, and are not reported."""
+    """Times after the last run, during an outage, are not reported as missed."""
     with Schedules() as schedules:
         schedules.make(remaining_runs=3)
         assert schedules.run_until(lambda: len(schedules.ran()) == 3)
@@ -174,7 +174,7 @@ def test_nothing_is_missed_after_the_last_run() -> None:
 
 
 def test_runs_that_a_change_drops_are_given_back() -> None:
-    """Two of five runs have run when the schedule changes: three more run, though all five were placed."""
+    """If a schedule changes after two of five runs, three more run, although all five were placed."""
     with Schedules() as schedules:
         schedules.make(rate="30 seconds", remaining_runs=5)
         schedules.run(45 * SECOND)
@@ -187,7 +187,7 @@ def test_runs_that_a_change_drops_are_given_back() -> None:
 
 
 def test_an_end_is_an_end() -> None:
-    """Nothing runs after it, its own instant does, and earlier placed ones run though the schedule has ended."""
+    """The last run is at `end_at`; runs placed before that still run."""
     with Schedules() as schedules:
         first = (schedules.now // MINUTE + 2) * MINUTE
         schedules.make(start_at=to_iso(first), end_at=to_iso(first + 2 * MINUTE))
@@ -197,7 +197,7 @@ def test_an_end_is_an_end() -> None:
 
 
 def test_run_by_hand_it_runs_at_once() -> None:
-    """Also with a paused schedule, once, and without affecting its timing."""
+    """A manual run starts at once, even if the schedule is paused, and does not affect the timing."""
     with Schedules() as schedules:
         schedules.make(cron="0 0 1 * *")
         schedules.control("pause")
@@ -208,7 +208,7 @@ def test_run_by_hand_it_runs_at_once() -> None:
 
 
 def test_a_changed_number_of_shards_changes_no_id() -> None:
-    """Everything is deployed with four times as many shards: each occurrence runs once, in the first ones."""
+    """With four times as many shards, each occurrence still runs once, in the first shards."""
     with Schedules() as schedules:
         schedules.make()
         schedules.run(5 * MINUTE + 30 * SECOND)
@@ -222,7 +222,7 @@ def test_a_changed_number_of_shards_changes_no_id() -> None:
 
 
 def test_a_store_that_is_away_for_a_while_loses_nothing() -> None:
-    """While schedules cannot be read the trigger does not advance; afterwards the minutes are read again."""
+    """While schedules cannot be read, the trigger does not advance, and reads the minutes again later."""
     with Schedules() as schedules:
         schedules.make()
         schedules.run(5 * MINUTE)
@@ -235,7 +235,7 @@ def test_a_store_that_is_away_for_a_while_loses_nothing() -> None:
 
 
 def test_a_write_in_between_breaks_no_chain() -> None:
-    """Before every third save of the trigger its owner changes something else than the timing."""
+    """A change of the schedule before each third save of the trigger loses no occurrence."""
     with Schedules() as schedules:
         schedules.make()
         saves: list[Call] = []

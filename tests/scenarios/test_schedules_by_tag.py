@@ -1,4 +1,4 @@
-"""Schedules that are paused and resumed by the tags of their tasks, all with one request."""
+"""Pausing and resuming all schedules with certain task tags in one request."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAMES = [f"s{number}" for number in range(6)]
 
 @pytest.fixture
 def scenario() -> Iterator[Scenario]:
-    """An account with six schedules; every other one belongs to the team of database administrators."""
+    """An account with six schedules; every other one has the team tag `dba`."""
     with Scenario() as scenario:
         for number, name in enumerate(NAMES):
             tags = {"team": "dba" if number % 2 else "web", "tier": "1"}
@@ -32,13 +32,13 @@ def scenario() -> Iterator[Scenario]:
 
 
 def paused(scenario: Scenario) -> dict[str, str]:
-    """The schedules that are paused, with the reasons."""
+    """The paused schedules, with their reasons."""
     listed = scenario.ask("GET", "/v1/schedules").body["schedules"]
     return {each["name"]: each["paused_reason"] for each in listed if each["state"] == "paused"}
 
 
 def test_the_schedules_with_a_tag_are_paused_and_resumed(scenario: Scenario) -> None:
-    """Those with all of the tags, with the reason in their events; paused ones are left alone."""
+    """Active schedules with all the tags are paused, with the reason; already paused ones are unchanged."""
     assert scenario.ask("POST", "/v1/schedules/s1/pause", {"reason": "another"}).status == 200
     answer = scenario.ask("POST", "/v1/schedules/pause", DBA)
     assert (answer.status, answer.body["examined"], answer.body["matched"], answer.body["affected"]) == (200, 6, 2, 2)
@@ -52,7 +52,7 @@ def test_the_schedules_with_a_tag_are_paused_and_resumed(scenario: Scenario) -> 
 
 
 def test_what_cannot_be_resumed_is_counted(scenario: Scenario) -> None:
-    """The calendar of one is deleted: the others resume, and the response has the reason for it."""
+    """If one schedule's calendar was deleted, the others resume, and `refused` counts it by reason."""
     assert scenario.ask("PUT", "/v1/calendars/off", {"dates": ["2030-12-25"]}).status == 201
     scenario.ask("POST", "/v1/schedules/pause", DBA)
     # The deletion has found no schedule that names the calendar.
@@ -69,7 +69,7 @@ def test_what_cannot_be_resumed_is_counted(scenario: Scenario) -> None:
 
 @pytest.mark.parametrize("change", ["other tags", "another one"])
 def test_a_schedule_that_has_lost_its_tag_since_it_was_listed_is_left_alone(scenario: Scenario, change: str) -> None:
-    """If its tags were changed, or another schedule got its name: it stays active, and is not counted."""
+    """A schedule that no longer has the tag stays active and is not counted."""
     web = {"type": PLAIN, "tags": {"team": "web"}}
 
     def change_it(_call: Call) -> None:
@@ -89,7 +89,7 @@ def test_a_schedule_that_has_lost_its_tag_since_it_was_listed_is_left_alone(scen
 
 
 def test_many_are_paused_in_the_background_whatever_crashes(scenario: Scenario) -> None:
-    """The store is slow: the response comes soon and names an operation, whose function dies once; all are paused."""
+    """If the store is slow, a bulk operation pauses all schedules, even if its function dies once."""
 
     def writes_a_schedule(call: Call) -> bool:
         return call.operation in {"put_item", "update_item"} and is_of_a_schedule(call)
@@ -108,7 +108,7 @@ def test_many_are_paused_in_the_background_whatever_crashes(scenario: Scenario) 
 
 @pytest.mark.slow
 def test_more_schedules_than_a_page_has_are_resumed(scenario: Scenario) -> None:
-    """A request continues after the last schedule of a page, by its name; each is examined once."""
+    """The request continues after each page, and examines each schedule once."""
     for number in range(MAX_PAGE):
         task = {"type": PLAIN, "tags": {"team": "web" if number else "last"}}
         body = {"name": f"a{number:03}", "cron": "0 0 1 1 *", "task": task}

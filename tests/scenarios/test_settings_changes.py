@@ -1,4 +1,4 @@
-"""Settings change while tasks run, one function after the other: nothing is lost, run twice or late."""
+"""Settings change while tasks run, one function at a time: nothing is lost, late or run twice."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SEEDS = range(4)
 
 @dataclass
 class Figures:
-    """The result of a change.
+    """The results of a change.
 
     Attributes:
         tasks: how many were created.
@@ -74,7 +74,7 @@ class Changing(Tasks):
             self.environ.update(usual)
 
     def change_setting(self, function: str, *, back: bool) -> None:
-        """Deploy one function with the changed setting, or with the one before; running processes keep theirs."""
+        """Deploy one function with the changed or the original setting; running processes keep theirs."""
         self.known[function] = {name: old if back else new for name, old, new in CHANGES[self.setting]}
         if self.setting == "concurrency":
             self.most_workers = 60 if back else 4
@@ -88,7 +88,7 @@ class Changing(Tasks):
                 machine.dead = machine.strand is None or machine.dead
 
     def live(self) -> Figures:
-        """Create tasks that are due at once or later, while the setting changes there and back."""
+        """Create tasks due at various times while the setting changes and changes back."""
         moments = sorted(
             (self.now + self.draw.randrange(start, start + 3 * MINUTE), function, back)
             for back, start in ((False, 5 * MINUTE), (True, 12 * MINUTE))
@@ -110,7 +110,7 @@ class Changing(Tasks):
 
 
 def measured(setting: str) -> Figures:
-    """The worst figures of a change over all seeds."""
+    """A change's worst figures over all seeds."""
     found = []
     for seed in SEEDS:
         with Changing(seed, setting) as account:
@@ -121,7 +121,7 @@ def measured(setting: str) -> Figures:
 @pytest.mark.slow
 @pytest.mark.parametrize("setting", CHANGES)
 def test_a_changed_setting_costs_no_task(setting: str) -> None:
-    """Each task runs once, and starts on time as long as there are enough workers."""
+    """Each task runs once, and on time if there are enough workers."""
     figures = measured(setting)
     assert figures.tasks == TASKS, figures
     assert figures.latest / SECOND == pytest.approx(LATEST_SECONDS[setting], abs=0.3), figures

@@ -12,22 +12,22 @@ from tests.simulation.account import PULLED
 
 
 class Several(Crowd):
-    """An account whose tasks name their locks by keys; a key with a `+` is shared."""
+    """An account whose tasks name locks by key; a `+` after the key means shared."""
 
     def needing(self, *keys: str, second: float = 0, **fields: Any) -> str:  # noqa: ANN401 - JSON
-        """Create a task, due this many seconds after the start."""
+        """Create a task with these locks, due this many seconds after the start."""
         modes = {True: "shared", False: "exclusive"}
         locks = [{"key": key.rstrip("+"), "mode": modes[key.endswith("+")]} for key in keys]
         return self.create(self.start + round(second * SECOND) - self.now, locks=locks, **fields)
 
     def holders(self, key: str) -> list[tuple[str, str]]:
-        """The tasks that hold a lock, and their modes."""
+        """The tasks that hold a lock, with their modes."""
         found = self.ask("GET", f"/v1/locks/{key}").body["holders"]
         return [(holder["task_id"], holder["mode"]) for holder in found]
 
 
 def test_a_task_runs_when_it_has_all_its_locks() -> None:
-    """One with two locks waits for both holders, in any order of its locks, without an attempt."""
+    """A task with two locks waits for both holders, whatever their order, and uses no attempt."""
     with Several(5) as tasks:
         tasks.needing("a")
         tasks.needing("b", second=2)
@@ -43,7 +43,7 @@ def test_a_task_runs_when_it_has_all_its_locks() -> None:
 
 
 def test_two_tasks_with_the_same_locks_in_other_orders_do_not_lock_each_other_out() -> None:
-    """Twenty tasks, each with two of three locks, run one after another if they share one, and all end."""
+    """Twenty tasks, each with two of three locks, run one at a time without a deadlock."""
     pairs = [("a", "b"), ("b", "a"), ("b", "c"), ("c", "b"), ("c", "a"), ("a", "c")]
     with Several(3) as tasks:
         made = [tasks.needing(*pairs[number % len(pairs)], second=number / 7) for number in range(20)]
@@ -53,7 +53,7 @@ def test_two_tasks_with_the_same_locks_in_other_orders_do_not_lock_each_other_ou
 
 
 def test_what_a_task_has_got_is_free_while_it_waits_for_a_later_turn() -> None:
-    """A task that waits in the line of one lock keeps nobody from the other lock."""
+    """A task that is not first in one lock's line does not keep its other lock."""
     with Several(30) as tasks:
         tasks.needing("b")
         tasks.needing("b", second=1)
@@ -65,7 +65,7 @@ def test_what_a_task_has_got_is_free_while_it_waits_for_a_later_turn() -> None:
 
 
 def test_the_first_in_line_keeps_its_other_locks() -> None:
-    """A task of two busy locks gets both, although each is wanted by others all the time."""
+    """A task gets two busy locks, although others want each of them all the time."""
     with Several(10) as tasks:
         for number in range(20):
             tasks.needing("a", second=5 * number)
@@ -79,7 +79,7 @@ def test_the_first_in_line_keeps_its_other_locks() -> None:
 
 
 def test_a_kept_lock_is_free_at_once_when_its_task_is_cancelled() -> None:
-    """A lock that a task keeps while it waits for another is passed on when the task will not use it."""
+    """A lock that a waiting task keeps is passed on when the task is cancelled."""
     with Several(60) as tasks:
         tasks.needing("b")
         both = tasks.needing("a", "b", second=1)
@@ -93,7 +93,7 @@ def test_a_kept_lock_is_free_at_once_when_its_task_is_cancelled() -> None:
 
 
 def test_a_kept_lock_is_renewed_at_each_check() -> None:
-    """While the lock that it waits for is taken for many leases, nobody overtakes it in the one that it keeps."""
+    """A waiting task keeps its other lock, however long the wait."""
     with Several(800) as tasks:
         tasks.create(tasks.start - tasks.now, lock={"key": "b"}, retry=ONCE, timeout_seconds=840)
         both = tasks.needing("a", "b", second=1)
@@ -107,7 +107,7 @@ def test_a_kept_lock_is_renewed_at_each_check() -> None:
 
 
 def test_tasks_share_a_lock() -> None:
-    """Ten tasks that share a lock run at once; one that wants it for itself runs alone, after them."""
+    """Ten tasks that share a lock run at once; a task that needs it exclusively runs alone afterwards."""
     with Several(5) as tasks:
         for _ in range(10):
             tasks.needing("a+")
@@ -120,7 +120,7 @@ def test_tasks_share_a_lock() -> None:
 
 
 def test_a_waiting_exclusive_task_is_not_overtaken_by_sharing_ones() -> None:
-    """Later tasks that would share it wait behind the one that needs it exclusively, and then run together."""
+    """Later sharing tasks wait behind the exclusive one, and then run together."""
     with Several(10) as tasks:
         tasks.needing("a+")
         alone = tasks.needing("a", second=1)
@@ -133,7 +133,7 @@ def test_a_waiting_exclusive_task_is_not_overtaken_by_sharing_ones() -> None:
 
 
 def test_a_dead_sharing_holder_delays_an_exclusive_one_until_its_lease_ends() -> None:
-    """Its hold expires like any other; the others go on sharing the lock meanwhile."""
+    """A dead sharing holder's hold expires with its lease; other tasks still share the lock meanwhile."""
     with Several(3600) as tasks:
         tasks.needing("a+", retry=ONCE, timeout_seconds=800)
         tasks.run_to(0.5)
@@ -149,7 +149,7 @@ def test_a_dead_sharing_holder_delays_an_exclusive_one_until_its_lease_ends() ->
 
 
 def test_a_shared_limit_counts_those_who_share() -> None:
-    """Three may share it at once, which is its limit; an exclusive one keeps all three out."""
+    """At most `max_holders` tasks share the lock at once; an exclusive holder excludes them all."""
     with Several(5) as tasks:
         for _ in range(6):
             tasks.locked(mode="shared", max_holders=3)
@@ -160,7 +160,7 @@ def test_a_shared_limit_counts_those_who_share() -> None:
 
 
 def test_each_lock_has_a_time_limit_of_its_own() -> None:
-    """A task fails when it has waited too long for the lock with the limit, since it began to wait for its locks."""
+    """A task fails when its wait for one of the locks exceeds that lock's `wait_seconds`."""
     with Several(60) as tasks:
         tasks.needing("b")
         locks = [{"key": "a"}, {"key": "b", "wait_seconds": 20}]
@@ -174,7 +174,7 @@ def test_each_lock_has_a_time_limit_of_its_own() -> None:
 
 
 def test_a_lock_freed_by_force_stops_a_task_that_has_others_too() -> None:
-    """It stops with its next heartbeat, and releases its other locks."""
+    """The task stops at its next heartbeat and releases its other locks."""
     with Several(3600) as tasks:
         tasks.needing("a", "b", timeout_seconds=800, retry=ONCE)
         second, third = tasks.needing("a", second=1), tasks.needing("b", second=1)
@@ -187,7 +187,7 @@ def test_a_lock_freed_by_force_stops_a_task_that_has_others_too() -> None:
 
 
 def test_a_changed_list_of_locks_is_what_a_waiting_task_needs() -> None:
-    """Without the lock that it waits for it starts at once; another waiter gets the lock kept for it."""
+    """Without the lock that it waits for, the task starts at once, and its kept lock goes to another waiter."""
     with Several(60) as tasks:
         tasks.needing("b")
         task_id = tasks.needing("a", "b", second=1)
@@ -201,7 +201,7 @@ def test_a_changed_list_of_locks_is_what_a_waiting_task_needs() -> None:
 
 
 def test_a_pull_worker_leases_a_task_with_all_its_locks() -> None:
-    """A task of pull workers waits for both locks, keeps the one that it has got, and releases both at its end."""
+    """A pulled task is leased once it has both locks, and releases them at its end."""
     with Several(5) as tasks:
         tasks.needing("b")
         locks = [{"key": "a"}, {"key": "b", "mode": "shared"}]
@@ -219,7 +219,7 @@ def test_a_pull_worker_leases_a_task_with_all_its_locks() -> None:
 
 
 def test_nodes_of_two_topologies_with_the_same_locks_in_other_orders_all_run() -> None:
-    """Each node waits for both of its locks without an attempt, and no two that share one run at once."""
+    """No deadlock: nodes that share a lock run one at a time, each in its first attempt."""
     with Several(3) as tasks:
         pairs = [("a", "b"), ("b", "c"), ("c", "a")]
         for order in (1, -1):

@@ -1,4 +1,4 @@
-"""Queues that are slow to acknowledge: everything is sent nevertheless, and no task is missed."""
+"""Queues that are slow to accept messages: everything is sent, and no task is missed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TASKS = 60
 
 
 def _slow_sends(scenario: Scenario, duration: int) -> None:
-    """Each send of the trigger takes this long."""
+    """Make each send of the trigger take this long."""
 
     def slow(call: Call) -> None:
         if call.machine.function == "trigger" and call.operation == "send_message_batch":
@@ -23,7 +23,7 @@ def _slow_sends(scenario: Scenario, duration: int) -> None:
 
 
 def test_sends_that_outlast_two_ticks_delay_nothing_but_themselves() -> None:
-    """The tasks of a minute, and of later ones, are late at most by their own send, and run once."""
+    """Each task runs once, late at most by its own send."""
     with Scenario() as scenario:
         scenario.faulty = True
         batch = [{"type": PLAIN, "delay_seconds": 600} for _ in range(TASKS)]
@@ -44,7 +44,7 @@ def test_sends_that_outlast_two_ticks_delay_nothing_but_themselves() -> None:
 
 
 def test_sends_that_are_refused_now_and_then_leave_nothing_out() -> None:
-    """Every third send of the trigger is refused for half an hour; every task runs, and the cursors advance."""
+    """If every third send is refused for half an hour, all tasks run, few of them late."""
     with Scenario() as scenario:
         scenario.faulty = True
         made = [

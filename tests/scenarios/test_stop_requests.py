@@ -1,4 +1,4 @@
-"""A forced cancel with 202 takes effect, whatever the attempt does next and whatever was requested before."""
+"""A forced cancel with 202 takes effect, whatever the attempt does next or was asked before."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LEASE = {"types": [PULLED], "lease_seconds": 60, "worker": "w", "wait_seconds": 
 
 
 def _cancel(scenario: Scenario, task_id: str, answers: list[Reply]) -> None:
-    """Cancel a task by force between two calls of another process."""
+    """Force the cancel of a task between two calls of another process."""
     answer = scenario.users.ask("POST", f"/v1/tasks/{task_id}/cancel", {"force": True})
     assert answer is not None
     answers.append(answer)
@@ -39,7 +39,7 @@ def _created(scenario: Scenario, **body: object) -> str:
 
 
 class _Until:
-    """A target that runs until it sees a request, or is released, and then ends as the test says."""
+    """A target that runs until it sees a request or is released, and then ends as a test wants."""
 
     def __init__(self, scenario: Scenario, ends: Callable[[], object], phase: str = "run") -> None:
         self.scenario = scenario
@@ -69,7 +69,7 @@ def _raise(error: Exception) -> Callable[[], object]:
 
 
 def test_a_cancel_prevails_over_a_pause_that_was_asked_before() -> None:
-    """An attempt that obeys a pause, after its task's cancel got 202, leaves the task cancelled."""
+    """If an attempt obeys a pause after a cancel got 202, the task is cancelled."""
     with Scenario() as scenario:
         target = _Until(scenario, _raise(AttemptPaused({"row": 1})))
         task_id = _created(scenario)
@@ -85,7 +85,7 @@ def test_a_cancel_prevails_over_a_pause_that_was_asked_before() -> None:
 
 
 def test_the_checkpoint_of_an_attempt_that_is_cancelled_expires() -> None:
-    """The data that an attempt wrote outside the record for a pause is removed, as the task is cancelled instead."""
+    """A checkpoint stored for a pause expires if the task is cancelled instead."""
     with Scenario() as scenario:
         target = _Until(scenario, _raise(AttemptPaused(["%08x" % (n * 2654435761 % 2**32) for n in range(200)])))
         task_id = _created(scenario)
@@ -100,7 +100,7 @@ def test_the_checkpoint_of_an_attempt_that_is_cancelled_expires() -> None:
 
 
 def test_a_cancel_prevails_over_the_retry_of_a_failed_attempt() -> None:
-    """A failure after a cancel with 202 ends the task at once: no retry waits, and it cannot be paused or run."""
+    """A failure after a cancel got 202 ends the task without a retry."""
     with Scenario() as scenario:
         target = _Until(scenario, _raise(ValueError("boom")))
         task_id = _created(scenario, retry={"max_attempts": 5, "initial_seconds": 300})
@@ -119,7 +119,7 @@ def test_a_cancel_prevails_over_the_retry_of_a_failed_attempt() -> None:
 
 
 def test_a_cancel_prevails_over_a_timeout() -> None:
-    """A target that does not end in time, after its task's cancel got 202, is not retried."""
+    """A timeout after a cancel got 202 is not retried."""
     with Scenario() as scenario:
         scenario.target = lambda _phase, _context: scenario.take(HOUR)
         task_id = _created(scenario, timeout_seconds=30, retry={"max_attempts": 5, "initial_seconds": 0})
@@ -132,7 +132,7 @@ def test_a_cancel_prevails_over_a_timeout() -> None:
 
 
 def test_a_cancel_prevails_while_a_task_is_prepared() -> None:
-    """A task cancelled by force while it was prepared is not run."""
+    """A task cancelled during `prepare` does not run."""
     with Scenario() as scenario:
         phases: list[str] = []
 
@@ -152,7 +152,7 @@ def test_a_cancel_prevails_while_a_task_is_prepared() -> None:
 
 
 def test_a_cancel_prevails_over_the_wait_for_a_lock() -> None:
-    """A cancel with 202 between a claim and the return for want of a lock takes effect at once."""
+    """A cancel that gets 202 before the task is put back to wait for its lock takes effect at once."""
     with Scenario() as scenario:
         scenario.target = lambda _phase, _context: scenario.take(10 * MINUTE)
         lock = {"lock": {"key": "db"}, "timeout_seconds": 800}
@@ -176,7 +176,7 @@ def test_a_cancel_prevails_over_the_wait_for_a_lock() -> None:
 
 @pytest.mark.parametrize("told", [{"type": "Boom", "message": "x"}, None])
 def test_a_cancel_prevails_over_what_a_deferred_target_notifies(told: Mapping[str, str] | None) -> None:
-    """A deferred attempt that fails after a cancel with 202 is not retried; a success still counts."""
+    """A failure reported after the cancel is not retried; a success still counts."""
     with Scenario() as scenario:
         scenario.target = lambda _phase, _context: Accepted()
         task_id = _created(scenario, retry={"max_attempts": 5, "initial_seconds": 60})
@@ -193,7 +193,7 @@ def test_a_cancel_prevails_over_what_a_deferred_target_notifies(told: Mapping[st
 
 @pytest.mark.parametrize("end", ["pause", "fail", "release", "cancel"])
 def test_a_cancel_prevails_over_what_a_pull_worker_tells(end: str) -> None:
-    """However a pull worker ends a task whose cancel got 202, it is cancelled; a repeat has the same response."""
+    """However a pull worker ends the attempt after the cancel, the task is cancelled."""
     with Scenario() as scenario:
         task_id = _created(scenario, type=PULLED)
         lease = scenario.ask("POST", "/v1/leases", LEASE).body["leases"][0]["id"]
@@ -209,7 +209,7 @@ def test_a_cancel_prevails_over_what_a_pull_worker_tells(end: str) -> None:
 
 
 def test_a_cancel_prevails_over_the_loss_of_the_last_attempt() -> None:
-    """A task whose cancel got 202 and whose worker is lost in its last attempt is cancelled, not failed."""
+    """If the last attempt's worker is lost after the cancel, the task is cancelled, not failed."""
     with Scenario() as scenario:
         scenario.target = lambda _phase, _context: scenario.take(10 * MINUTE)
         task_id = _created(scenario, retry={"max_attempts": 1}, timeout_seconds=800)
@@ -224,7 +224,7 @@ def test_a_cancel_prevails_over_the_loss_of_the_last_attempt() -> None:
 
 @pytest.mark.parametrize("verb", ["pause", "resume"])
 def test_a_request_that_is_made_anew_does_not_replace_a_cancel(verb: str) -> None:
-    """A pause or a resume that lost a race against a forced cancel leaves the cancel as it is."""
+    """A pause or resume that lost a race against a forced cancel does not replace the cancel."""
     with Scenario() as scenario:
 
         def behave(_phase: str, context: Context) -> object:

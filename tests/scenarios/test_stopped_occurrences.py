@@ -1,4 +1,4 @@
-"""A user stops an occurrence that was placed ahead of its time: no later change of its schedule brings it back."""
+"""If a user stops an occurrence placed ahead, no later change of the schedule brings it back."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CHANGES: dict[str, list[tuple[str, str, Any]]] = {
 
 
 def made(schedules: Schedules, **fields: Any) -> None:  # noqa: ANN401 - JSON
-    """Create a schedule 45 s before a minute, so that several of its occurrences are placed at once."""
+    """Create a schedule 45 s before a minute, so that several occurrences are placed at once."""
     schedules.faulty = True  # paused and stopped runs never run
     schedules.run(MINUTE - schedules.now % MINUTE + 15 * SECOND)
     schedules.make(**{"overlap": "allow_all", **fields})
@@ -34,7 +34,7 @@ def made(schedules: Schedules, **fields: Any) -> None:  # noqa: ANN401 - JSON
 
 
 def stop(schedules: Schedules, task: Task, how: str) -> None:
-    """Stop an occurrence as its user does."""
+    """Stop an occurrence as a user does."""
     path = f"/v1/tasks/{task.id}"
     answer = schedules.ask("POST", f"{path}/{'pause' if how == 'pause' else 'cancel'}")
     assert answer.status == 200, answer.body
@@ -52,7 +52,7 @@ def change(schedules: Schedules, name: str) -> None:
 @pytest.mark.parametrize("name", CHANGES)
 @pytest.mark.parametrize("how", STOPS)
 def test_a_stopped_occurrence_stays_stopped_over_changes_of_its_schedule(how: str, name: str) -> None:
-    """Its instant does not run; all others do, once each."""
+    """The stopped occurrence does not run, and all others run once."""
     with Schedules() as schedules:
         made(schedules)
         first, second, *_ = schedules.placed()
@@ -68,7 +68,7 @@ def test_a_stopped_occurrence_stays_stopped_over_changes_of_its_schedule(how: st
 
 @pytest.mark.parametrize("name", ["payload", "timing", "pause-and-resume"])
 def test_a_paused_occurrence_runs_once_it_is_resumed_after_a_change_of_its_schedule(name: str) -> None:
-    """Its user paused that very task, and resumes it: it runs at its time."""
+    """A paused and resumed occurrence runs on time, once, although its schedule changed."""
     with Schedules() as schedules:
         made(schedules)
         second = schedules.placed()[1]
@@ -81,7 +81,7 @@ def test_a_paused_occurrence_runs_once_it_is_resumed_after_a_change_of_its_sched
 
 
 def test_an_occurrence_that_was_run_early_does_not_run_again_after_a_change() -> None:
-    """Its user had it run before its time; the change places only occurrences that have not run."""
+    """A change places no occurrence that its user already ran early."""
     with Schedules() as schedules:
         made(schedules)
         second = schedules.placed()[1]
@@ -95,7 +95,7 @@ def test_an_occurrence_that_was_run_early_does_not_run_again_after_a_change() ->
 
 @pytest.mark.parametrize("name", ["payload", "pause-and-resume"])
 def test_another_occurrence_runs_in_the_place_of_a_cancelled_one(name: str) -> None:
-    """Also after a change: four runs are left, and four begin."""
+    """A cancelled occurrence uses up none of the four remaining runs, even if the schedule changes afterwards."""
     with Schedules() as schedules:
         made(schedules, remaining_runs=4)
         stop(schedules, schedules.placed()[1], "cancel")
@@ -107,7 +107,7 @@ def test_another_occurrence_runs_in_the_place_of_a_cancelled_one(name: str) -> N
 
 @pytest.mark.parametrize("name", ["payload", "pause-and-resume"])
 def test_an_occurrence_that_its_user_holds_keeps_its_place(name: str) -> None:
-    """Also after a change: of four runs three begin, and the fourth once it is resumed."""
+    """A paused occurrence keeps one of the four remaining runs, and runs when it is resumed."""
     with Schedules() as schedules:
         made(schedules, remaining_runs=4)
         second = schedules.placed()[1]
@@ -124,7 +124,7 @@ def test_an_occurrence_that_its_user_holds_keeps_its_place(name: str) -> None:
 @pytest.mark.parametrize("how", STOPS)
 @pytest.mark.parametrize("body", [{"catch_up_seconds": 70}, {"permanent": {"gap_seconds": 500}}])
 def test_a_stopped_run_of_a_permanent_schedule_stays_stopped(how: str, body: dict[str, Any]) -> None:
-    """Its next run is a whole gap later; a cancelled run does not come back at its time."""
+    """A stopped run does not come back at its time after a change."""
     with Schedules() as schedules:
         made(schedules, permanent={"gap_seconds": 600}, overlap="skip")
         schedules.run(30 * SECOND)
@@ -137,7 +137,7 @@ def test_a_stopped_run_of_a_permanent_schedule_stays_stopped(how: str, body: dic
 
 
 def test_a_paused_run_of_a_permanent_schedule_holds_its_chain_over_changes() -> None:
-    """The chain waits for the paused run, and continues when that is resumed."""
+    """The chain waits for the paused run, and continues after it is resumed."""
     with Schedules() as schedules:
         made(schedules, permanent={"gap_seconds": 120}, overlap="skip")
         schedules.run(10 * SECOND)
@@ -155,7 +155,7 @@ def test_a_paused_run_of_a_permanent_schedule_holds_its_chain_over_changes() -> 
 
 
 def test_an_occurrence_that_is_stopped_while_its_schedule_is_changed_stays_stopped() -> None:
-    """The change has read the occurrence before; it is stopped before the change is written."""
+    """An occurrence stopped between the read and the write of a change does not run."""
     with Schedules() as schedules:
         made(schedules)
         second = schedules.placed()[1]
@@ -170,7 +170,7 @@ def test_an_occurrence_that_is_stopped_while_its_schedule_is_changed_stays_stopp
 
 
 def test_the_occurrences_say_what_was_stopped() -> None:
-    """The list of future ones shows that the instant does not run, and why."""
+    """The list of future occurrences says that the occurrence does not run, and why."""
     with Schedules() as schedules:
         made(schedules)
         second = schedules.placed()[1]
@@ -184,7 +184,7 @@ def test_the_occurrences_say_what_was_stopped() -> None:
 
 @pytest.mark.parametrize("how", STOPS)
 def test_what_was_stopped_before_the_trigger_saved_its_schedule_stays_stopped(how: str) -> None:
-    """The expansion placed it and died; before the next one, its user stops it and changes the schedule."""
+    """An occurrence placed by a trigger that died, and stopped before a change, does not run."""
     with Schedules() as schedules:
         made(schedules)
         schedules.run(3 * MINUTE)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def counted_by_hand(tasks: list[Task]) -> dict[str, Any]:
-    """The correct summary, from the records themselves."""
+    """The correct summary, counted from the records."""
     found = Counter(Group(task.type, task.state, task.priority) for task in tasks if not task.erased)
     states: Counter[str] = Counter()
     types: Counter[str] = Counter()
@@ -26,7 +26,7 @@ def counted_by_hand(tasks: list[Task]) -> dict[str, Any]:
 
 
 def told(summary: dict[str, Any]) -> dict[str, Any]:
-    """The same from the API's response."""
+    """The API's summary in the same form."""
     types = {each["type"]: each["total"] for each in summary["types"]}
     return {"states": summary["states"], "types": types, "total": summary["total"]}
 
@@ -37,7 +37,7 @@ def create(account: Scenario, number: int, **fields: Any) -> list[str]:  # noqa:
 
 
 def test_the_summary_follows_the_life_of_tasks() -> None:
-    """By state, type and priority, for their owner alone, and at the time of the latest change."""
+    """Counts by state, type and priority, for each owner separately, with the time of the latest change."""
     with Scenario() as account:
         stream = SimulatedTableStream(account)
         create(account, 3, delay_seconds=3600, priority="high")
@@ -57,7 +57,7 @@ def test_the_summary_follows_the_life_of_tasks() -> None:
 
 
 def test_a_batch_that_comes_twice_or_half_is_counted_once() -> None:
-    """However often Lambda delivers a batch again, whole or in halves: the counts are those of the table."""
+    """However often Lambda repeats batches, whole or in halves, the counts are right."""
     with Scenario() as account:
         stream = SimulatedTableStream(account, repeats=0.6)
         for _ in range(4):
@@ -69,7 +69,7 @@ def test_a_batch_that_comes_twice_or_half_is_counted_once() -> None:
 
 
 def test_after_an_outage_of_an_hour_nothing_is_missing() -> None:
-    """The function is dead while tasks run and end; then it reads the changes from the stream."""
+    """The function is down while tasks run and end, and then reads the changes from the stream."""
     with Scenario() as account:
         stream = SimulatedTableStream(account)
         create(account, 4)
@@ -87,7 +87,7 @@ def test_after_an_outage_of_an_hour_nothing_is_missing() -> None:
 
 
 def test_an_expired_task_is_counted_no_more() -> None:
-    """When TTL removes a record, the counts follow."""
+    """When TTL removes a record, the task is no longer counted."""
     with Scenario() as account:
         stream = SimulatedTableStream(account)
         create(account, 3)
@@ -102,7 +102,7 @@ def test_an_expired_task_is_counted_no_more() -> None:
 
 
 class CountedSimulation(FaultSimulation):
-    """A fault simulation whose table's stream is read, and at whose end somebody reads the summary.
+    """A fault simulation whose stream is read, and whose summary is read at the end.
 
     Attributes:
         read: for each owner, the summary as read, and the correct one.
@@ -145,7 +145,7 @@ class CountedSimulation(FaultSimulation):
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3, 24))
 def test_after_a_fault_simulation_the_summary_is_a_count_of_the_table(seed: int) -> None:
-    """Processes die, calls are lost, late or throttled, batches come again: no step is lost, and none counted twice."""
+    """Crashes, lost calls and repeated batches neither lose a change nor count it twice."""
     simulation = CountedSimulation(seed)
     simulation.simulate(2 * MINUTE)
     assert simulation.stream.is_read

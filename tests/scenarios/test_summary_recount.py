@@ -1,4 +1,4 @@
-"""Tasks without known changes: from before the function read changes, and with lost changes."""
+"""Tasks whose changes are unknown: older than the function that reads changes, or with lost changes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ANEW = {"recount": "anew"}
 
 
 def recount(account: Scenario, times: int = 1, event: dict[str, str] | None = None) -> list[bool]:
-    """Have the schedule invoke the function, every five minutes; return which invocations failed."""
+    """Invoke the function on its schedule, every five minutes; return which invocations failed."""
     failed: list[bool] = []
     for _ in range(times):
         account.time.start_process(
@@ -59,7 +59,7 @@ def with_older_tasks(number: int = 5) -> Scenario:
 
 
 def test_tasks_from_before_the_function_read_changes_are_counted_in() -> None:
-    """Until then, the summary says that it is incomplete; afterwards it says since when it is complete."""
+    """The summary says that it is incomplete until then, and afterwards since when it is complete."""
     with with_older_tasks() as account:
         stream = SimulatedTableStream(account)
         create(account, 2, delay_seconds=7200)
@@ -78,7 +78,7 @@ def test_tasks_from_before_the_function_read_changes_are_counted_in() -> None:
 
 
 def test_older_tasks_that_change_are_counted_again_and_never_below_zero() -> None:
-    """Their changes count nothing; the next recount finds their states, until all of them are removed."""
+    """Changes of older tasks are not counted until the next recount; counts never go below zero."""
     with with_older_tasks() as account:
         stream = SimulatedTableStream(account)
         create(account, 2, delay_seconds=600)
@@ -104,7 +104,7 @@ def test_older_tasks_that_change_are_counted_again_and_never_below_zero() -> Non
 
 
 def test_what_the_stream_has_forgotten_is_counted_by_reading_the_table() -> None:
-    """The function is dead for two days: the changes of the first are lost."""
+    """After the function was down for two days, a recount replaces the lost changes."""
     with Scenario() as account:
         stream = SimulatedTableStream(account)
         create(account, 3)
@@ -125,7 +125,7 @@ def test_what_the_stream_has_forgotten_is_counted_by_reading_the_table() -> None
 
 
 def test_changes_that_are_read_after_most_of_a_day_begin_the_counts_anew() -> None:
-    """Others may be lost by then. The schedule has invoked it all the time, so nothing else shows it."""
+    """Changes read that late start a recount, as others may be lost."""
     with Scenario() as account:
         stream = SimulatedTableStream(account)
         create(account, 3)
@@ -144,7 +144,7 @@ def test_changes_that_are_read_after_most_of_a_day_begin_the_counts_anew() -> No
 
 
 def test_a_recount_that_dies_in_a_part_begins_again_and_counts_nothing_twice() -> None:
-    """Wherever it dies: before it reads, between its writes, or before it stores how far it is."""
+    """At whichever call a recount dies, the counts are right in the end."""
     for fatal in range(1, 9):
         with with_older_tasks() as account:
             SimulatedTableStream(account)
@@ -168,7 +168,7 @@ def test_a_recount_that_dies_in_a_part_begins_again_and_counts_nothing_twice() -
 
 
 def test_one_run_reads_so_many_pages_of_the_table_and_no_more() -> None:
-    """A large table is counted in many runs; a request meanwhile says that it is incomplete."""
+    """A large table is recounted over many runs; until then the summary says that it is incomplete."""
     with with_older_tasks(9) as account:
         account.environ[Variable.SUMMARY_RECOUNT_MEGABYTES] = "2"
         SimulatedTableStream(account)
@@ -189,7 +189,7 @@ def test_one_run_reads_so_many_pages_of_the_table_and_no_more() -> None:
 
 
 def test_a_new_deployment_counts_everything_by_changes() -> None:
-    """It was empty before: the table is read once, for one page, and never again."""
+    """For a new table, one page is read, and never again."""
     with Scenario() as account:
         scans: list[Call] = []
         account.before_call = lambda call: scans.append(call) if is_scan(call) else None
@@ -204,7 +204,7 @@ def test_a_new_deployment_counts_everything_by_changes() -> None:
 
 
 def test_whoever_runs_duetime_can_have_the_counts_begun_anew() -> None:
-    """The runbook's invocation: within minutes, the counts equal the table's, from any earlier state."""
+    """The runbook's invocation makes wrong counts right within minutes."""
     with Scenario() as account:
         stream = SimulatedTableStream(account)
         create(account, 3)
@@ -218,11 +218,11 @@ def test_whoever_runs_duetime_can_have_the_counts_begun_anew() -> None:
 
 
 def test_the_counts_of_an_ended_generation_expire_once_nobody_uses_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A day after the next one began, some owners at a time; those of the present one stay, for years if need be."""
+    """Counts of ended generations expire a day after the next began; those of the current one stay."""
     monkeypatch.setattr(summary, "SUMMARY_OWNERS_AT_ONCE", 1)
 
     def kept(account: Scenario) -> set[tuple[str, str, bool]]:
-        """The owners and the generations of counts, and whether they have a TTL."""
+        """The owners and generations of counts, and whether each has a TTL."""
         found = [(item["p"]["S"], item["s"]["S"], schema.TTL in item) for item in account.table.every()]
         return {
             (partition.split("#")[1], sort.partition("#")[0], expires)
@@ -259,7 +259,7 @@ def test_the_counts_of_an_ended_generation_expire_once_nobody_uses_them(monkeypa
 
 
 def test_operators_see_the_numbers_of_each_owner_page_by_page() -> None:
-    """By the owners' names; other callers do not."""
+    """Operators see owners by name; other callers get 403."""
     owners = ["123456789012", "ann", "bob@example.org", "local"]
     with Scenario() as account:
         SimulatedTableStream(account)
@@ -283,7 +283,7 @@ def test_operators_see_the_numbers_of_each_owner_page_by_page() -> None:
 
 
 class RecountedSimulation(CountedSimulation):
-    """A fault simulation in which the stream is first read midway, and the table is recounted all the time."""
+    """A fault simulation whose stream is read only from midway, with permanent recounts."""
 
     reading = 120 * MINUTE
 
@@ -320,7 +320,7 @@ class RecountedSimulation(CountedSimulation):
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3, 16))
 def test_after_a_fault_simulation_with_lost_changes_the_summary_is_a_count_of_the_table(seed: int) -> None:
-    """Processes die in recounts, too, and two recount at once."""
+    """Crashes in recounts, and two recounts at once, do not change the result."""
     simulation = RecountedSimulation(seed)
     simulation.simulate(2 * MINUTE)
     assert simulation.read

@@ -34,7 +34,7 @@ def tasks() -> Tasks:
 
 
 def test_a_paused_task_does_not_run_until_it_is_resumed(tasks: Tasks) -> None:
-    """Paused beyond its due time, it neither runs nor is lost; resumed, it runs at once."""
+    """A task paused past its due time runs as soon as it is resumed."""
     with tasks:
         task_id = tasks.create(5 * MINUTE)
         assert tasks.do(task_id, "pause").body["state"] == "paused"
@@ -46,7 +46,7 @@ def test_a_paused_task_does_not_run_until_it_is_resumed(tasks: Tasks) -> None:
 
 
 def test_a_task_resumed_in_time_keeps_its_due_time() -> None:
-    """Paused and resumed before it is due: it runs when it was to run."""
+    """A task paused and resumed before its due time runs at that time."""
     with Tasks() as tasks:
         task_id = tasks.create(30 * MINUTE)
         due_at = tasks.record(task_id).due_at
@@ -59,7 +59,7 @@ def test_a_task_resumed_in_time_keeps_its_due_time() -> None:
 
 @pytest.mark.parametrize("how", ["pause", "cancel"])
 def test_what_is_asked_before_the_claim_wins_over_a_message_under_way(how: str) -> None:
-    """The worker has the message already: nothing runs, and no message stays behind."""
+    """After a pause or cancel, a message already received starts nothing, and is deleted."""
     with Tasks() as tasks:
         task_id = tasks.create(4 * SECOND)
         tasks.time.run_until(tasks.record(task_id).due_at - 300)
@@ -75,7 +75,7 @@ def test_what_is_asked_before_the_claim_wins_over_a_message_under_way(how: str) 
 
 
 def test_a_task_can_be_run_now() -> None:
-    """Due in an hour or paused: it runs at once, once."""
+    """A paused task, or one due in an hour, runs at once, and only once."""
     with Tasks() as tasks:
         later, paused = tasks.create(HOUR), tasks.create(HOUR)
         tasks.do(paused, "pause")
@@ -90,7 +90,7 @@ def test_a_task_can_be_run_now() -> None:
 
 
 def test_a_changed_payload_reaches_the_target() -> None:
-    """The attempt gets the payload that the record has at its claim."""
+    """An attempt gets the payload that the record has when the task is claimed."""
     with Tasks() as tasks:
         seen: list[object] = []
         act = tasks.act
@@ -107,13 +107,13 @@ def test_a_changed_payload_reaches_the_target() -> None:
 
 
 def _contents(tasks: Tasks) -> dict[str, bool]:
-    """Whether each content outside a record expires, by its name."""
+    """Whether each content outside a record expires, by name."""
     items = tasks.items(schema.CONTENT_PREFIX)
     return {item[schema.SORT_KEY]["S"].rpartition("#")[2]: schema.TTL in item for item in items}
 
 
 def test_a_change_that_is_refused_leaves_no_payload_behind() -> None:
-    """Otherwise it would stay for ever: no record names it, and it has no expiry."""
+    """A refused change stores no payload, which would never expire."""
     with Tasks() as tasks:
         task_id = tasks.create(MINUTE)
         assert tasks.change(task_id, delay_seconds=11 * 366 * 86_400, payload=works.LARGE).status == 422
@@ -122,7 +122,7 @@ def test_a_change_that_is_refused_leaves_no_payload_behind() -> None:
 
 
 def test_of_two_payloads_the_unused_one_expires() -> None:
-    """After a change the old one expires, after a change that lost to a cancel the new one does too."""
+    """A replaced payload expires, and so does the new one if its change loses to a cancel."""
     with Tasks() as tasks:
         payloads = [works.LARGE[number:] for number in range(3)]
         task_id = tasks.create(HOUR, payload=payloads[0])
@@ -142,7 +142,7 @@ def test_of_two_payloads_the_unused_one_expires() -> None:
 
 
 def test_a_rollback_is_wanted_only_of_an_endpoint_that_offers_it() -> None:
-    """As at its creation: if the rollback or the endpoint is new, the field is named; a target is merged."""
+    """`rollback_on_failure` is refused for an endpoint without rollback, whichever of the two is changed."""
     unable: dict[str, Any] = {"kind": "http", "url": URL}
     able = unable | {"phases": ["rollback"]}
     with Tasks() as tasks:
@@ -158,7 +158,7 @@ def test_a_rollback_is_wanted_only_of_an_endpoint_that_offers_it() -> None:
 
 
 def _yields(tasks: Tasks, checkpoint: object) -> None:
-    """Targets work a minute, in steps, and yield to a pause; called with a checkpoint they end at once."""
+    """Have targets work for a minute, yielding to a pause; with a checkpoint they end at once."""
 
     def behave(_phase: str, context: Context) -> object:
         for _ in range(60 if context.checkpoint is None else 0):
@@ -171,7 +171,7 @@ def _yields(tasks: Tasks, checkpoint: object) -> None:
 
 
 def test_a_running_task_pauses_when_it_can_and_goes_on_from_its_checkpoint(tasks: Tasks) -> None:
-    """Asked at a heartbeat, it leaves a checkpoint; the next attempt gets it, and none is counted."""
+    """The next attempt gets the checkpoint, and the paused attempt does not count."""
     with tasks:
         _yields(tasks, {"row": 17})
         task_id = tasks.create(timeout_seconds=600, retry=ONCE)
@@ -189,7 +189,7 @@ def test_a_running_task_pauses_when_it_can_and_goes_on_from_its_checkpoint(tasks
 
 
 def test_a_checkpoint_that_is_too_large_fails_the_attempt(tasks: Tasks) -> None:
-    """The error has the limit, and nothing of the checkpoint is kept."""
+    """The error is `CheckpointTooLarge`, and no checkpoint is kept."""
     with tasks:
         _yields(tasks, "x" * MAX_CHECKPOINT_BYTES)
         task_id = tasks.create(timeout_seconds=600)
@@ -202,7 +202,7 @@ def test_a_checkpoint_that_is_too_large_fails_the_attempt(tasks: Tasks) -> None:
 
 
 def test_a_pause_that_is_taken_back_changes_nothing(tasks: Tasks) -> None:
-    """Resumed before the attempt heard of it: it runs on."""
+    """If a resume comes before the attempt sees the pause, the attempt continues."""
     with tasks:
         _yields(tasks, {"row": 1})
         task_id = tasks.create(timeout_seconds=600)
@@ -214,7 +214,7 @@ def test_a_pause_that_is_taken_back_changes_nothing(tasks: Tasks) -> None:
 
 
 def test_a_request_outlives_the_worker_that_was_asked(tasks: Tasks) -> None:
-    """The worker dies before it sees the pause: the next one obeys it before it runs anything."""
+    """If the worker dies before it sees the pause, the next worker pauses the task instead of running it."""
     with tasks:
         tasks.hang(9)
         task_id = tasks.create(timeout_seconds=600)
@@ -226,7 +226,7 @@ def test_a_request_outlives_the_worker_that_was_asked(tasks: Tasks) -> None:
 
 
 def _failed_while_asked_to_pause(tasks: Tasks, initial_seconds: int = 60) -> str:
-    """A task whose attempt was asked to pause and has failed instead; its retry waits."""
+    """A task whose attempt failed after a pause was requested; its retry waits."""
 
     def fail_once(_phase: str, context: Context) -> str:
         tasks.take(5 * SECOND)
@@ -243,7 +243,7 @@ def _failed_while_asked_to_pause(tasks: Tasks, initial_seconds: int = 60) -> str
 
 
 def test_a_pause_outlives_the_attempt_that_failed_under_it(tasks: Tasks) -> None:
-    """The target fails instead of yielding: there is a retry, and it respects the pause first."""
+    """The task is paused instead of retried."""
     with tasks:
         task_id = _failed_while_asked_to_pause(tasks, 5)
         tasks.run(MINUTE)
@@ -251,7 +251,7 @@ def test_a_pause_outlives_the_attempt_that_failed_under_it(tasks: Tasks) -> None
 
 
 def test_a_pause_is_taken_back_while_the_retry_waits(tasks: Tasks) -> None:
-    """The attempt that was asked to pause has failed: resumed before its retry obeys the request, it continues."""
+    """A resume before the retry withdraws the pause, and the retry keeps its time."""
     with tasks:
         task_id = _failed_while_asked_to_pause(tasks)
         waiting = tasks.record(task_id)
@@ -264,7 +264,7 @@ def test_a_pause_is_taken_back_while_the_retry_waits(tasks: Tasks) -> None:
 
 
 def test_a_task_that_is_paused_while_it_is_asked_to_is_paused_once(tasks: Tasks) -> None:
-    """Its retry waited with the request: paused meanwhile and resumed, it continues, and is not paused again."""
+    """A pause during the wait for the retry replaces the open request; after a resume the task runs."""
     with tasks:
         task_id = _failed_while_asked_to_pause(tasks)
         tasks.do(task_id, "pause")
@@ -275,7 +275,7 @@ def test_a_task_that_is_paused_while_it_is_asked_to_is_paused_once(tasks: Tasks)
 
 
 def test_a_target_that_stopped_on_request_ends_as_cancelled() -> None:
-    """The attempt says so itself, and the request is no longer open."""
+    """The task is cancelled, and the request is no longer open."""
     with Tasks() as tasks:
 
         def stop_when_asked(_phase: str, context: Context) -> str:
@@ -298,7 +298,7 @@ def test_a_target_that_stopped_on_request_ends_as_cancelled() -> None:
 
 
 def _deferred(tasks: Tasks, **fields: Any) -> str:  # noqa: ANN401 - JSON
-    """A task whose target has accepted it."""
+    """Create a task whose target has accepted the work; return its id."""
     tasks.target = lambda _phase, _context: Accepted()
     task_id = tasks.create(**fields)
     tasks.run(SECOND)
@@ -307,13 +307,13 @@ def _deferred(tasks: Tasks, **fields: Any) -> str:  # noqa: ANN401 - JSON
 
 
 def _notify(tasks: Tasks, task_id: str, end: object, fence: int = 1) -> int:
-    """Notify of an end: a result, or a failure."""
+    """Report a result or a failure; return the status."""
     how = BOOM if end is BOOM else {"outcome": "succeeded", "result": end}
     return tasks.do(task_id, "notify", {"fence": fence, **how}).status
 
 
 def test_a_failure_that_was_notified_is_known_again_while_the_next_attempt_runs(tasks: Tasks) -> None:
-    """It is retried by the policy; the same notification gets its response again, another is refused."""
+    """Repeating the report succeeds; a different report is refused."""
     with tasks:
         task_id = _deferred(tasks, retry={"max_attempts": 2, "initial_seconds": 1})
         for _ in range(2):
@@ -328,7 +328,7 @@ def test_a_failure_that_was_notified_is_known_again_while_the_next_attempt_runs(
 
 
 def test_a_success_that_was_notified_is_known_again_while_it_is_undone(tasks: Tasks) -> None:
-    """Its user rolled it back before the target got its response: a repeat gets the same response nevertheless."""
+    """Repeating the report succeeds even after a user started a rollback."""
     with tasks:
         task_id = _deferred(tasks, kind=UNDONE)
         tasks.last(10)
@@ -340,7 +340,7 @@ def test_a_success_that_was_notified_is_known_again_while_it_is_undone(tasks: Ta
 
 
 def test_a_failure_of_a_handler_that_was_notified_is_undone(tasks: Tasks) -> None:
-    """Only a worker knows that the handler can: it is rolled back if requested, and the error stays readable."""
+    """After a reported failure the handler rolls back if requested, and the error is kept."""
     with tasks:
         task_id = _deferred(tasks, kind=UNDONE, rollback_on_failure=True, retry=ONCE)
         tasks.target = lambda _phase, _context: "done"
@@ -353,7 +353,7 @@ def test_a_failure_of_a_handler_that_was_notified_is_undone(tasks: Tasks) -> Non
 
 
 def test_a_failure_stays_as_it_is_where_the_handler_turns_out_to_offer_no_rollback(tasks: Tasks) -> None:
-    """It fails with its own error and its own attempts; on its user's request, the rollback fails separately."""
+    """The task keeps its own error; a rollback requested by a user fails with `RollbackUnknown`."""
     with tasks:
         task_id = _deferred(tasks, rollback_on_failure=True, retry={"max_attempts": 2, "initial_seconds": 0})
         for fence in (1, 2):
@@ -372,7 +372,7 @@ def test_a_failure_stays_as_it_is_where_the_handler_turns_out_to_offer_no_rollba
 
 
 def test_a_notified_attempt_is_entered_with_its_own_times(tasks: Tasks) -> None:
-    """The second attempt's start is its own, not the first one's."""
+    """The history shows the second attempt's own start."""
     with tasks:
         task_id = _deferred(tasks, notify_within_seconds=300, retry={"max_attempts": 2})
         first = tasks.effects[0].at
@@ -387,7 +387,7 @@ def test_a_notified_attempt_is_entered_with_its_own_times(tasks: Tasks) -> None:
 
 
 def test_a_heartbeat_gives_a_deferred_attempt_its_whole_deadline_again(tasks: Tasks) -> None:
-    """Sent every forty seconds, a deadline of sixty never passes; not sent, it does, and the next attempt begins."""
+    """Heartbeats extend the deadline; without them it passes and the next attempt begins."""
     with tasks:
         task_id = _deferred(tasks, notify_within_seconds=60)
         for _ in range(5):

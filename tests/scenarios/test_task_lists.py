@@ -1,4 +1,4 @@
-"""Lists of tasks over the whole system: after any faults, a filter lists the matching tasks."""
+"""Task lists end to end: after any faults, a filter lists the matching tasks."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def _lists_from_the_first_task(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No simulation creates a thousand tasks."""
+    """Use lists from the first task on, as no simulation creates a thousand."""
     monkeypatch.setattr(operating_parameters, "LIST_FROM", 1)
 
 
 def filters(tasks: list[Task]) -> Iterator[tuple[str, TaskFilter]]:
-    """Queries for which there are lists, as requests and as filters."""
+    """Queries that lists exist for, as requests and as filters."""
     for state in State:
         yield f"state={state}", TaskFilter(states=(state,))
     for type_ in sorted({each.type for each in tasks}):
@@ -42,7 +42,7 @@ def filters(tasks: list[Task]) -> Iterator[tuple[str, TaskFilter]]:
 
 
 class ListedSimulation(FaultSimulation):
-    """A fault simulation whose table's stream is read, with a list of tasks at its end.
+    """A fault simulation whose stream is read, and whose tasks are listed at the end.
 
     Attributes:
         read: of each owner and query, the ids that were listed, and those that should be.
@@ -94,7 +94,7 @@ class ListedSimulation(FaultSimulation):
 
 
 def listed_after(seed: int, theme: Theme) -> None:
-    """Simulate, and compare the list with the records."""
+    """Simulate, and compare the lists with the records."""
     simulation = ListedSimulation(seed, theme)
     simulation.simulate(3 * MINUTE)
     assert simulation.read
@@ -106,7 +106,7 @@ def listed_after(seed: int, theme: Theme) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("theme", [Theme.TASKS, Theme.TOPOLOGIES])
 def test_after_faults_a_filter_lists_the_tasks_that_match(theme: Theme) -> None:
-    """Processes die, calls are lost, late or throttled, batches come again."""
+    """Crashes, lost calls and repeated batches leave the lists right."""
     listed_after(1, theme)
 
 
@@ -114,12 +114,12 @@ def test_after_faults_a_filter_lists_the_tasks_that_match(theme: Theme) -> None:
 @pytest.mark.parametrize("seed", range(2, 12))
 @pytest.mark.parametrize("theme", list(Theme))
 def test_after_any_faults_a_filter_lists_the_tasks_that_match(seed: int, theme: Theme) -> None:
-    """The same with many seeds, in each theme."""
+    """The lists are right with many seeds, in each theme."""
     listed_after(seed, theme)
 
 
 def test_a_state_is_listed_within_two_seconds_of_the_change() -> None:
-    """With a window of one second, as for live views; the page has the time of the lists' data."""
+    """A paused task is listed within two seconds; the page says how recent the list is."""
     with Scenario() as account:
         SimulatedTableStream(account)
         for _ in range(3):

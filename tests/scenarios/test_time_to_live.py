@@ -1,4 +1,4 @@
-"""No item is removed before the last moment at which anybody may need it: `tests/time_to_live.py` has the rules."""
+"""No item expires before it is certainly not needed; `tests/time_to_live.py` has the rules."""
 
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ def _removed_at(item: Mapping[str, Any]) -> Millis:
 
 
 def test_all_who_write_the_attribute_keep_a_rule() -> None:
-    """Every writer of the attribute, and all code that decides on its value, states until when its items are needed."""
+    """All code that writes or computes the attribute has a rule for it."""
     assert time_to_live.writers() == set(time_to_live.WRITERS)
     assert time_to_live.deciders() == set(time_to_live.DECIDERS)
 
 
 def test_all_rules_are_shown_by_a_test() -> None:
-    """There is no rule without a test."""
+    """Each rule names an existing test."""
     rules = {*time_to_live.WRITERS.values(), *time_to_live.DECIDERS.values()}
     assert {rule.shown_by for rule in rules} <= time_to_live.tests()
 
@@ -93,7 +93,7 @@ STEPS = st.lists(
 @given(STEPS)
 @example([("take", 0, 30 * SECOND, SECOND), ("renew", 0, 30 * SECOND, 10 * MINUTE), ("take", 1, MINUTE, SECOND)])
 def test_a_lock_is_never_removed_while_it_is_held(steps: list[tuple[str, int, Millis, Millis]]) -> None:
-    """Taken, renewed and released by several holders, over days: TTL deletes as soon as it may."""
+    """A lock taken, renewed and released over days does not expire while it is held."""
     fake, now = FakeDynamoDB(), NOW
     store = DynamoLockStore(fake, new_table(fake), EXECUTOR)  # type: ignore[arg-type]  # stands in for a client
     (table,) = fake.tables.values()
@@ -125,7 +125,7 @@ def test_a_lock_is_never_removed_while_it_is_held(steps: list[tuple[str, int, Mi
 
 @given(st.integers(NOW, NOW + MAX_DUE_AHEAD))
 def test_a_timer_outlives_any_absence_of_the_trigger(at: Millis) -> None:
-    """A task's, a late check's, a schedule's and a bulk operation's: a year after its time it is still there."""
+    """Timers of any kind are kept for a year after their time."""
     timer = Timer(TASKS[0], 1, at, Priority.NORMAL, "me")
     assert _removed_at(timer_item_of(timer)) >= at + LONGEST_ABSENCE
     assert _removed_at(late_timer_item_of(LateTimer(TASKS[0], "me", at - MINUTE, at))) >= at + LONGEST_ABSENCE
@@ -134,7 +134,7 @@ def test_a_timer_outlives_any_absence_of_the_trigger(at: Millis) -> None:
 
 
 def test_a_place_in_a_line_is_kept_for_as_long_as_the_lock_can_be_held() -> None:
-    """Its holder has thirty days to notify, and then lets a waiting one in."""
+    """A holder may notify for thirty days, and then let a waiter in."""
     with Scenario() as scenario:
         scenario.target = lambda _phase, _context: Accepted()
         body = {"type": PLAIN, "lock": {"key": "db-17"}, "notify_within_seconds": MAX_DEADLINE_SECONDS}
@@ -147,7 +147,7 @@ def test_a_place_in_a_line_is_kept_for_as_long_as_the_lock_can_be_held() -> None
 
 
 def test_a_key_is_kept_for_its_promised_time() -> None:
-    """A day, by the clock of the repeat's receiver."""
+    """An idempotency key is kept for a day, despite clock differences."""
     with Scenario() as scenario:
         scenario.ask("POST", "/v1/tasks", {"type": PLAIN}, headers={"Idempotency-Key": "one"})
         (item,) = scenario.items(schema.KEY_PREFIX)
@@ -155,7 +155,7 @@ def test_a_key_is_kept_for_its_promised_time() -> None:
 
 
 class RecordedCircuits(DynamoCircuitStore):
-    """Notes until when each circuit was stored."""
+    """Records the expiry of each stored circuit."""
 
     def __init__(self) -> None:
         fake: Any = FakeDynamoDB()
@@ -163,7 +163,7 @@ class RecordedCircuits(DynamoCircuitStore):
         self.stored: list[tuple[Circuit, Millis]] = []
 
     def save(self, circuit: Circuit, nonce: str, expires_at: Millis) -> bool:
-        """Store a circuit, and note until when."""
+        """Store a circuit, and record its expiry."""
         self.stored.append((circuit, expires_at))
         return super().save(circuit, nonce, expires_at)
 
@@ -172,7 +172,7 @@ class Down:
     """An endpoint that fails."""
 
     def phases(self, task: object) -> frozenset[Any]:
-        """Nothing besides `run`."""
+        """No phase besides `run`."""
         del task
         return frozenset()
 
@@ -183,7 +183,7 @@ class Down:
 
 
 def test_a_circuit_is_kept_for_longer_than_it_is_open() -> None:
-    """However often its probe fails, and it stays open for longer."""
+    """A circuit expires only after it closes, however often its probe fails."""
     circuits, time = RecordedCircuits(), VirtualTime(NOW)
     circuit_breakers = CircuitBreakers(Down(), circuits, Runtime(time, SeededRandom(), time, FakeTelemetry()))
     for _ in range(200):
@@ -195,7 +195,7 @@ def test_a_circuit_is_kept_for_longer_than_it_is_open() -> None:
 
 
 def test_a_rate_is_remembered_for_longer_than_anybody_waits_for_it() -> None:
-    """At each write of its item, by any writer: none of its times in microseconds is after its expiry."""
+    """A rate's item expires more than a day after the latest time in it."""
     with Scenario() as scenario:
         for priority in ("low", "high", "normal"):
             rate = {"key": "crm", "limit": 1, "per_seconds": 86_400, "burst": 2}
@@ -219,7 +219,7 @@ STEERED = {
 
 @pytest.mark.parametrize("ending", STEERED)
 def test_a_record_expires_after_its_end_only(ending: str) -> None:
-    """Whatever ends a task: the record of an open one never expires, that of an ended one after its retention."""
+    """However a task ends, its record has an expiry only then, after the retention."""
     retention, ends = 30 * DAY, 0
     with Scenario() as scenario:
 
@@ -252,7 +252,7 @@ def _act(ending: str, phase: str) -> str:
 
 
 def test_what_a_topology_counts_by_is_kept_for_its_longest_run() -> None:
-    """Its head, its nodes' counts and their tokens."""
+    """A topology's items are kept for the longest possible run."""
     with Scenario() as scenario:
         scenario.target = lambda _phase, _context: "done"
         parents = [f"n{number}" for number in range(EDGES_PER_GROUP + 1)]
@@ -266,7 +266,7 @@ def test_what_a_topology_counts_by_is_kept_for_its_longest_run() -> None:
 
 
 def test_a_deletion_marker_outlives_every_write_that_may_still_come() -> None:
-    """For a schedule, its activity and a calendar: the longest process, and its last write under way."""
+    """Markers are kept longer than the longest process and a late write."""
     longest = max(TIMEOUTS.values()) + LATEST_ARRIVAL + MAX_CLOCK_DIFFERENCE
     with Scenario() as scenario:
         task = {"type": PLAIN}

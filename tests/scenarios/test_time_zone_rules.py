@@ -1,4 +1,4 @@
-"""A deployment brings newer rules of time zones: future occurrences follow them, and run once."""
+"""A deployment brings newer time zone rules: future occurrences follow them, and run once."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _read = time_zones._zone_info
 
 
 class Rules:
-    """The rules that the code has, of a version."""
+    """Time zone rules by version."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._monkeypatch = monkeypatch
 
     def deploy(self, version: str, like: str) -> None:
-        """Rules that give the zone another one's clock."""
+        """Give the zone the rules of another zone."""
 
         def read(name: str) -> ZoneInfo:
             return _read(like if name == ZONE else name)
@@ -43,7 +43,7 @@ class Rules:
 
 @pytest.fixture
 def rules() -> Iterator[Rules]:
-    """Rules that a test may deploy; afterwards, the package's rules are back."""
+    """Time zone rules that a test can deploy; the package's rules are restored afterwards."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         yield Rules(monkeypatch)
     time_zones._periods.cache_clear()
@@ -54,7 +54,7 @@ def rules() -> Iterator[Rules]:
 def test_the_next_occurrence_follows_newer_rules(
     rules: Rules, old: Millis, new: Millis, begins: Millis, catch_up_seconds: int
 ) -> None:
-    """Nine in the morning is three hours earlier, or later, in UTC: also where its timer is set for the later time."""
+    """With new rules that move 09:00 by three hours in UTC, the next occurrence runs at the new time."""
     clocks = {12: "America/Sao_Paulo", 9: "UTC"}
     rules.deploy("2026a", clocks[old])
     with Schedules() as schedules:

@@ -1,4 +1,4 @@
-"""Graphs that run, fail, are rolled back and controlled, and end whatever happens to their executions."""
+"""Graphs that run, fail, roll back and are controlled, and end whatever happens to their executions."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ UNDOABLE = {key: {**node, "type": UNDONE, "retry": {"max_attempts": 1}} for key,
 
 
 def stands(graphs: Graphs) -> dict[str, str]:
-    """The state of each node, or why it was cancelled."""
+    """The state of each node, or the reason why it was cancelled."""
     nodes = graphs.ask("GET", f"{PATH}/{graphs.topology}").body["nodes"]
     return {key: node["reason"] or node["state"] for key, node in nodes.items()}
 
 
 def failing(graphs: Graphs, *keys: str, takes: int = 0) -> None:
-    """Have these nodes fail for good, and the others take this many seconds."""
+    """Have these nodes fail for good after this many seconds, and the others succeed."""
 
     def behave(_phase: str, context: Context) -> str:
         if graphs.key_of(context.task_id) in keys:
@@ -41,7 +41,7 @@ def failing(graphs: Graphs, *keys: str, takes: int = 0) -> None:
 
 
 def break_executions(graphs: Graphs) -> int:
-    """Break every execution of the state machine; how many there were."""
+    """Break every running execution; return their number."""
     running = graphs.states.running()
     for execution in running:
         graphs.states.break_execution(execution.arn, Status.TIMED_OUT)
@@ -49,13 +49,13 @@ def break_executions(graphs: Graphs) -> int:
 
 
 def refuse_node_tasks(call: Call) -> None:
-    """Have the table refuse the tasks of nodes."""
+    """Have the table refuse the creation of nodes' tasks."""
     if call.machine.function == "topology" and call.operation == "put_item" and (call.partition or "")[:2] == "20":
         call.refuse()
 
 
 def test_a_node_runs_after_its_parents_and_once() -> None:
-    """A diamond runs from top to bottom, and the topology's task succeeds with it."""
+    """A diamond runs from top to bottom, and its topology succeeds."""
     with Graphs() as graphs:
         graphs.submit(DIAMOND)
         ended = graphs.run_until_ended()
@@ -66,7 +66,7 @@ def test_a_node_runs_after_its_parents_and_once() -> None:
 
 
 def test_a_node_that_has_succeeded_is_done_whatever_it_said() -> None:
-    """Two reported 40 percent: the one that succeeded has 100, the failed one keeps 40."""
+    """A successful node shows 100 percent; a failed one keeps its reported progress."""
     with Graphs() as graphs:
 
         def behave(_phase: str, context: Context) -> str:
@@ -89,7 +89,7 @@ def test_a_node_that_has_succeeded_is_done_whatever_it_said() -> None:
 
 
 def test_nothing_starts_after_a_failure_that_stops() -> None:
-    """With `stop` the failure of a node cancels the ones that have not begun, and fails the topology."""
+    """With `stop`, a failed node cancels those that have not begun, and fails the topology."""
     with Graphs() as graphs:
         failing(graphs, "left")
         graphs.submit(DIAMOND)
@@ -105,7 +105,7 @@ def test_nothing_starts_after_a_failure_that_stops() -> None:
 
 
 def test_a_failure_stops_other_branches_at_once() -> None:
-    """A running node continues to its end, but its child does not start."""
+    """A node that is running ends normally, but its child does not start."""
     with Graphs() as graphs:
 
         def behave(_phase: str, context: Context) -> str:
@@ -124,7 +124,7 @@ def test_a_failure_stops_other_branches_at_once() -> None:
 
 
 def test_a_node_is_given_the_results_that_it_asks_for() -> None:
-    """By its parents' names; a failed parent has no result."""
+    """Inputs have the parents' results by node key; a failed parent's is null."""
     with Graphs() as graphs:
         given: dict[str, object] = {}
 
@@ -144,7 +144,7 @@ def test_a_node_is_given_the_results_that_it_asks_for() -> None:
 
 
 def test_rules_decide_under_continue() -> None:
-    """A failure cancels nodes that need the success, and starts those for failures."""
+    """With `continue`, a failure cancels nodes that need a success, and starts those for failures."""
     with Graphs() as graphs:
         failing(graphs, "left")
         helper = {"type": PLAIN, "depends_on": ["left"], "trigger_rule": "one_failed"}
@@ -155,7 +155,7 @@ def test_rules_decide_under_continue() -> None:
 
 @pytest.mark.slow
 def test_a_skip_goes_down_a_long_chain() -> None:
-    """A hundred nodes are skipped one after the other, each by another worker, and the topology still ends."""
+    """A hundred nodes are skipped one after another, and the topology ends."""
     with Graphs() as graphs:
         graphs.faulty = True
         failing(graphs, "n0")
@@ -169,7 +169,7 @@ def test_a_skip_goes_down_a_long_chain() -> None:
 
 
 def test_a_rollback_that_fails_goes_no_further_up() -> None:
-    """The parents of a node that cannot be undone are not rolled back."""
+    """Parents of a node whose rollback failed are not rolled back."""
     with Graphs() as graphs:
 
         def behave(phase: str, context: Context) -> str:
@@ -189,7 +189,7 @@ def test_a_rollback_that_fails_goes_no_further_up() -> None:
 
 
 def test_a_rollback_ends_where_a_node_offers_none() -> None:
-    """Also if the node itself asks for a rollback on failure: it is tried once, and the topology fails."""
+    """A node that cannot roll back is tried once, and the topology fails."""
     with Graphs() as graphs:
         failing(graphs, "bottom")
         bottom = {**DIAMOND["bottom"], "rollback_on_failure": True}
@@ -208,7 +208,7 @@ def test_a_rollback_ends_where_a_node_offers_none() -> None:
     ("cancels", "said"), [(True, "the node left was cancelled"), (False, "it was not done within 30 s")]
 )
 def test_a_rollback_says_what_it_followed(*, cancels: bool, said: str) -> None:
-    """The topology's timeout, or a cancel of a node: no node is called failed that has not failed."""
+    """A rollback after a timeout or a cancelled node does not report a failed node."""
     with Graphs() as graphs:
         graphs.target = lambda _phase, _context: graphs.take(20 * SECOND)
         graphs.submit(UNDOABLE, on_failure="rollback", timeout_seconds=3600 if cancels else 30)
@@ -224,7 +224,7 @@ def test_a_rollback_says_what_it_followed(*, cancels: bool, said: str) -> None:
 
 
 def test_a_retry_keeps_what_succeeded() -> None:
-    """Only failed nodes and their dependents run again, each as a new task; then the topology succeeds."""
+    """Only failed nodes and their dependents run again, as new tasks; then the topology succeeds."""
     with Graphs() as graphs:
         graphs.faulty = True  # a node of a retry begins long after the parents that it keeps
         failing(graphs, "left")
@@ -240,7 +240,7 @@ def test_a_retry_keeps_what_succeeded() -> None:
 
 
 def test_a_cancel_stops_what_has_not_begun() -> None:
-    """Running nodes are asked to stop, waiting ones are cancelled, and the topology is cancelled."""
+    """Running nodes are asked to stop, other ones do not start, and the topology is cancelled."""
     with Graphs() as graphs:
         graphs.target = lambda _phase, _context: graphs.take(20 * SECOND)
         graphs.submit(DIAMOND)
@@ -251,7 +251,7 @@ def test_a_cancel_stops_what_has_not_begun() -> None:
 
 
 def test_a_pause_holds_what_has_not_begun_until_it_is_resumed() -> None:
-    """While it is paused nothing starts; resumed, it continues."""
+    """No node starts during a pause; after a resume the topology continues."""
     with Graphs() as graphs:
         graphs.faulty = True
         graphs.target = lambda _phase, _context: graphs.take(5 * SECOND)
@@ -266,7 +266,7 @@ def test_a_pause_holds_what_has_not_begun_until_it_is_resumed() -> None:
 
 
 def test_a_node_that_its_user_cancels_is_told_to_its_children() -> None:
-    """A node that is cancelled counts as failed at its children, although no worker ran it."""
+    """For its children, a node cancelled by a user counts as failed."""
     with Graphs() as graphs:
         graphs.target = lambda _phase, _context: graphs.take(20 * SECOND)
         graphs.submit(DIAMOND, on_failure="continue")
@@ -278,7 +278,7 @@ def test_a_node_that_its_user_cancels_is_told_to_its_children() -> None:
 
 
 def test_a_blocked_node_that_its_user_has_put_off_waits_for_that_time() -> None:
-    """A change of its due time while its parents run is kept when it may start."""
+    """A due time set while a node is blocked holds after its parents end."""
     with Graphs() as graphs:
         graphs.faulty = True
         graphs.target = lambda _phase, _context: graphs.take(20 * SECOND)
@@ -293,7 +293,7 @@ def test_a_blocked_node_that_its_user_has_put_off_waits_for_that_time() -> None:
 
 
 def test_the_time_of_the_whole_ends() -> None:
-    """Once the deadline has passed nothing more starts, and the topology fails with that reason."""
+    """After the topology's deadline nothing starts, and it fails with `DeadlineExceeded`."""
     with Graphs() as graphs:
         graphs.target = lambda _phase, _context: graphs.take(40 * SECOND)
         graphs.submit(DIAMOND, timeout_seconds=10)
@@ -307,7 +307,7 @@ def test_the_time_of_the_whole_ends() -> None:
 
 
 def test_an_execution_that_breaks_before_its_plan_is_replaced() -> None:
-    """No other would let its nodes start: another one plans them, and the attempt is not counted."""
+    """Another execution plans the nodes, and the attempt does not count."""
     with Graphs() as graphs:
         graphs.faulty = True
         graphs.before_call = refuse_node_tasks
@@ -320,7 +320,7 @@ def test_an_execution_that_breaks_before_its_plan_is_replaced() -> None:
 
 
 def test_executions_that_break_again_and_again_spend_no_attempt() -> None:
-    """They are replaced at every check; nodes start each other meanwhile."""
+    """Broken executions are replaced at each check, and nodes continue meanwhile."""
     with Graphs() as graphs:
         graphs.faulty = True
         graphs.target = lambda _phase, _context: graphs.take(10 * MINUTE)
@@ -337,7 +337,7 @@ def test_executions_that_break_again_and_again_spend_no_attempt() -> None:
 
 @pytest.mark.parametrize("policy", ["stop", "continue", "rollback"])
 def test_a_failure_ends_the_same_without_an_execution(policy: str) -> None:
-    """Every policy comes to the same end although the execution broke before."""
+    """Under each policy, the end is the same even if the execution broke."""
 
     def run(*, breaks: bool) -> tuple[dict[str, str], str]:
         with Graphs() as graphs:
@@ -363,7 +363,7 @@ def test_a_failure_ends_the_same_without_an_execution(policy: str) -> None:
 
 @pytest.mark.slow
 def test_checks_go_on_for_as_long_as_it_runs() -> None:
-    """An execution that breaks after hours is found, at the latest an hour and a little later."""
+    """An execution that breaks after hours is found at the next check, about an hour later."""
     with Graphs() as graphs:
         graphs.faulty = True
         graphs.target = lambda _phase, _context: graphs.take(10 * MINUTE)
@@ -380,7 +380,7 @@ def test_checks_go_on_for_as_long_as_it_runs() -> None:
 
 @pytest.mark.slow
 def test_a_topology_that_is_cancelled_between_attempts_leaves_no_node_behind() -> None:
-    """When its task ends before its nodes, those that wait are cancelled and those that run are stopped."""
+    """If the topology's task ends first, waiting nodes are cancelled and running ones stopped."""
     with Graphs() as graphs:
         graphs.faulty = True
 
@@ -407,7 +407,7 @@ def test_a_topology_that_is_cancelled_between_attempts_leaves_no_node_behind() -
 
 @pytest.mark.parametrize("breaks", [False, True])
 def test_a_topology_that_is_cancelled_while_its_plan_is_cut_off_comes_to_its_end(*, breaks: bool) -> None:
-    """Missing nodes cannot be cancelled: first the plan is repeated, then all of them are cancelled."""
+    """The plan is repeated to create all nodes, and these are cancelled."""
     with Graphs() as graphs:
         graphs.faulty = True
         graphs.before_call = refuse_node_tasks
@@ -423,7 +423,7 @@ def test_a_topology_that_is_cancelled_while_its_plan_is_cut_off_comes_to_its_end
 
 
 def test_a_topology_that_gave_up_is_run_again() -> None:
-    """After its task had failed before its nodes ended, a retry keeps the succeeded ones and runs the rest."""
+    """A retry after the task failed before its nodes ended keeps the successful nodes and runs the rest."""
     with Graphs() as graphs:
         graphs.faulty = True
         graphs.target = lambda _phase, context: graphs.take(
@@ -451,7 +451,7 @@ def test_a_topology_that_gave_up_is_run_again() -> None:
 
 
 def test_the_nodes_of_a_topology_are_part_of_its_trace() -> None:
-    """Each node's task has the trace of the request that created the topology."""
+    """Each node has the trace of the request that created the topology."""
     trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
     with Graphs() as graphs:
         made = graphs.ask("POST", PATH, {"nodes": DIAMOND}, headers={"traceparent": trace})

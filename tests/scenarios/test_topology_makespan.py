@@ -1,4 +1,4 @@
-"""The duration of graphs in virtual time, compared with the least possible with any number of workers.
+"""The duration of graphs in virtual time, compared with the minimum for any number of workers.
 
 Virtual time has no noise: every call of AWS takes its few milliseconds, and nothing waits for a processor. So a graph's
 time beyond its critical path is duetime's own work between two nodes, the same in every run.
@@ -29,14 +29,14 @@ LEVELS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize(("nodes", "calls"), [(FAN, 13), (LEVELS, 14)], ids=["fan", "levels"])
 def test_a_graph_takes_little_more_than_its_critical_path(nodes: dict[str, dict[str, Any]], calls: float) -> None:
-    """At most a tenth more with nodes of two seconds, and a limited number of calls for each node."""
+    """With nodes of two seconds, a graph takes at most 10 % longer, with few calls per node."""
     found = measured(nodes, dict.fromkeys(nodes, 2.0))
     assert found.ratio <= 1.1
     assert found.calls / len(nodes) <= calls
 
 
 def test_an_edge_costs_a_unit_for_four_or_none() -> None:
-    """A node with twenty parents counts five groups of them; one with four, or one, counts nothing."""
+    """A node with twenty parents costs five writes for edges; one with up to four costs none."""
     seconds = {key: 1 + 0.1 * number for number, key in enumerate(FAN)}
     found = measured(FAN, seconds)
     assert (found.edge_units, found.refused) == (5, 1)

@@ -1,4 +1,4 @@
-"""The execution of a run waits for last nodes only: after any event at another node, the run ends in time."""
+"""An execution waits only for last nodes: whatever happens to another node, the run ends in time."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ NODES: dict[str, dict[str, Any]] = {
 
 
 def waits(graphs: Graphs) -> None:
-    """Let time pass until its parent has succeeded, and it waits for its own time."""
+    """Let time pass until the node's parent has succeeded, and the node waits for its own time."""
     assert graphs.run_until(lambda: graphs.has_node("middle") and graphs.node("middle").state == "scheduled")
 
 
 def has_ended(graphs: Graphs, key: str) -> None:
-    """Let time pass until a node has ended with its follow-up."""
+    """Let time pass until a node has ended and its follow-up is done."""
     assert graphs.run_until(lambda: key in graphs.ran and graphs.node(key).finished_at is not None)
 
 
 def ask(graphs: Graphs, key: str, verb: str, **body: Any) -> None:  # noqa: ANN401 - JSON
-    """Have something done to a node by its user, which is accepted."""
+    """Request an action on a node, which must be accepted."""
     answer = graphs.ask("POST", f"/v1/tasks/{graphs.node(key).id}/{verb}", body or None)
     assert answer.status in {200, 202}, answer.body
 
 
 def fails(graphs: Graphs) -> None:
-    """It fails for good, a minute before the node beside it ends."""
+    """The node fails for good, a minute before the node beside it ends."""
     act = graphs.target
 
     def target(phase: str, context: Context) -> object:
@@ -56,26 +56,26 @@ def fails(graphs: Graphs) -> None:
 
 
 def is_cancelled(graphs: Graphs) -> None:
-    """Its user cancels it before it runs."""
+    """A user cancels the node before it runs."""
     waits(graphs)
     ask(graphs, "middle", "cancel")
 
 
 def is_retried(graphs: Graphs) -> None:
-    """It fails, and its user retries it while the run continues."""
+    """The node fails, and a user retries it while the run continues."""
     fails(graphs)
     has_ended(graphs, "middle")
     ask(graphs, "middle", "retry")
 
 
 def is_rolled_back(graphs: Graphs) -> None:
-    """It has succeeded, and its user rolls it back while the node beside it runs."""
+    """The node succeeds, and a user rolls it back while the node beside it runs."""
     has_ended(graphs, "middle")
     ask(graphs, "middle", "rollback")
 
 
 def is_paused(graphs: Graphs) -> None:
-    """Its user pauses it before it runs, and resumes it long after all independent nodes have ended."""
+    """A user pauses the node before it runs, and resumes it long after the other nodes have ended."""
     waits(graphs)
     ask(graphs, "middle", "pause")
     has_ended(graphs, "beside")
@@ -85,7 +85,7 @@ def is_paused(graphs: Graphs) -> None:
 
 
 def expires(graphs: Graphs) -> None:
-    """Its type is stopped until it has expired."""
+    """The node's type is stopped until the node has expired."""
     waits(graphs)
     path = f"/v1/switches/type/{UNDONE}"
     assert graphs.ask("PUT", path, {"stopped": True, "reason": "it is to expire"}).status == 200
@@ -94,7 +94,7 @@ def expires(graphs: Graphs) -> None:
 
 
 def dies(graphs: Graphs) -> None:
-    """Its worker dies while it runs: another attempt follows."""
+    """The node's worker dies, and another attempt follows."""
     graphs.faulty = True
     assert graphs.run_until(lambda: "middle" in graphs.ran)
     name = graphs.node("middle").id.text
@@ -120,7 +120,7 @@ def dies(graphs: Graphs) -> None:
 def test_a_run_ends_soon_after_its_last_node(
     happens: Callable[[Graphs], None], end: str, undone: str, policy: str
 ) -> None:
-    """At most a twentieth of its time later, with its execution, and nothing of it is left."""
+    """The run and its execution end at most 5 % of the run's time later, and nothing is left over."""
     with Graphs() as graphs:
         graphs.target = lambda _phase, context: graphs.take(
             {"middle": 20, "beside": 80}.get(graphs.key_of(context.task_id), 1) * SECOND
@@ -142,7 +142,7 @@ def test_a_run_ends_soon_after_its_last_node(
 
 @pytest.mark.parametrize("policy", ["stop", "continue"])
 def test_a_graph_of_many_last_nodes_ends_with_the_failure_above_them(policy: str) -> None:
-    """More than one execution waits for them, and none has begun when the first node fails."""
+    """Several executions wait for last nodes, none of which has begun when the first node fails."""
     with Graphs() as graphs:
 
         def fail(_phase: str, _context: Context) -> None:

@@ -1,4 +1,4 @@
-"""The results of some nodes are a part of their topology's result."""
+"""The results of chosen nodes are part of their topology's result."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Outputs(Graphs):
         self.results: dict[str, Any] = {"count": 3, "rows": LARGE}
 
     def act(self, phase: str, context: Any, payload: Any) -> Any:  # noqa: ANN401 - any JSON
-        """Give the node's result."""
+        """Return the node's result."""
         super().act(phase, context, payload)
         return self.results.get(self.key_of(context.task_id))
 
@@ -37,7 +37,7 @@ class Outputs(Graphs):
 
 
 def test_a_topology_has_the_outputs_of_its_nodes() -> None:
-    """Of any allowed size, and null for a node that did not run; others are left out."""
+    """Outputs have the chosen nodes' results, and null for a node that did not run."""
     with Outputs() as graphs:
         graphs.submit(NODES, outputs=["rows", "never"])
         assert graphs.run_until_ended().state == "succeeded"
@@ -46,7 +46,7 @@ def test_a_topology_has_the_outputs_of_its_nodes() -> None:
 
 
 def test_outputs_that_are_too_large_fail_the_topology() -> None:
-    """Two results may be too large only together: the error says so, and all nodes have succeeded."""
+    """Results that are too large together fail the topology with `OutputsTooLarge`."""
     with Outputs() as graphs:
         graphs.results = {"count": "x" * 200_000, "rows": "y" * 200_000}
         graphs.submit(NODES, outputs=["count", "rows"])

@@ -1,4 +1,4 @@
-"""A node lives as long as its topology: it expires after the end of the whole, never before."""
+"""A node lives as long as its topology, and expires only after it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NODES: dict[str, dict[str, Any]] = {
 
 @pytest.fixture
 def graphs() -> Iterator[Graphs]:
-    """Ended tasks are kept for a day; the node `long` is deferred, `first` has a large result."""
+    """Ended tasks are kept for a day; the node `long` is deferred, and `first` has a large result."""
     with Graphs() as made:
         made.environ[Variable.RETENTION_DAYS] = "1"
         # A retry is late by the time in between.
@@ -42,21 +42,21 @@ def graphs() -> Iterator[Graphs]:
 
 
 def notify(graphs: Graphs, key: str, **told: Any) -> None:  # noqa: ANN401 - JSON
-    """Tell the end of a deferred node."""
+    """Report the end of a deferred node."""
     node = graphs.node(key)
     answer = graphs.ask("POST", f"/v1/tasks/{node.id}/notify", {"fence": node.fence, **told})
     assert answer.status == 200, answer.body
 
 
 def expire_for(graphs: Graphs, days: int) -> None:
-    """Let days pass; TTL removes all that it may, every few hours."""
+    """Let days pass, removing expired items every few hours."""
     for _ in range(days * 3):
         graphs.run(8 * HOUR)
         graphs.expire()
 
 
 def check_all_expire(graphs: Graphs) -> None:
-    """Some time after its end, only the data kept besides tasks is left of the topology."""
+    """Check that, some time after its end, no task or content of the topology is left."""
     graphs.ticking = False
     graphs.time.run_until(graphs.now + 10 * DAY)
     graphs.expire()
@@ -66,7 +66,7 @@ def check_all_expire(graphs: Graphs) -> None:
 
 @pytest.mark.slow
 def test_a_topology_that_outlasts_the_retention_succeeds(graphs: Graphs) -> None:
-    """Its first node ended days before the last, with a retention of a day: it is kept until the whole has ended."""
+    """A node that ended days before the last is kept until the topology has ended."""
     graphs.submit(NODES, timeout_seconds=15 * 86_400)
     assert graphs.run_until(lambda: graphs.has_node("long") and graphs.node("long").awaiting_notification, MINUTE)
     assert graphs.node("first").expires_at is None
@@ -83,7 +83,7 @@ def test_a_topology_that_outlasts_the_retention_succeeds(graphs: Graphs) -> None
 
 @pytest.mark.slow
 def test_a_retry_keeps_its_nodes_for_as_long_as_it_takes(graphs: Graphs) -> None:
-    """Accepted at the end of the retention, it finds the succeeded nodes, and kept ones live as long as the new run."""
+    """A retry at the end of the retention keeps the successful nodes for the new run."""
     graphs.submit(NODES)
     assert graphs.run_until(lambda: graphs.has_node("long") and graphs.node("long").awaiting_notification, MINUTE)
     notify(graphs, "long", outcome="failed", error={"type": "X", "message": "no"}, retriable=False)
@@ -109,7 +109,7 @@ def test_a_retry_keeps_its_nodes_for_as_long_as_it_takes(graphs: Graphs) -> None
 
 
 def test_a_retry_runs_again_what_has_expired(graphs: Graphs) -> None:
-    """Its plan came only after TTL had removed the succeeded nodes: they run again."""
+    """If successful nodes expire before the retry is planned, they run again."""
     graphs.submit(NODES)
     assert graphs.run_until(lambda: graphs.has_node("long") and graphs.node("long").awaiting_notification, MINUTE)
     notify(graphs, "long", outcome="failed", error={"type": "X", "message": "no"}, retriable=False)
@@ -125,7 +125,7 @@ def test_a_retry_runs_again_what_has_expired(graphs: Graphs) -> None:
 
 
 def test_a_node_that_ends_after_its_topology_expires(graphs: Graphs) -> None:
-    """No other code would do that: the whole was ended before by hand."""
+    """If the topology was ended by hand, nodes that end later still expire, after it."""
     graphs.target = lambda _phase, _context: graphs.take(5 * MINUTE)
     graphs.submit({"slow": {"type": PLAIN, "timeout_seconds": 600}, "next": {"type": PLAIN, "depends_on": ["slow"]}})
     assert graphs.run_until(lambda: graphs.ran)
@@ -141,7 +141,7 @@ def test_a_node_that_ends_after_its_topology_expires(graphs: Graphs) -> None:
 
 
 def test_a_node_that_ends_just_after_its_topology_is_not_removed_before_it(graphs: Graphs) -> None:
-    """By its worker's late clock, it ended before the whole: it expires after the whole nevertheless."""
+    """The node expires after the topology even if its worker's clock is behind."""
     is_over: list[bool] = []
 
     def target(_phase: str, _context: Context) -> str:
@@ -163,7 +163,7 @@ def test_a_node_that_ends_just_after_its_topology_is_not_removed_before_it(graph
 
 @pytest.mark.slow
 def test_whoever_comes_last_lets_a_node_expire() -> None:
-    """A node's worker stands still at any of its calls while the whole ends."""
+    """A node expires even if its worker stalls at any call while the topology ends."""
     for number in count(1):
         with Graphs() as graphs:
             graphs.environ[Variable.RETENTION_DAYS] = "1"
@@ -192,7 +192,7 @@ INNER = {"nodes": {"x": {"type": PLAIN}, "y": {"type": PLAIN, "depends_on": ["x"
 @pytest.mark.parametrize("dies", others_slow(["before its nodes expire", "just before it is finished"]))
 @pytest.mark.parametrize("which", others_slow(["outer", "inner"]))
 def test_a_topology_that_is_finished_days_late_expires_before_its_nodes(which: str, dies: str, days: int) -> None:
-    """The worker of its follow-up dies, and nothing runs for days: its nodes still outlive it."""
+    """If the follow-up's worker dies and nothing runs for days, nodes still outlive their topology."""
     with Graphs() as graphs:
         graphs.submit(
             {

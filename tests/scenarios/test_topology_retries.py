@@ -1,4 +1,4 @@
-"""A retry of a topology with 200 runs, whatever happens between its acceptance and its plan."""
+"""A topology's retry that got 200 runs, whatever happens between its acceptance and its plan."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NODES: dict[str, dict[str, Any]] = {
 
 
 def failing(graphs: Graphs, *keys: str) -> None:
-    """Have the targets of these nodes fail, and only those."""
+    """Have these nodes' targets fail, and no others."""
 
     def target(_phase: str, context: Context) -> str:
         if graphs.key_of(context.task_id) in keys:
@@ -40,7 +40,7 @@ def failing(graphs: Graphs, *keys: str) -> None:
 
 
 def failed(graphs: Graphs, nodes: dict[str, dict[str, Any]] = NODES) -> None:
-    """Run a topology to its end whose node `a` fails; from then on none fails."""
+    """Run a topology to its end with `a` failing; afterwards no node fails."""
     failing(graphs, "a")
     graphs.submit(nodes)
     assert graphs.run_until_ended().state == "failed"
@@ -50,7 +50,7 @@ def failed(graphs: Graphs, nodes: dict[str, dict[str, Any]] = NODES) -> None:
 
 
 def retry(graphs: Graphs) -> None:
-    """Ask for a retry, which is accepted."""
+    """Request a retry, which must be accepted."""
     assert graphs.ask("POST", f"{PATH}/{graphs.topology}/retry").status == 200
 
 
@@ -81,7 +81,7 @@ def refused(times: int) -> Callable[[Graphs], None]:
 
 
 def slowed(graphs: Graphs) -> None:
-    """The plan stands still until its function's time is up."""
+    """The plan stalls until its function times out."""
     graphs.slow(lambda call: call.machine.function == "topology", 10 * MINUTE)
 
 
@@ -96,7 +96,7 @@ def not_started(graphs: Graphs) -> None:
     ids=["died", "not_started", "slowed", *(f"refused_{times}" for times in (1, 9, 12, 13, 40))],
 )
 def test_an_accepted_retry_runs_whatever_happens_before_its_plan(fault: Callable[[Graphs], None]) -> None:
-    """The last run's end is not mistaken for this one's: failed nodes run again, and the run succeeds."""
+    """The previous run's end is not taken for the new one's: failed nodes run again, and the run succeeds."""
     with Graphs() as graphs:
         failed(graphs)
         fault(graphs)
@@ -107,7 +107,7 @@ def test_an_accepted_retry_runs_whatever_happens_before_its_plan(fault: Callable
 
 
 def test_a_retry_that_is_asked_for_again_is_one_retry() -> None:
-    """After a lost response: before its start, while it runs or after its success; a failure is retried."""
+    """Repeats before the start, during the run or after its success start no other run."""
     with Graphs() as graphs:
         failed(graphs)
         retry(graphs)
@@ -123,7 +123,7 @@ def test_a_retry_that_is_asked_for_again_is_one_retry() -> None:
 
 
 def test_a_node_of_a_retry_counts_the_parents_that_were_kept() -> None:
-    """It starts as soon as its other parent has succeeded, without waiting for the topology's next check."""
+    """The node starts as soon as its other parent succeeds, without waiting for a check."""
     # A separate group of edges, of which no node of the retry ends.
     kept = [f"kept-{number}" for number in range(EDGES_PER_GROUP)]
     nodes = {**{key: {"type": PLAIN} for key in kept}, **NODES, "b": {"type": PLAIN, "depends_on": [*kept, "a"]}}
@@ -139,7 +139,7 @@ def test_a_node_of_a_retry_counts_the_parents_that_were_kept() -> None:
 
 
 def test_a_topology_that_never_failed_is_not_retried() -> None:
-    """Neither before it runs nor after it has succeeded: there is nothing to retry."""
+    """A retry before the run or after a success is a conflict."""
     with Graphs() as graphs:
         graphs.submit(NODES)
         assert graphs.ask("POST", f"{PATH}/{graphs.topology}/retry").status == 409
@@ -150,7 +150,7 @@ def test_a_topology_that_never_failed_is_not_retried() -> None:
 
 @pytest.mark.parametrize("minutes", [3, 10, pytest.param(240, marks=pytest.mark.slow)])
 def test_a_retry_waits_for_a_node_that_was_retried_by_hand(minutes: int) -> None:
-    """However long that takes: the run begins when the node has ended, keeps it, and uses no attempt."""
+    """The run begins when that node has ended, keeps it, and uses no attempt."""
     with Graphs() as graphs:
         failed(graphs, {**NODES, "a": {**NODES["a"], "notify_within_seconds": 5 * 3600}})
         graphs.target = lambda _phase, _context: Accepted()
@@ -168,7 +168,7 @@ def test_a_retry_waits_for_a_node_that_was_retried_by_hand(minutes: int) -> None
 
 
 def end_by_hand(graphs: Graphs) -> None:
-    """Tell in the name of the state machine that the attempt has failed, while nodes are still to run."""
+    """Report a failed attempt in the name of the state machine while nodes are still to run."""
     error = {"type": "X", "message": "by hand"}
     told = {"fence": graphs.whole().fence, "outcome": "failed", "error": error, "retriable": False}
     answer = graphs.ask("POST", f"/v1/tasks/{graphs.topology}/notify", told)
@@ -176,7 +176,7 @@ def end_by_hand(graphs: Graphs) -> None:
 
 
 def retry_when_it_may(graphs: Graphs) -> None:
-    """Ask for a retry until it is accepted."""
+    """Request a retry until it is accepted."""
     for _ in range(100):
         if graphs.ask("POST", f"{PATH}/{graphs.topology}/retry").status == 200:
             return
@@ -185,7 +185,7 @@ def retry_when_it_may(graphs: Graphs) -> None:
 
 
 def check_all_ran(graphs: Graphs) -> None:
-    """The retry has ended with every node, and nothing of the first run is left."""
+    """Check that the retry has ended with every node, and nothing of the first run is left."""
     ended = graphs.run_until_ended(6 * HOUR)
     graphs.run(10 * MINUTE)
     assert ended.state == "succeeded", ended.error
@@ -210,7 +210,7 @@ def stalled(graphs: Graphs, number: int, duration: int, is_meant: Callable[[Call
 
 
 def follow_up(graphs: Graphs, ended: Task) -> Strand:
-    """Have the follow-up of a task's end repeated, by a worker that had stood still."""
+    """Repeat the follow-up of a task's end, by a worker that had stalled."""
     # One of its own: nothing else ends its process.
     worker = Machine(graphs, "worker", 0, 0, graphs.generation, dict(graphs.environ))
 
@@ -222,7 +222,7 @@ def follow_up(graphs: Graphs, ended: Task) -> Strand:
 
 @pytest.mark.slow
 def test_a_slow_plan_of_the_last_run_leaves_the_next_one_alone() -> None:
-    """It stands still before any of its calls, and continues when the next run has been planned."""
+    """A plan that stalls at any call and continues during the next run does not affect that run."""
     for number in count(1):
         with Graphs() as graphs:
             calls = stalled(graphs, number, 4 * MINUTE, lambda call: call.machine.function == "topology")
@@ -238,7 +238,7 @@ def test_a_slow_plan_of_the_last_run_leaves_the_next_one_alone() -> None:
 
 @pytest.mark.slow
 def test_a_slow_follow_up_of_the_last_run_leaves_the_next_one_alone() -> None:
-    """A second worker has done the follow-up; the first one continues at any of its calls when the next run runs."""
+    """A follow-up that stalls at any call and continues during the next run does not affect that run."""
     for number in count(1):
         with Graphs() as graphs:
             graphs.target = lambda _phase, _context: graphs.take(30 * SECOND)
@@ -260,7 +260,7 @@ def test_a_slow_follow_up_of_the_last_run_leaves_the_next_one_alone() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("is_over", [True, False], ids=["after_its_run", "while_it_runs"])
 def test_the_end_of_a_node_is_followed_up_twice(*, is_over: bool) -> None:
-    """A slow first worker continues at any of its calls, in the same run or beside the next one: nothing runs early."""
+    """If a stalled worker repeats the follow-up, in the same or the next run, no node starts early."""
     for number in count(1):
         with Graphs() as graphs:
             failing(graphs, "a")
@@ -289,7 +289,7 @@ def test_the_end_of_a_node_is_followed_up_twice(*, is_over: bool) -> None:
 
 @pytest.mark.parametrize("by", ["hand", "filter"])
 def test_what_followed_a_failure_stands_when_its_node_is_retried_while_the_topology_goes_on(by: str) -> None:
-    """Its children keep the decision of its first end; the topology waits for it, and a retry runs skipped ones."""
+    """Children keep the decision of the node's first end; a retry of the topology runs skipped ones."""
     once = {"max_attempts": 1}
     nodes: dict[str, dict[str, Any]] = {
         "a": {"type": PLAIN, "retry": once},
@@ -334,7 +334,7 @@ def test_what_followed_a_failure_stands_when_its_node_is_retried_while_the_topol
 
 @pytest.mark.parametrize("parents", [2, 6])
 def test_a_child_that_still_waits_counts_a_retried_node_as_failed(parents: int) -> None:
-    """It succeeds after its user's retry; its child follows its first end, with any number of parents."""
+    """A child follows its parent's first end, even if a user's retry of the parent succeeds."""
     keys = ["a", *(f"b{number}" for number in range(parents - 1))]
     nodes: dict[str, dict[str, Any]] = {key: {"type": PLAIN, "timeout_seconds": 600} for key in keys}
     nodes["child"] = {"type": PLAIN, "depends_on": keys, "trigger_rule": "one_success"}
@@ -357,7 +357,7 @@ def test_a_child_that_still_waits_counts_a_retried_node_as_failed(parents: int) 
 
 
 def test_a_retry_counts_the_parents_that_it_keeps() -> None:
-    """Four of a node's five parents are kept: none of them ends again, and the fifth is in another group."""
+    """Kept parents count at once, even if the parent that runs again is in another group."""
     with Graphs() as graphs:
         failing(graphs, "b")
         parents = [*(f"a{number}" for number in range(4)), "b"]

@@ -1,4 +1,4 @@
-"""Stopped nodes do not start, and a rollback goes from below."""
+"""Stopped nodes do not start, and rollbacks go from children to parents."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def stalled(graphs: Graphs, number: int, functions: set[str]) -> list[str]:
 
 @pytest.mark.slow
 def test_no_node_starts_after_its_topology_was_cancelled() -> None:
-    """Any call of its functions stands still during a cancel: nothing begins after that."""
+    """If any call stalls during a cancel, no node starts afterwards."""
     for number in count(1):
         with Graphs() as graphs:
             graphs.target = lambda _phase, _context: graphs.take(3 * SECOND)
@@ -56,7 +56,7 @@ def test_no_node_starts_after_its_topology_was_cancelled() -> None:
 
 @pytest.mark.slow
 def test_no_node_starts_after_its_topology_was_paused() -> None:
-    """Any call of its functions stands still during a pause: nothing begins until a resume."""
+    """If any call stalls during a pause, no node starts before a resume."""
     for number in count(1):
         with Graphs() as graphs:
             graphs.target = lambda _phase, _context: graphs.take(3 * SECOND)
@@ -76,7 +76,7 @@ def test_no_node_starts_after_its_topology_was_paused() -> None:
 
 @pytest.mark.slow
 def test_a_rollback_keeps_its_order_whatever_stands_still() -> None:
-    """No node is rolled back before all that ran after it have been; each is rolled back once."""
+    """If any call stalls, each node is still rolled back once, after all nodes that ran after it."""
     after = {"top": {"left", "right", "bottom"}, "left": {"bottom"}, "right": {"bottom"}, "bottom": set()}
     bad: dict[str, Any] = {"type": UNDONE, "depends_on": ["bottom"], "retry": {"max_attempts": 1}}
     nodes = {**{key: {**node, "type": UNDONE} for key, node in DIAMOND.items()}, "bad": bad}
@@ -107,7 +107,7 @@ def test_a_rollback_keeps_its_order_whatever_stands_still() -> None:
 
 
 def unwritten(graphs: Graphs) -> None:
-    """Break the only execution of a topology whose plan stores nothing; later plans store nothing either."""
+    """Break the only execution of a topology whose plans store nothing."""
 
     def refuse(call: Call) -> None:
         if call.machine.function == "topology" and call.operation == "put_item":
@@ -123,7 +123,7 @@ def unwritten(graphs: Graphs) -> None:
 
 @pytest.mark.parametrize("stopped", ["by_its_user", "by_its_failure"])
 def test_nodes_of_a_topology_that_ended_before_its_plan_are_shown_as_stopped(stopped: str) -> None:
-    """They have no task and never get one: GET shows them like any other node that never began."""
+    """Nodes without a task are shown like other nodes that never began."""
     with Graphs() as graphs:
         unwritten(graphs)
         path = f"{PATH}/{graphs.topology}"
@@ -152,7 +152,7 @@ FIRST_NODES: dict[str, dict[str, Any]] = {f"n{number}": {"type": PLAIN} for numb
 
 
 def plan_stands_still(graphs: Graphs, duration: Millis) -> list[Call]:
-    """Delay the plan before it creates the last of the nodes without parents: one more than a batch holds."""
+    """Delay the plan before it creates the last first node, which does not fit into the batch."""
     batches = count()
 
     def is_wanted(call: Call) -> bool:
@@ -165,7 +165,7 @@ def plan_stands_still(graphs: Graphs, duration: Millis) -> list[Call]:
 
 @pytest.mark.parametrize("policy", ["stop", "rollback"])
 def test_no_first_node_starts_after_another_has_failed(policy: str) -> None:
-    """A plan stands still until its earlier nodes were found, and have failed: the last one does not start."""
+    """If the plan stalls until earlier nodes have failed, the last node does not start."""
     with Graphs() as graphs:
 
         def fail(_phase: str, _context: Context) -> None:
@@ -184,7 +184,7 @@ def test_no_first_node_starts_after_another_has_failed(policy: str) -> None:
 
 
 def test_no_first_node_starts_after_a_pause_that_its_plan_has_not_heard_of() -> None:
-    """The pause comes while the plan creates its task, due at once: it is held, and runs after a resume."""
+    """After a pause during the plan, its nodes do not start until a resume."""
     with Graphs() as graphs:
         stalls = plan_stands_still(graphs, 20 * SECOND)
         graphs.submit(FIRST_NODES)

@@ -1,4 +1,4 @@
-"""A trigger that cannot do its work says so: its invocation fails, which an alarm watches."""
+"""A trigger that cannot do its work fails its invocation, which an alarm watches."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def _tick(scenario: Scenario) -> Invocation:
-    """Invoke the trigger once, and let it end."""
+    """Invoke the trigger once, and wait for its end."""
     invocation = scenario.invoke("trigger", {})
     scenario.run(MINUTE // 2)
     assert invocation.strand is not None
@@ -23,7 +23,7 @@ def _tick(scenario: Scenario) -> Invocation:
 
 
 def _refuse(scenario: Scenario, operation: str) -> None:
-    """Have the table throttle an operation of the trigger from now on."""
+    """Have the table throttle one of the trigger's operations from now on."""
 
     def refuse(call: Call) -> None:
         if call.machine.function == "trigger" and call.operation == operation:
@@ -34,7 +34,7 @@ def _refuse(scenario: Scenario, operation: str) -> None:
 
 @pytest.mark.parametrize("operation", ["query", "update_item"])
 def test_a_tick_that_cannot_read_its_minutes_fails(operation: str) -> None:
-    """Whether the table refuses the reading or the taking of the group, Lambda counts an error."""
+    """Lambda counts an error if the table refuses either the read or the claim of the shard group."""
     with Scenario() as scenario:
         scenario.run(2 * MINUTE)
         scenario.ticking = False
@@ -44,7 +44,7 @@ def test_a_tick_that_cannot_read_its_minutes_fails(operation: str) -> None:
 
 
 def test_a_tick_that_reads_everything_does_not_fail() -> None:
-    """Only errors are failures."""
+    """A complete tick is not counted as an error."""
     with Scenario() as scenario:
         scenario.run(2 * MINUTE)
         scenario.ticking = False
@@ -53,7 +53,7 @@ def test_a_tick_that_reads_everything_does_not_fail() -> None:
 
 
 def test_what_a_failed_tick_has_read_is_sent_and_kept() -> None:
-    """An unreadable shard makes the tick fail, and delays no task of another; the next tick reads it."""
+    """An unreadable shard fails the tick but delays no task of other shards; the next tick reads it."""
     with Scenario() as scenario:
         made = [scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": 600}).body["id"] for _ in range(20)]
         scenario.run(2 * MINUTE)

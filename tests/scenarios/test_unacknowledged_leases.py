@@ -1,4 +1,4 @@
-"""Leases that no pull worker received: short if their workers acknowledge leases, and no attempts."""
+"""Leases that no pull worker received: short if workers acknowledge leases, and not counted as attempts."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def _wanted(**more: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
 
 
 def _vanish(tasks: Pulled, **more: Any) -> None:  # noqa: ANN401 - JSON
-    """Have a worker ask for a lease and vanish before the response."""
+    """Have a worker request a lease and vanish before the response."""
     answers = tasks.send("POST", "/v1/leases", _wanted(**more))
     assert tasks.run_until(lambda: answers)
     assert answers[0].body["leases"]
 
 
 def _lease(tasks: Pulled, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
-    """The lease of a worker that asks repeatedly."""
+    """The lease of a worker that requests one repeatedly."""
     until = tasks.now + MINUTE
     while tasks.now < until:
         for lease in tasks.ask("POST", "/v1/leases", _wanted(**more)).body["leases"]:
@@ -50,7 +50,7 @@ def _lease(tasks: Pulled, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
 def test_a_worker_that_vanishes_while_it_polls_takes_no_attempt_with_it(
     tasks: Pulled, retry: Mapping[str, Any]
 ) -> None:
-    """The next worker runs the first attempt, although only one is allowed; the history has nothing else."""
+    """The next worker runs the first attempt, even if only one is allowed."""
     with tasks:
         task_id = tasks.create_pulled(2 * SECOND, **({"retry": retry} if retry else {}))
         _vanish(tasks)
@@ -64,7 +64,7 @@ def test_a_worker_that_vanishes_while_it_polls_takes_no_attempt_with_it(
 
 
 def test_a_lease_that_is_to_be_acknowledged_is_short_until_it_is(tasks: Pulled) -> None:
-    """Another worker gets an unacknowledged task within seconds; an acknowledged one is not available."""
+    """An unacknowledged task is leased again within seconds; an acknowledged one is not."""
     with tasks:
         tasks.create_pulled()
         _vanish(tasks, acknowledge_within_seconds=WITHIN)
@@ -79,7 +79,7 @@ def test_a_lease_that_is_to_be_acknowledged_is_short_until_it_is(tasks: Pulled) 
 
 
 def test_a_worker_without_heartbeats_has_its_whole_lease(tasks: Pulled) -> None:
-    """It need not acknowledge: ten minutes after a lease of fifteen it reports its result."""
+    """A worker that never acknowledges can still report within its lease."""
     with tasks:
         task_id = tasks.create_pulled(timeout_seconds=900)
         lease = _lease(tasks, lease_seconds=900)
@@ -92,7 +92,7 @@ def test_a_worker_without_heartbeats_has_its_whole_lease(tasks: Pulled) -> None:
 
 @pytest.mark.parametrize("sign", ["heartbeat", "progress of the task"])
 def test_an_attempt_that_was_acknowledged_counts_when_it_is_lost(tasks: Pulled, sign: str) -> None:
-    """After a heartbeat its worker has begun it: the next lease is the second attempt."""
+    """After a heartbeat or progress report, the next lease is the second attempt."""
     with tasks:
         task_id = tasks.create_pulled()
         lease = _lease(tasks)
@@ -108,7 +108,7 @@ def test_an_attempt_that_was_acknowledged_counts_when_it_is_lost(tasks: Pulled, 
 
 
 def test_a_task_that_ends_each_worker_before_it_is_heard_of_comes_to_its_end(tasks: Pulled) -> None:
-    """A limited number of such leases are no attempts; the next ones are, until none is left."""
+    """Only a limited number of unacknowledged leases do not count as attempts."""
     with tasks:
         task_id = tasks.create_pulled(retry={"max_attempts": 2, "initial_seconds": 0})
         attempts = []
@@ -122,7 +122,7 @@ def test_a_task_that_ends_each_worker_before_it_is_heard_of_comes_to_its_end(tas
 
 
 def test_an_acknowledged_lease_begins_the_count_of_unacknowledged_ones_anew(tasks: Pulled) -> None:
-    """A retry after a failure has as many as the first attempt."""
+    """A retry may have as many unacknowledged leases as the first attempt."""
     with tasks:
         tasks.create_pulled(retry={"max_attempts": 2, "initial_seconds": 0})
         for attempt in (1, 2):
@@ -134,7 +134,7 @@ def test_an_acknowledged_lease_begins_the_count_of_unacknowledged_ones_anew(task
 
 
 def test_a_task_whose_lease_nobody_received_expires_as_if_it_had_not_started(tasks: Pulled) -> None:
-    """The unused claim was no start: the limit for the start is over."""
+    """An unreceived lease is not a start, so the task expires."""
     with tasks:
         task_id = tasks.create_pulled(expires_seconds=20)
         _vanish(tasks)
@@ -145,7 +145,7 @@ def test_a_task_whose_lease_nobody_received_expires_as_if_it_had_not_started(tas
 
 
 def test_a_cancel_that_nobody_received_the_lease_for_is_done_at_the_next_claim(tasks: Pulled) -> None:
-    """No attempt is begun for it."""
+    """The task is cancelled instead of leased again."""
     with tasks:
         task_id = tasks.create_pulled()
         _vanish(tasks)
@@ -156,7 +156,7 @@ def test_a_cancel_that_nobody_received_the_lease_for_is_done_at_the_next_claim(t
 
 
 def test_the_reasons_of_a_late_start_name_the_lease_that_nobody_received(tasks: Pulled) -> None:
-    """While it has no worker, and afterwards in its times."""
+    """The explanation names the unreceived lease, during the wait and afterwards."""
     with tasks:
         task_id = tasks.create_pulled()
         _vanish(tasks)
@@ -168,7 +168,7 @@ def test_the_reasons_of_a_late_start_name_the_lease_that_nobody_received(tasks: 
 
 
 def test_a_time_to_acknowledge_beyond_the_lease_is_refused(tasks: Pulled) -> None:
-    """The response names the field."""
+    """The error names `acknowledge_within_seconds`."""
     with tasks:
         refused = tasks.ask("POST", "/v1/leases", _wanted(acknowledge_within_seconds=31))
         assert refused.status == 422

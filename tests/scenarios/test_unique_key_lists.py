@@ -7,7 +7,7 @@ from tests.scenarios.tasks import Tasks
 
 
 def test_a_key_names_its_task_until_it_is_free() -> None:
-    """By `unique` or `debounce`; after the end of its task the key is free."""
+    """Keys of `unique` and `debounce` are shown until their task ends."""
     with Tasks() as tasks:
         unique = tasks.create(SECOND, unique={"key": "customer/17"})
         body = {"type": PLAIN, "debounce": {"key": "rebuild", "seconds": 3_600}}
@@ -26,7 +26,7 @@ def test_a_key_names_its_task_until_it_is_free() -> None:
 
 
 def test_a_long_list_of_keys_has_pages() -> None:
-    """Each key once, in the order of due times, with any items in between."""
+    """The pages list each key once, ordered by due time."""
     with Tasks() as tasks:
         for number in range(7):
             tasks.create(HOUR + number * SECOND, unique={"key": f"k{number}"})

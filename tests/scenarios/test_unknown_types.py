@@ -1,4 +1,4 @@
-"""Types without a known handler are refused at the request, unless the client allows them."""
+"""Types without a known handler are refused, unless the request allows them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def faults(reply: Any) -> dict[str, str]:  # noqa: ANN401 - of the scenario
 
 
 def test_a_task_of_an_unknown_type_is_refused_by_name(scenario: Scenario) -> None:
-    """The reason has the known types: those with a handler, and pulled ones."""
+    """The error lists the known types: those with a handler, and pulled ones."""
     (reason,) = [faults(scenario.ask("POST", "/v1/tasks", {"type": "later"}))["type"]]
     assert all(text in reason for text in (repr("later"), repr(PLAIN), repr(PULLED), "allow_unknown_type"))
     assert scenario.ask("GET", "/v1/tasks").body["tasks"] == []
@@ -49,12 +49,12 @@ def test_a_task_of_an_unknown_type_is_refused_by_name(scenario: Scenario) -> Non
     ids=["handled", "pulled", "http", "allowed"],
 )
 def test_what_may_run_is_accepted(scenario: Scenario, body: dict[str, Any]) -> None:
-    """A type with a handler or with pull workers, any type that calls an endpoint, and one that is allowed by name."""
+    """Types with a handler or pull workers, HTTP targets and explicitly allowed types are accepted."""
     assert scenario.ask("POST", "/v1/tasks", {**body, "delay_seconds": 3600}).status == 201
 
 
 def test_the_nodes_of_a_topology_are_checked_however_it_is_asked_for(scenario: Scenario) -> None:
-    """Separately, as a task, in a batch, in a schedule or by a change: one rule for all, before anything is stored."""
+    """Nodes are checked the same in a topology, task, batch, schedule or change."""
     graph: dict[str, Any] = {"nodes": {"fetch": {"type": PLAIN}, "later": {"type": "later", "depends_on": ["fetch"]}}}
     task = {"type": "nightly", "target": {"kind": "topology"}, "payload": graph}
     node = "payload.nodes.later.type"
@@ -73,14 +73,14 @@ def test_the_nodes_of_a_topology_are_checked_however_it_is_asked_for(scenario: S
 
 
 def test_a_node_of_a_topology_may_call_what_tasks_may(scenario: Scenario) -> None:
-    """An address that is not public is refused in a node, too, when the topology is created as a task."""
+    """An address that is not public is refused in nodes, too."""
     inside = {"type": "any", "target": {"kind": "http", "url": "https://127.0.0.1/"}}
     task = {"type": "nightly", "target": {"kind": "topology"}, "payload": {"nodes": {"a": inside}}}
     assert list(faults(scenario.ask("POST", "/v1/tasks", task))) == ["payload.nodes.a.target.url"]
 
 
 def test_schedules_and_nodes_of_unknown_types_are_refused(scenario: Scenario) -> None:
-    """Templates are checked as tasks are; a change of other fields does not check again."""
+    """Templates are checked like tasks, but only if a change contains the task."""
     schedule = {"name": "hourly", "cron": "0 * * * *"}
     unknown = {"type": "later"}
     assert list(faults(scenario.ask("POST", "/v1/schedules", {**schedule, "task": unknown}))) == ["task.type"]
@@ -93,13 +93,13 @@ def test_schedules_and_nodes_of_unknown_types_are_refused(scenario: Scenario) ->
 
 
 def test_where_the_types_are_not_known_none_is_refused() -> None:
-    """A deployment whose package of handlers was not imported at the build accepts any type."""
+    """If the handlers were not imported at build time, any type is accepted."""
     with Scenario() as scenario:
         assert scenario.ask("POST", "/v1/tasks", {"type": "later", "delay_seconds": 3600}).status == 201
 
 
 def test_every_deployment_handles_the_type_that_it_is_verified_with(scenario: Scenario) -> None:
-    """A probe is accepted and run, with any deployed package of handlers: it fails twice, as requested."""
+    """With any handlers, a probe is accepted, fails twice as requested, and succeeds."""
     body = {"type": "duetime.probe", "payload": {"fail_times": 2}, "retry": {"initial_seconds": 1}}
     created = scenario.ask("POST", "/v1/tasks", body)
     assert created.status == 201

@@ -36,7 +36,7 @@ def classes_of(package: ModuleType) -> dict[str, type]:
 
 
 def is_given_any(kind: type, names: set[str]) -> bool:
-    """Whether a class needs something of these types."""
+    """Whether a class has a field of one of these types."""
     return any(names & set(re.findall(r"\w+", str(field.type))) for field in fields(kind))
 
 
@@ -48,14 +48,14 @@ USE_CASES = {name: kind for name, kind in VALUES.items() if is_given_any(kind, P
 
 @pytest.mark.parametrize("name", sorted(USE_CASES))
 def test_no_collaborator_may_be_forgotten(name: str) -> None:
-    """A use case without one of its collaborators cannot be created: there is no default that does nothing."""
+    """Collaborators of use cases have no defaults, so none can be omitted."""
     optional = (field for field in fields(USE_CASES[name]) if field.init and field.default is not MISSING)
     known = PORTS | USE_CASES.keys()
     assert [field.name for field in optional if known & set(re.findall(r"\w+", str(field.type)))] == []
 
 
 class Gate:
-    """A gate that has the same verdict for every task, and remembers its calls."""
+    """A gate with the same verdict for every task, which counts its calls."""
 
     def __init__(self, answer: Postponed | Skipped | None) -> None:
         self.answer = answer
@@ -68,7 +68,7 @@ class Gate:
 
 
 def test_the_first_gate_that_holds_a_task_decides() -> None:
-    """Gates before it let the task pass, gates behind it are not called; if all let it pass, it begins."""
+    """Later gates are not called; if no gate holds the task, it starts."""
     open_, stopped, deleted = Gate(None), Gate(Postponed(NOW, "stopped")), Gate(Skipped("deleted", SkipCode.DELETED))
     occurrence = task(schedule_ref=ScheduleRef("nightly", 1, NOW))
     assert StartGates((open_, stopped), lambda: deleted, lambda: open_, lambda: open_).held(occurrence) == Postponed(
@@ -82,7 +82,7 @@ def test_the_first_gate_that_holds_a_task_decides() -> None:
 
 
 def test_the_gate_of_occurrences_is_for_occurrences_alone() -> None:
-    """A task without a schedule and a group begins without reading any."""
+    """A task without schedule and group starts without calling these gates."""
     deleted = Gate(Skipped("deleted", SkipCode.DELETED))
     assert StartGates((Gate(None),), lambda: deleted, lambda: deleted, lambda: deleted).held(task()) is None
     assert deleted.asked == 0

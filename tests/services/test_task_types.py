@@ -1,4 +1,4 @@
-"""How often defaults of types are read, and the rules if they cannot be."""
+"""How often type defaults are read, and what happens if they cannot be."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class _ShardStore:
 
 
 def test_without_any_defaults_none_are_read() -> None:
-    """Creations read an item that they need in any case every five seconds, and notice the first defaults."""
+    """An item that creations read every five seconds anyway shows when there are first defaults."""
     world = World(is_used=False)
     for _ in range(100):
         assert world.types.completed("ann", SPEC) == SPEC
@@ -79,7 +79,7 @@ def test_without_any_defaults_none_are_read() -> None:
 
 
 def test_defaults_are_read_every_five_seconds() -> None:
-    """Once for each owner, however many tasks are created."""
+    """An owner's defaults are read once in five seconds, however many tasks are created."""
     world = World(is_used=True)
     for _ in range(100):
         assert world.types.completed("ann", SPEC).timeout_seconds == 30
@@ -91,7 +91,7 @@ def test_defaults_are_read_every_five_seconds() -> None:
 
 
 def test_known_defaults_hold_for_a_minute_while_the_store_is_down() -> None:
-    """After that, and if they were never read, nothing is created."""
+    """After a minute, or if they were never read, nothing is created."""
     world = World(is_used=True)
     world.types.completed("ann", SPEC)
     world.is_down = True
@@ -105,7 +105,7 @@ def test_known_defaults_hold_for_a_minute_while_the_store_is_down() -> None:
 
 
 def test_an_unused_feature_does_not_stop_creations_at_once() -> None:
-    """The absence of defaults is cached for a minute, too."""
+    """The absence of defaults is also trusted for a minute."""
     world = World(is_used=False)
     world.types.completed("ann", SPEC)
     world.is_down = True

@@ -52,13 +52,13 @@ def told(before: Any, after: Any) -> list[Event]:  # noqa: ANN401 - snapshots of
 
 
 def kinds(before: Any, after: Any) -> list[EventKind]:  # noqa: ANN401 - same
-    """Their kinds."""
+    """The kinds of the events of one change."""
     return [event.kind for event in told(before, after)]
 
 
 @pytest.mark.parametrize("state", State)
 def test_each_end_is_told_once(state: State) -> None:
-    """Entering a final state creates one event; staying in it, or other states, create none."""
+    """Entering a final state creates one event; staying in a final state, or entering another, creates none."""
     before = replace(RUNNING, state=State.WAITING if state is State.RUNNING else State.RUNNING)
     after = replace(RUNNING, state=state, version=3)
     ended = [EventKind.TASK_ENDED] if state in TERMINAL else []
@@ -69,7 +69,7 @@ def test_each_end_is_told_once(state: State) -> None:
 
 
 def test_an_event_says_what_a_rule_needs() -> None:
-    """The event has owner, task, type and outcome; no payload or result, and only the error's type."""
+    """The event has owner, task, type and outcome, but neither payload nor result; of an error only the type."""
     after = replace(RUNNING, state=State.FAILED, version=3, error=TaskError("Boom", "password=hunter2"))
     ended, failed = told(RUNNING, after)
     assert ended.detail == {
@@ -155,7 +155,7 @@ def test_a_missed_expectation_is_told_with_its_deadline() -> None:
 
 
 def test_the_end_of_what_a_calendar_knows_is_told_once() -> None:
-    """The end is reported when a schedule finds it, and again for another one."""
+    """The end is reported when a schedule finds it, and again only for a different end."""
     after = replace(SCHEDULE, edition=5, calendar_end=CalendarEnd("off", NOW))
     (event,) = told(SCHEDULE, after)
     assert event.kind is EventKind.CALENDAR_ENDING

@@ -44,7 +44,7 @@ def test_what_was_not_examined_is_not_denied(*, offset: int, is_permanent: bool)
 
 
 def test_expired_tasks_are_not_denied() -> None:
-    """For a time with possibly removed tasks, or before another timing, no conclusion is made."""
+    """For a time whose tasks may have expired, or before another timing, no conclusion is drawn."""
     at = (NOW - 20 * DAY) // HOUR * HOUR + 7 * MINUTE + 5 * SECOND
     found = explain_occurrence(RETIMED, RETIMED.schedule(), at, OccurrenceFacts((), (), NOW, NOW - 10 * DAY))
     assert found.outcome == "not_recorded"
@@ -62,7 +62,7 @@ def test_expired_tasks_are_not_denied() -> None:
 def test_a_run_that_is_still_queued_and_will_be_skipped_is_not_called_open(
     schedule: StoredSchedule, outcome: str, text: str
 ) -> None:
-    """Its time has passed, so a resumption does not help; a manual run of the same time counts instead."""
+    """A queued run that will be skipped is not shown as open; a manual run of the same time is shown instead."""
     at = NOW // HOUR * HOUR
     ref = ScheduleRef(STORED.name, 1, at, Cause.SCHEDULE, STORED.mark)
     queued = replace(task(schedule_ref=ref), id=TaskId.of(at, 0, 1), due_at=at, created_at=at, next_at=at)

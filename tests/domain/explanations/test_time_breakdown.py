@@ -1,4 +1,4 @@
-"""The parts of a task's life: one after the other without a gap, so that they sum exactly to the whole."""
+"""The parts of a task's life follow each other without a gap, so they add up exactly to the whole."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_the_record_keeps_a_few_waits_and_when_the_forgotten_ones_began() -> Non
 
 
 def test_the_record_keeps_when_the_wait_for_its_lock_began() -> None:
-    """The time limit of the lock counts from it, however often the task waits for something else in between."""
+    """The lock's time limit counts from there, however often the task waits for something else meanwhile."""
     record = task(lock=LockSpec("db-17", wait_seconds=3600))
     for number in range(20):
         reason = "lock db-17" if number % 2 else "lock type/report"
@@ -173,5 +173,5 @@ LENGTHS = {
 
 @pytest.mark.parametrize(("length", "text"), LENGTHS.items())
 def test_a_length_is_told_in_its_two_largest_units(length: int, text: str) -> None:
-    """Short enough for a sentence."""
+    """Durations are short enough for a sentence."""
     assert span(length) == text

@@ -24,7 +24,7 @@ def snapshot(number: int, version: int, **changes: Any) -> TaskSnapshot:  # noqa
 
 
 def change(before: TaskSnapshot | None, after: TaskSnapshot | None) -> WatchedChange:
-    """A write of a task."""
+    """The change that a write of a task makes."""
     (found,) = watched(ChangeBatch((Change("event", NOW, before, after),)))
     return found
 

@@ -20,7 +20,7 @@ from tests.domain.live_updates.change_snapshots import CONNECTION, change, snaps
 def test_of_several_changes_of_a_record_the_newest_is_told_in_whatever_order_they_come(
     writes: list[tuple[int, int]],
 ) -> None:
-    """Repeated, reordered and omitted writes result in one change: from before the oldest to after the newest."""
+    """Repeated, reordered and omitted writes merge into one change, from before the oldest to after the newest."""
     found = {each.subject.name: each for each in latest(write(*each) for each in writes)}
     assert found.keys() == {task_id(number).text for number, _ in writes}
     for number in {number for number, _ in writes}:
@@ -48,7 +48,7 @@ def test_an_erased_task_is_gone_for_its_owner() -> None:
 
 
 def test_a_connection_is_told_of_what_it_watches_only() -> None:
-    """One task, a topology with its nodes, a schedule with its runs, or all that a filter matches."""
+    """A subscription covers one task, a topology with its nodes, a schedule with its runs, or a filter's matches."""
     node = replace(snapshot(2, 1), node_ref=NodeRef(task_id(9), 1, "a"))
     run = replace(snapshot(3, 1), schedule_ref=ScheduleRef("nightly", 1, NOW, Cause.SCHEDULE))
     failed = snapshot(4, 1, state=State.FAILED)
@@ -77,7 +77,7 @@ def test_a_connection_is_told_of_what_it_watches_only() -> None:
 
 
 def test_a_task_that_leaves_a_list_is_told_to_those_who_list_it() -> None:
-    """A list of running tasks learns that one of them has ended, and that it is not in the list any more."""
+    """A list of running tasks learns that one has ended and left the list."""
     ended = change(snapshot(1, 2, state=State.RUNNING), snapshot(1, 3, state=State.SUCCEEDED))
     running = subscription(ref="running", task_filter=TaskFilter(states=(State.RUNNING,)))
     all_tasks = subscription(ref="all")
@@ -103,6 +103,6 @@ def test_nobody_who_watches_something_else_is_told_anything() -> None:
 
 
 def test_changes_are_told_by_owner() -> None:
-    """Each owner's changes are apart from the start: no filter can reach those of another owner."""
+    """Changes are separated by owner first, so no filter reaches another owner's changes."""
     mine, others = write(1, 1), write(2, 1, owner="you")
     assert by_owner([mine, others, write(1, 2)]) == {"me": [replace(write(1, 2), before=None)], "you": [others]}

@@ -40,7 +40,7 @@ class Meaning:
     years: set[int] | None = None
 
     def has_day(self, day: date) -> bool:
-        """Whether it names a day."""
+        """Whether the description names a day."""
         if day.month not in self.months or (self.years is not None and day.year not in self.years):
             return False
         by_date = self.dates is None or any(_is_date(atom, day) for atom in self.dates)
@@ -110,7 +110,7 @@ def _list(unit: str) -> str:
 
 
 def _of(unit: str, size: str) -> str:
-    """All spellings of some minutes of every hour, or some seconds of every minute."""
+    """All spellings of some minutes of every hour, or of some seconds of every minute."""
     listed = rf"at (?:{_list(unit)}) of every {size}"
     return rf"(?P<values>every {unit}|every \d+ {unit}s(?: from {unit} \d+)?|{listed})"
 

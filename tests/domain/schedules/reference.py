@@ -1,4 +1,4 @@
-"""The slow way to find the times of a cron expression: look at every minute. It shares no code with the domain."""
+"""The slow way to find the times of a cron expression: check every minute. It shares no code with the domain."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Column:
 
     @property
     def starred(self) -> bool:
-        """Whether it is a wildcard, which crons recognize by its first letter."""
+        """Whether the column is a wildcard, which crons recognize by its first character."""
         return self.text.startswith(("*", "?"))
 
 
@@ -49,14 +49,14 @@ class Expression:
 
     @property
     def follows_clock(self) -> bool:
-        """Whether its hour is a wildcard: one hour of the day is a fixed time."""
+        """Whether the hour is a wildcard, not a single fixed hour such as `*/24`."""
         return self.hour.starred and len(self.hour.values) > 1
 
     def __str__(self) -> str:
         return " ".join(each.text for each in (self.minute, self.hour, self.day, self.month, self.weekday))
 
     def matches(self, wall: datetime) -> bool:
-        """Whether a clock that shows this time matches."""
+        """Whether a local time matches."""
         by_date = wall.day in self.day.values
         by_weekday = wall.isoweekday() % 7 in self.weekday.values
         both = self.day.starred or self.weekday.starred
@@ -126,7 +126,7 @@ def zone_info(name: str) -> ZoneInfo:
 
 @lru_cache(maxsize=256)
 def _minutes(zone: str, start: datetime, end: datetime) -> list[tuple[datetime, datetime, int]]:
-    """Each minute in [start, end), its local time, and whether that occurs again."""
+    """Each minute in [start, end), its local time, and whether that local time occurs again."""
     info = zone_info(zone)
     found = []
     instant = start
@@ -156,6 +156,6 @@ def _left_out(zone: str, start: datetime, end: datetime) -> list[tuple[datetime,
 
 
 def exists(wall: datetime, info: ZoneInfo) -> bool:
-    """Whether the clock of a zone ever shows a time."""
+    """Whether a zone's clock ever shows a local time."""
     local = wall.replace(tzinfo=info)
     return local.astimezone(UTC).astimezone(info).replace(tzinfo=None, fold=0) == wall

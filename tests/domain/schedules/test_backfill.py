@@ -31,7 +31,7 @@ def test_a_backfill_goes_at_its_pace() -> None:
 
 
 def test_what_is_excluded_takes_no_place_in_the_pace() -> None:
-    """Two hours of Sunday do not run; the first hours of Monday begin at once."""
+    """Excluded hours of Sunday take no slot, so the first hours of Monday begin at once."""
     backfill = requested(at("2026-11-15T22:00"), at("2026-11-16T01:00"), 1, NOW)
     assert [(each.runs, each.due_at - NOW) for each, _ in steps(HOURLY, backfill, SIZE)][2:] == [
         (True, 0),
@@ -65,7 +65,7 @@ def test_what_is_no_backfill_is_refused(start: int, end: int, per_minute: int, f
 
 
 def test_an_occurrence_is_the_same_task_whoever_makes_it() -> None:
-    """Its id follows from schedule, revision and local time; a difference in any of them is another task."""
+    """The task's id depends only on schedule, revision and local time."""
     one = derived("s", 1, "2026-11-21T02:33:00+00:00")
     assert one == derived("s", 1, "2026-11-21T02:33:00+00:00")
     others = {
@@ -81,6 +81,6 @@ def test_an_occurrence_is_the_same_task_whoever_makes_it() -> None:
 
 
 def test_occurrences_are_spread_over_the_shards() -> None:
-    """A schedule of one a minute uses all shards, so that no partition is hot."""
+    """A schedule every minute uses all shards, so no partition is hot."""
     shards = {derived("s", 1, str(minute)).task_id(NOW, 16).shard for minute in range(HOUR // MINUTE * 4)}
     assert shards == set(range(16))

@@ -54,7 +54,7 @@ def test_what_a_calendar_covers(calendar: Calendar, moment: str, reason: str | N
 
 
 def test_where_several_windows_lie_the_first_says_why() -> None:
-    """Lunch, then the meeting that began within it; each as long as it lasts."""
+    """Of overlapping windows, the one that began first gives the reason, for as long as it lasts."""
     calendar = Calendar("c", windows=(Window(11 * HOUR, 14 * HOUR, label="meeting"), Window(9 * HOUR, 12 * HOUR)))
     found = [calendar.covering(at(f"2026-11-23T{time}")) for time in ("08:59", "11:30", "12:00", "13:59", "14:00")]
     assert [each and (each.reason, each.end) for each in found] == [
@@ -77,12 +77,12 @@ def test_where_several_windows_lie_the_first_says_why() -> None:
     ],
 )
 def test_the_next_working_moment(calendars: tuple[Calendar, ...], moment: str, expected: str) -> None:
-    """It is the first instant at which every calendar allows work."""
+    """The next working moment is the first at which every calendar allows work."""
     assert next_working_moment(calendars, at(moment)) == at(expected)
 
 
 def test_windows_may_be_given_in_any_order() -> None:
-    """The afternoon before the morning: both are working hours, and lunch is not."""
+    """With the afternoon's window before the morning's, both are working hours, and lunch is not."""
     windows = (Window(13 * HOUR, 17 * HOUR), Window(9 * HOUR, 12 * HOUR))
     calendar = Calendar("hours", CalendarMode.INCLUDES, windows=windows)
     closed = [hour for hour in range(24) if calendar.covering(at("2026-11-23") + hour * HOUR)]
@@ -90,7 +90,7 @@ def test_windows_may_be_given_in_any_order() -> None:
 
 
 def test_there_may_be_no_working_moment() -> None:
-    """A calendar that allows nothing, or only long ago, has no instant within two years, and the search ends."""
+    """If a calendar allows nothing within two years, the search ends without a result."""
     nothing = Calendar("nothing", CalendarMode.INCLUDES)
     long_ago = Calendar("past", CalendarMode.INCLUDES, dates={date(2020, 1, 1): ""})
     assert next_working_moment((nothing,), at("2026-11-21")) is None
@@ -99,7 +99,7 @@ def test_there_may_be_no_working_moment() -> None:
 
 
 def test_a_window_on_the_days_that_clocks_are_changed() -> None:
-    """In a gap a window begins after it; in a fold it lasts from its first beginning to its last end."""
+    """A window that begins in a gap starts after it; in a fold it lasts from the first start to the last end."""
     calendar = Calendar("w", zone=LONDON, windows=(Window(HOUR + 30 * MINUTE, 3 * HOUR),))
     spring = calendar.covering(at("2027-03-28T01:30"))
     assert spring is not None
@@ -111,7 +111,7 @@ def test_a_window_on_the_days_that_clocks_are_changed() -> None:
 
 
 def test_a_day_that_a_zone_left_out_is_no_day() -> None:
-    """2011-12-30 did not exist in Apia: a calendar of that date covers nothing."""
+    """2011-12-30 did not exist in Apia, so a calendar with that date covers nothing."""
     calendar = Calendar("c", zone=zone_named("Pacific/Apia"), dates={date(2011, 12, 30): ""})
     assert not any(calendar.covering(at("2011-12-29") + hour * HOUR) for hour in range(72))
 
@@ -169,7 +169,7 @@ def test_a_working_moment_is_the_first_that_is_not_covered(
     ],
 )
 def test_what_is_no_calendar_is_refused(arguments: dict[str, object], field: str) -> None:
-    """Too much, empty windows, days that are none: the error names the field."""
+    """Too many entries, empty windows and invalid days are refused; the error names the field."""
     with pytest.raises(FieldInvalid) as refusal:
         Calendar(**({"name": "c"} | arguments))  # type: ignore[arg-type]  # each case has its own types
     assert refusal.value.field == field

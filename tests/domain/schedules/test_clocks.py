@@ -35,7 +35,7 @@ GAPS = [
 
 @pytest.mark.parametrize(("zone", "text", "after", "skipped", "shifted"), GAPS)
 def test_a_time_that_the_clock_jumps_over(zone: str, text: str, after: str, skipped: str, shifted: str) -> None:
-    """It is skipped, or occurs once at the first instant after the gap, as chosen."""
+    """Such a time is skipped, or occurs once right after the gap, depending on `dst_gap`."""
     assert locals_of(text, clock(zone), after, 1) == [skipped]
     assert locals_of(text, clock(zone, Gap.SHIFT_FORWARD), after, 2)[0] == shifted
     assert locals_of(text, clock(zone, Gap.SHIFT_FORWARD), after, 2)[1] > shifted
@@ -53,7 +53,7 @@ FOLDS = [
 
 @pytest.mark.parametrize(("zone", "text", "after", "first", "second"), FOLDS)
 def test_a_time_that_the_clock_shows_twice(zone: str, text: str, after: str, first: str, second: str) -> None:
-    """It occurs the first time only, or both times, as chosen."""
+    """Such a time occurs the first time only, or both times, depending on `dst_fold`."""
     once = locals_of(text, clock(zone), after, 2)
     assert once[0] == first
     assert once[1][:10] > first[:10]
@@ -79,7 +79,7 @@ def test_a_wildcard_hour_follows_the_clock(gap: Gap, fold: Fold) -> None:
 
 
 def test_hours_by_steps_follow_the_clock_too() -> None:
-    """`*/2` begins with a wildcard: a lost hour is not made up, a repeated one counts twice."""
+    """`*/2` is a wildcard: a lost hour is not made up for, and a repeated one runs twice."""
     where = clock("America/New_York", Gap.SHIFT_FORWARD, Fold.FIRST)
     assert locals_of("0 */2 * * *", where, "2027-03-14T05:00", 2) == [
         "2027-03-14T00:00:00-05:00",
@@ -98,7 +98,7 @@ MIDNIGHT_GAPS = [("Asia/Beirut", "2027-03-27"), ("Africa/Cairo", "2027-04-29"), 
 @pytest.mark.parametrize(("zone", "day"), MIDNIGHT_GAPS)
 @pytest.mark.parametrize("text", ["0 0 * * *", "0 */24 * * *", "0 */24 * * 0-6", "@daily"])
 def test_a_midnight_that_does_not_come_is_told_or_made_up(zone: str, day: str, text: str) -> None:
-    """`*/24` is one hour of the day, a fixed time: it is skipped with the reason, or runs after the gap, as chosen."""
+    """`*/24` is a fixed hour: it is skipped with the reason, or runs after the gap, depending on `dst_gap`."""
     after = at(f"{day}T12:00")
     skipped = following(scheduled(text, clock(zone)), after, 2)
     assert [(each.runs, each.note[:34], each.note[-7:]) for each in skipped] == [
@@ -120,7 +120,7 @@ def test_a_midnight_that_does_not_come_is_told_or_made_up(zone: str, day: str, t
     ],
 )
 def test_what_a_wildcard_hour_loses_in_a_gap_is_told(zone: str, text: str, after: str, note: str) -> None:
-    """It is not made up, but the preview shows it with the reason."""
+    """Lost times are not made up for, but the preview shows them with the reason."""
     for gap in Gap:
         lost = [each for each in following(scheduled(text, clock(zone, gap)), at(after), 3) if not each.runs]
         assert [each.note.startswith(note) for each in lost] == [True]
@@ -150,13 +150,13 @@ def test_all_hours_written_out_are_fixed_hours() -> None:
 
 
 def test_minutes_by_steps_in_a_fixed_hour_come_once() -> None:
-    """The hour decides: `*/30 1` runs twice in the night when 01:00 to 02:00 is repeated, and not four times."""
+    """`*/30 1` runs twice, not four times, in the night when 01:00 to 02:00 is repeated."""
     found = locals_of("*/30 1 * * *", clock("Europe/London"), "2027-10-30T12:00", 3)
     assert found == ["2027-10-31T01:00:00+01:00", "2027-10-31T01:30:00+01:00", "2027-11-01T01:00:00+00:00"]
 
 
 def test_elapsed_time_knows_no_clock() -> None:
-    """A rate of one day is 24 hours, also when the day has 23; a calendar day keeps its time of day."""
+    """A rate of one day is always 24 hours; an interval of a calendar day keeps its time of day."""
     where = clock("Europe/London")
     rate = parse_timing(interval="R/2027-03-27T09:00:00/PT24H")
     assert locals_of(rate, where, "2027-03-27T09:00", 2)[1] == "2027-03-28T10:00:00+01:00"
@@ -165,7 +165,7 @@ def test_elapsed_time_knows_no_clock() -> None:
 
 
 def test_the_preview_says_what_was_decided() -> None:
-    """A skipped time is in the preview with the reason; a repeated one says which of the two it is."""
+    """The preview gives the reason for a skipped time, and says which of two times a repeated one is."""
     spring = following(scheduled("30 1 * * *", clock("Europe/London")), at("2027-03-27T12:00"), 2)
     assert [(each.runs, each.note) for each in spring] == [
         (False, "01:30 does not exist on 2027-03-28 in Europe/London: skipped"),
@@ -183,14 +183,14 @@ def test_the_preview_says_what_was_decided() -> None:
 
 
 def test_a_skip_at_the_moment_of_another_run_is_told_there() -> None:
-    """01:00 is skipped at the very instant at which 02:00 runs: one occurrence explains both."""
+    """If 01:00 is skipped at the instant of the 02:00 run, one occurrence explains both."""
     found = following(scheduled("0 1,2 * * *", clock("Europe/London")), at("2027-03-27T12:00"), 2)
     assert (found[0].key, found[0].runs) == ("2027-03-28T02:00:00+01:00", True)
     assert found[0].note == "01:00 does not exist on 2027-03-28 in Europe/London: skipped"
 
 
 def test_times_of_a_list_are_decided_alike() -> None:
-    """Listed local times in a gap and in a fold; one with an offset is never in doubt."""
+    """Listed local times follow the same rules; times with an offset are unambiguous."""
     dates = ["2027-03-28T01:30:00", "2027-10-31T01:30:00", "2027-10-31T01:30:00Z"]
     timing = parse_timing(dates=dates)
     found = following(scheduled(timing, clock("Europe/London")), 0, 9)
@@ -236,7 +236,7 @@ def test_a_zones_pieces_say_what_zoneinfo_says(name: str, instant: Millis) -> No
     st.lists(st.integers(0, 2 * DAY // MINUTE), max_size=9),
 )
 def test_an_even_stretch_of_a_clock_has_each_time_once(name: str, wall: Millis, minutes: list[int]) -> None:
-    """In an even stretch, each local time is the one instant given by the offset."""
+    """In an even stretch, each local time is exactly one instant."""
     zone = zone_named(name)
     offset = zone.even_offset(wall, wall + 2 * DAY)
     for minute in minutes if offset is not None else ():
@@ -244,7 +244,7 @@ def test_an_even_stretch_of_a_clock_has_each_time_once(name: str, wall: Millis, 
 
 
 def test_most_days_of_a_year_are_even() -> None:
-    """All of London's but those about its two jumps and the turn of the year."""
+    """In London, all days are even except those around the two clock changes and New Year."""
     zone, day = zone_named("Europe/London"), at("2027-01-01")
     even = [zone.even_offset(day + n * DAY, day + (n + 1) * DAY) is not None for n in range(365)]
     assert 340 < sum(even) < 360
@@ -259,20 +259,20 @@ def test_most_days_of_a_year_are_even() -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_zone_is_refused(name: str) -> None:
-    """Paths, POSIX rules, offsets and other files are no names of zones."""
+    """Paths, POSIX rules, offsets and other files are not zone names."""
     with pytest.raises(FieldInvalid) as refusal:
         zone_named(name)
     assert refusal.value.field == "timezone"
 
 
 def test_a_zone_in_the_wrong_case_is_named() -> None:
-    """The error suggests the intended zone."""
+    """The error suggests the right spelling."""
     with pytest.raises(FieldInvalid, match="did you mean Europe/London"):
         zone_named("europe/london")
 
 
 def test_the_version_of_the_rules_is_known() -> None:
-    """The version is like `2026a`, and is stored with the results."""
+    """The version has the form `2026a`."""
     version = tzdata_version()
     assert version[:4].isdigit()
     assert version[4:].isalpha()

@@ -86,7 +86,7 @@ def test_arithmetic_finds_what_a_walk_over_every_minute_finds(
 def test_next_and_previous_agree(
     expression: reference.Expression, zone: str, instant: Millis, gap: Gap, fold: Fold
 ) -> None:
-    """The next after the previous is the next, nothing lies between, and the count agrees."""
+    """`after` and `before` are inverse, and `count` agrees with both."""
     recurrence = ZonedRecurrence(parse_cron(str(expression), Dialect.VIXIE), clock(zone, gap, fold))
     later = recurrence.after(instant)
     assert later is not None
@@ -126,13 +126,13 @@ def test_next_and_previous_agree(
     ],
 )
 def test_days_of_the_month(text: str, after: str, expected: list[str]) -> None:
-    """Leap years (2100 is none), last days, nearest working days, weekdays of the month, and which days must agree."""
+    """Leap years (2100 is not one), last days, nearest weekdays, nth weekdays, and how day fields combine."""
     expected = [each if each.count(":") > 1 else f"{each}:00" for each in expected]
     assert locals_of(text, UTC_CLOCK, after, 3) == [f"{each}+00:00" for each in expected]
 
 
 def test_nothing_comes_after_the_last_year() -> None:
-    """Schedules end with the year 2199, and later there are no occurrences."""
+    """There are no occurrences after the year 2199."""
     recurrence = recurrence_of(parse_cron("0 0 1 1 *"), UTC_CLOCK, 0)
     assert recurrence.after(at("2198-06-01")) == at("2199-01-01")
     assert recurrence.after(at("2199-01-01")) is None
@@ -156,7 +156,7 @@ NEVER = {"0 0 30 2 *", "0 0 31 2 *"}
 
 
 def test_the_real_expressions_are_read_as_cronsim_reads_them() -> None:
-    """Every expression of Kubernetes' CI, for a day of all and thirty days of the rarer ones, in UTC."""
+    """Compares every expression of Kubernetes' CI with cronsim: one day of all, a month of the rarer ones."""
     start = datetime(2026, 11, 21, tzinfo=UTC)
     for text in _periodics():
         if text in NEVER:
@@ -173,7 +173,7 @@ def test_the_real_expressions_are_read_as_cronsim_reads_them() -> None:
 
 
 def test_the_real_intervals_are_rates() -> None:
-    """Every interval of Kubernetes' CI is read, `4h30m` among them."""
+    """Every interval of Kubernetes' CI can be read, such as `4h30m`."""
     if not PERIODICS.exists():
         pytest.skip("the shared data is not beside this checkout")
     rows = [json.loads(line) for line in PERIODICS.read_text().splitlines()]

@@ -139,7 +139,7 @@ def test_what_is_no_expression_or_is_ambiguous_is_refused(text: str, reason: str
 
 
 def test_croniters_own_reading_of_a_single_value_range_is_not_taken() -> None:
-    """`23-23/24` is 23 o'clock, as in every cron; croniter reads it as all hours, and would run at midnight."""
+    """`23-23/24` means 23:00, as in every cron; croniter reads it as every hour."""
     assert parse_cron("17 23-23/24 * * *").hours == (23,)
     assert parse_cron("5-5 * * * *").minutes == (5,)
 
@@ -149,7 +149,7 @@ def test_croniters_own_reading_of_a_single_value_range_is_not_taken() -> None:
 @example("0 0 29W 2 ?")
 @example("*/59,*/58,*/57 0-23 1-31 1-12 0-7")
 def test_parsing_any_text_raises_only_its_own_error(text: str) -> None:
-    """A hostile expression can do no more than be refused, and that soon."""
+    """Any text is read or refused, and quickly."""
     began = time.process_time()
     for dialect in Dialect:
         with contextlib.suppress(FieldInvalid):
@@ -204,7 +204,7 @@ def test_the_dialect_of_eventbridge(text: str, expected: list[str]) -> None:
     ],
 )
 def test_what_eventbridge_refuses_is_refused(text: str, reason: str) -> None:
-    """The dialect's own rules apply, and the error names the violated one."""
+    """The error names the dialect's rule that was violated."""
     with pytest.raises(FieldInvalid, match="cron") as refusal:
         parse_timing(cron=text, dialect=Dialect.EVENTBRIDGE)
     assert reason in refusal.value.reason
@@ -243,7 +243,7 @@ SUNDAY_IS_ONE, SUNDAY_IS_ZERO = "in Quartz, where Sunday is 1", "in Spring and c
 def test_an_expression_that_crons_read_differently_is_refused_with_both_readings(
     text: str, words: tuple[str, ...]
 ) -> None:
-    """An expression with two readings needs a choice, so that nothing runs on other days than before."""
+    """An ambiguous expression is refused, so that nothing runs on other days than before."""
     with pytest.raises(FieldInvalid) as refusal:
         parse_cron(text)
     assert [each for each in words if each not in refusal.value.reason] == []
@@ -258,7 +258,7 @@ def test_an_expression_that_crons_read_differently_is_refused_with_both_readings
     ],
 )  # fmt: skip
 def test_what_all_crons_read_alike_is_accepted(text: str) -> None:
-    """A name of a day, a wildcard, or a number with only one reading is accepted."""
+    """Weekday names, wildcards and unambiguous numbers are accepted."""
     assert parse_cron(text)
 
 
@@ -287,7 +287,7 @@ def test_what_all_crons_read_alike_is_accepted(text: str) -> None:
     ],
 )
 def test_a_dialect_has_its_own_reading(dialect: str, text: str, words: str) -> None:
-    """An expression keeps the days that it has in its original program."""
+    """An expression keeps the meaning that it has in its original program."""
     assert describe_cron(parse_cron(text, Dialect(dialect))) == words
 
 
@@ -305,7 +305,7 @@ def test_a_dialect_has_its_own_reading(dialect: str, text: str, words: str) -> N
     ],
 )
 def test_what_a_dialect_does_not_have_is_refused_in_it(dialect: str, text: str, reason: str) -> None:
-    """The error names the rule of the dialect."""
+    """The error names the dialect's rule."""
     with pytest.raises(FieldInvalid) as refusal:
         parse_cron(text, Dialect(dialect))
     assert reason in refusal.value.reason
@@ -313,7 +313,7 @@ def test_what_a_dialect_does_not_have_is_refused_in_it(dialect: str, text: str, 
 
 @pytest.mark.parametrize("difference", DIFFERENCES, ids=lambda each: each.text)
 def test_the_table_of_differences_says_what_the_parser_does(difference: Difference) -> None:
-    """Expressions that the table calls rejected are, others are not, and each named dialect accepts the expression."""
+    """The parser rejects exactly the expressions that the table marks, and each listed dialect accepts them."""
     try:
         parse_cron(difference.text)
     except FieldInvalid:
@@ -325,5 +325,5 @@ def test_the_table_of_differences_says_what_the_parser_does(difference: Differen
 
 
 def test_every_dialect_has_rules() -> None:
-    """A dialect that the API offers can be read."""
+    """Every dialect that the API offers has rules."""
     assert set(RULES) == set(Dialect)

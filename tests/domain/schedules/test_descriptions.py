@@ -96,13 +96,13 @@ TIMINGS: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("text", "words"), CRONS.items())
 def test_a_cron_expression_is_said_in_words(text: str, words: str) -> None:
-    """The words are those of the times at which the expression runs, with every extension of the dialect."""
+    """The description names the expression's times, for every extension of the dialect."""
     assert describe_cron(parse_cron(text)) == words
 
 
 @pytest.mark.parametrize(("text", "words"), EVENTBRIDGE.items())
 def test_an_expression_of_eventbridge_is_read_by_its_own_numbers(text: str, words: str) -> None:
-    """Sunday is 1 there, and the last field is a year."""
+    """In EventBridge, Sunday is 1, and the last field is a year."""
     assert describe_cron(parse_cron(text, Dialect.EVENTBRIDGE)) == words
 
 
@@ -132,7 +132,7 @@ FIELDS = st.tuples(field(0, 59), field(0, 59), field(0, 23), MONTHDAYS, field(1,
 
 @given(FIELDS, st.sampled_from([Dialect.KUBERNETES, Dialect.SPRING]))
 def test_the_words_of_any_expression_are_few(fields: tuple[str, ...], dialect: Dialect) -> None:
-    """Whatever is in the fields, there are words, and not more than fit a few lines."""
+    """Every expression has a description of at most a few lines."""
     try:
         words = describe_cron(parse_cron(" ".join(fields), dialect))
     except FieldInvalid:

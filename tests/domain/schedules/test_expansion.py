@@ -27,7 +27,7 @@ NOW = at("2027-01-01T00:00:30")
 def test_catching_up_never_exceeds_its_policy(
     schedule: Schedule, done: Millis, away: Millis, catch_up_seconds: int
 ) -> None:
-    """At most one missed run is caught up: the latest within the window that was not excluded."""
+    """At most one missed run is made up for: the latest in the window that no calendar excludes."""
     schedule = changed(schedule, catch_up_seconds=catch_up_seconds)
     now = done + away
     caught_up = catch_up(schedule, done, now)
@@ -57,7 +57,7 @@ def test_a_year_is_caught_up_in_milliseconds(text: str) -> None:
 
 
 def test_a_year_of_every_second_within_calendars_is_caught_up_in_milliseconds() -> None:
-    """Excluded days are passed over whole, not second by second."""
+    """Excluded days are skipped as a whole, not second by second."""
     closed = Calendar("closed", weekdays=frozenset(range(7)))
     nights = Calendar("nights", windows=tuple(Window(hour * HOUR, hour * HOUR + 30 * MINUTE) for hour in range(24)))
     schedule = changed(
@@ -85,7 +85,7 @@ def test_the_decision_is_told_in_words() -> None:
 
 
 def test_a_schedule_of_one_a_second_has_sixty_a_minute() -> None:
-    """One pass gives all of them, or the maximum, and then requests another at once."""
+    """A pass places all occurrences, or the maximum, and then asks for another pass at once."""
     schedule = scheduled("* * * * * *")
     assert len(expand(schedule, NOW, NOW + MINUTE).occurrences) == 60
     some = expand(schedule, NOW, NOW + MINUTE, limit=25)
@@ -103,7 +103,7 @@ def test_the_last_run_ends_a_schedule() -> None:
 
 
 def test_a_skipped_occurrence_uses_no_run() -> None:
-    """With three remaining runs and a day off between, three runs occur."""
+    """With three remaining runs and days off in between, three runs occur."""
     schedule = replace(
         scheduled("0 0 * * *"), remaining_runs=3, calendars=(Calendar("off", weekdays=frozenset({5, 6})),)
     )

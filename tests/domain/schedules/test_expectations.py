@@ -61,7 +61,7 @@ def ran(ended: int, state: State = State.SUCCEEDED) -> Task:
     ],
 )
 def test_a_time_of_day_is_a_deadline_in_the_zone_of_the_schedule(zone: str, by: str, after: str, deadline: str) -> None:
-    """This includes days with clock changes: at the jump, or at the later of two times."""
+    """On days with clock changes, the deadline is at the jump, or at the later of two times."""
     spec = replace(SPEC, clock=Clock(zone_named(zone)), expect_success_by=by)
     since = from_iso(after)
     window = next_window(spec, ExpectationState(since, since), 0)
@@ -80,7 +80,7 @@ def test_of_both_the_first_deadline_comes_first() -> None:
 
 
 def test_a_success_counts_after_the_start_of_its_window_up_to_its_deadline() -> None:
-    """Earlier and later ends and failures do not count."""
+    """Only successes within the window count."""
     window = Window(START, START + HOUR, is_period=True)
     ends = ends_of_successes([ran(START), ran(START + HOUR + 1), ran(START + 5, State.FAILED), task()])
     assert succeeded_in(ends, window) is None
@@ -88,7 +88,7 @@ def test_a_success_counts_after_the_start_of_its_window_up_to_its_deadline() -> 
 
 
 def test_a_period_counts_from_the_latest_success() -> None:
-    """After a success from that on, after a miss from the deadline: then it is missed again each time."""
+    """The next period starts at a success, or, after a miss, at the deadline."""
     window = Window(START, START + HOUR, is_period=True)
     met = after_window(STATE, window, START + 10, is_planned=True)
     assert met == ExpectationState(START, START + 10, met_at=START + 10)
@@ -97,7 +97,7 @@ def test_a_period_counts_from_the_latest_success() -> None:
 
 
 def test_a_day_without_an_occurrence_expects_nothing() -> None:
-    """A schedule of weekdays is not missed on a Sunday; with an occurrence that has not succeeded, it is."""
+    """A weekday schedule is not missed on a Sunday, but a failed occurrence is a miss."""
     window = Window(START, START + HOUR, is_period=False)
     assert after_window(STATE, window, None, is_planned=False) == ExpectationState(START + HOUR, START)
     missed = after_window(STATE, window, None, is_planned=True)
@@ -105,7 +105,7 @@ def test_a_day_without_an_occurrence_expects_nothing() -> None:
 
 
 def test_a_change_begins_the_windows_anew() -> None:
-    """Nothing before a change, pause or resumption is expected any more; earlier misses stay known."""
+    """After a change, pause or resume, nothing earlier is expected; earlier misses stay recorded."""
     state = replace(STATE, missed_at=START, misses=3)
     assert begun(None, START, START) == replace(STATE, looked_at=START - 1)
     assert begun(None, START, 0) == replace(STATE, looked_at=START - DAY)
@@ -115,7 +115,7 @@ def test_a_change_begins_the_windows_anew() -> None:
 
 @pytest.mark.parametrize("seconds", [MIN_EXPECT_EVERY_SECONDS, 172_800, 181_440, MAX_EXPECT_EVERY_SECONDS])
 def test_the_deadline_of_a_period_does_not_move_with_the_clock(seconds: int) -> None:
-    """Whatever the time is, it is one period after the latest success, however long that is."""
+    """The deadline is always one period after the latest success."""
     spec = replace(SPEC, expect_every_seconds=seconds)
     length = seconds * SECOND
     for now in range(START, START + length + 1, max(1, length // 7)):
@@ -126,7 +126,7 @@ def test_the_deadline_of_a_period_does_not_move_with_the_clock(seconds: int) -> 
 @pytest.mark.parametrize("days", [3, 10, 100])
 @pytest.mark.parametrize("seconds", [MIN_EXPECT_EVERY_SECONDS, 86_400, 172_800, MAX_EXPECT_EVERY_SECONDS])
 def test_after_a_long_outage_old_deadlines_are_passed_over_by_whole_periods(seconds: int, days: int) -> None:
-    """The first checked deadline is at most two days old; the next ones follow it."""
+    """Checks resume with a deadline at most two days old, a whole number of periods later."""
     spec, length, oldest = replace(SPEC, expect_every_seconds=seconds), seconds * SECOND, START + days * DAY
     window = next_window(spec, STATE, oldest)
     assert window is not None
@@ -136,7 +136,7 @@ def test_after_a_long_outage_old_deadlines_are_passed_over_by_whole_periods(seco
 
 
 def test_after_a_long_outage_a_time_of_day_has_its_whole_day() -> None:
-    """A success on the day before the deadline counts, even before the skipped deadlines."""
+    """The first checked deadline's window is a full day, even if earlier deadlines are skipped."""
     spec = replace(SPEC, expect_success_by="06:00")
     oldest = from_iso("2026-12-24T05:00:00Z")
     window = next_window(spec, STATE, oldest)
@@ -144,7 +144,7 @@ def test_after_a_long_outage_a_time_of_day_has_its_whole_day() -> None:
 
 
 def test_what_was_open_at_one_look_is_read_again_at_the_next() -> None:
-    """The latest open runs are read again, up to a limit; the latest success stays known."""
+    """The latest open runs, up to a limit, are read again, and the latest success is kept."""
     runs = [replace(task(), id=TaskId.of(START + number, 0, 0)) for number in range(MAX_OPEN_RUNS + 5)]
     state = with_runs(STATE, [*runs, ran(START + 7), ran(START + 3)], START + HOUR)
     assert state.open_runs == tuple(each.id for each in runs[5:])
@@ -156,6 +156,6 @@ def test_what_was_open_at_one_look_is_read_again_at_the_next() -> None:
     "text", ["", "6:00", "24:00", "06:60", "06:00:00", "0600", "-6:00", "\u0660\u0666:\u0660\u0660", "06:0a"]
 )
 def test_what_is_no_time_of_day_is_refused(text: str) -> None:
-    """Hours and minutes, two ASCII digits each."""
+    """Only hours and minutes with two ASCII digits each are accepted."""
     with pytest.raises(ValueError, match="time of day"):
         minutes_of(text)

@@ -10,14 +10,14 @@ NOW = at("2026-11-20T12:10")
 
 
 def test_runs_are_counted_in_the_period_in_which_they_are_due() -> None:
-    """An hourly schedule has one run in every second half hour; past runs and those over a day away are left out."""
+    """Runs of the next day are counted per half hour; past and later runs are left out."""
     found = forecast([("hourly", scheduled("5 * * * *"))], NOW)
     assert [each.start for each in found.periods[:2]] == [at("2026-11-20T12:00"), at("2026-11-20T12:30")]
     assert [dict(each.runs) for each in found.periods] == [{}, *[{}, {"hourly": 1}] * 24]
 
 
 def test_schedules_that_begin_in_one_minute_are_named_most_first() -> None:
-    """Three at midnight come before two at eighteen o'clock; a single start is not mentioned."""
+    """The minute with the most schedules comes first; minutes with one schedule are not listed."""
     crons = {"a": "0 0 * * *", "b": "0 0,18 * * *", "c": "0 0,18 * * *", "alone": "5 3 * * *"}
     found = forecast([(name, scheduled(cron)) for name, cron in crons.items()], NOW)
     assert [(each.at, list(each.names)) for each in found.collisions] == [
@@ -27,14 +27,14 @@ def test_schedules_that_begin_in_one_minute_are_named_most_first() -> None:
 
 
 def test_what_a_calendar_excludes_is_not_planned() -> None:
-    """An hourly schedule runs nothing on Saturday, and eleven remaining hours on Friday."""
+    """Runs on an excluded Saturday are not counted."""
     closed = changed(scheduled("0 * * * *"), calendars=(Calendar("weekends", weekdays=frozenset({5, 6})),))
     found = forecast([("hourly", closed)], NOW)
     assert sum(sum(each.runs.values()) for each in found.periods) == 11
 
 
 def test_a_dense_schedule_is_counted_and_collides_with_nothing() -> None:
-    """Once a second is 1 800 runs a period, fewer at both ends; a concurrent schedule is not mentioned."""
+    """A schedule every second is counted but not listed as a collision."""
     schedules = [("each second", scheduled("* * * * * *")), ("noon", scheduled("0 12 * * *"))]
     found = forecast(schedules, NOW)
     assert [each.runs["each second"] for each in found.periods] == [1200, *[1800] * 47, 600]
@@ -42,7 +42,7 @@ def test_a_dense_schedule_is_counted_and_collides_with_nothing() -> None:
 
 
 def test_no_more_runs_are_planned_than_remain() -> None:
-    """A schedule of every second that has two runs left plans two, however dense it is."""
+    """A schedule every second with two remaining runs plans two."""
     last = changed(scheduled("* * * * * *"), remaining_runs=2)
     found = forecast([("last", last)], NOW)
     assert [dict(each.runs) for each in found.periods if each.runs] == [{"last": 2}]

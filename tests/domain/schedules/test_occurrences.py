@@ -46,7 +46,7 @@ WEEKENDS = Calendar("weekends", zone=zone_named("America/New_York"), weekdays=fr
 
 @st.composite
 def schedules(draw: st.DrawFn) -> Schedule:
-    """Schedules of every kind, around the year's changes of clocks."""
+    """Schedules of every kind, around clock changes."""
     clock = Clock(
         zone_named(draw(st.sampled_from(reference.ZONES))), draw(st.sampled_from(Gap)), draw(st.sampled_from(Fold))
     )
@@ -70,7 +70,7 @@ moments = st.integers(at("2027-01-01"), at("2027-12-01")) | st.sampled_from(
 @settings(deadline=None)
 @given(schedules(), moments, st.lists(st.integers(1, 5 * DAY), min_size=1, max_size=8))
 def test_the_preview_is_what_runs(schedule: Schedule, start: Millis, looks: list[Millis]) -> None:
-    """The trigger places exactly the previewed occurrences, regardless of its look-ahead."""
+    """The trigger places exactly the previewed occurrences, however far it looks ahead."""
     end = start + sum(looks)
     shown = [each for each in following(schedule, start, 300) if each.nominal <= end]
     placed: list[Occurrence] = []
@@ -161,7 +161,7 @@ def test_what_is_moved_runs_once_at_the_next_working_moment() -> None:
 
 
 def test_what_can_be_moved_nowhere_is_skipped() -> None:
-    """Without a working instant within two years or before the schedule's end, it is skipped with the reason."""
+    """An occurrence without a working moment within two years or the schedule's life is skipped with the reason."""
     never = Calendar("never", weekdays=frozenset(range(7)))
     schedule = changed(scheduled("0 0 * * *"), calendars=(never,), on_excluded=OnExcluded.MOVE)
     assert "no working moment in two years" in following(schedule, at("2026-11-21"), 1)[0].note
@@ -181,7 +181,7 @@ asked: list[Millis] = []
 
 
 def test_a_closed_stretch_is_searched_once_for_all_that_fall_into_it() -> None:
-    """A thousand occurrences without a working instant share one search, so the trigger is not blocked."""
+    """A thousand occurrences without a working moment share one search, so the trigger is not blocked."""
     asked.clear()
     never = _Counted("never", weekdays=frozenset(range(7)))
     schedule = changed(scheduled("* * * * * *"), calendars=(never,), on_excluded=OnExcluded.MOVE)
@@ -191,7 +191,7 @@ def test_a_closed_stretch_is_searched_once_for_all_that_fall_into_it() -> None:
 
 
 def test_jitter_is_the_same_each_time_and_another_for_another_revision() -> None:
-    """The delay depends on schedule, revision and local time, so it is stable."""
+    """The delay depends only on schedule, revision and local time."""
     schedule = changed(scheduled("0 * * * *"), jitter_seconds=600)
     delays = [each.due_at - each.at for each in following(schedule, at("2026-11-21"), 50)]
     assert delays == [each.due_at - each.at for each in following(schedule, at("2026-11-21"), 50)]

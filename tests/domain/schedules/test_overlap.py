@@ -32,7 +32,7 @@ SEEN = Activity(STORED.uid, FIRST.id, (SECOND.id,), 5)
 
 
 def with_overlap(policy: Overlap) -> StoredSchedule:
-    """The schedule with another policy."""
+    """The schedule with another overlap policy."""
     return replace(STORED, spec=replace(STORED.spec, overlap=policy))
 
 
@@ -46,13 +46,13 @@ def at_minute(number: int) -> Task:
 
 
 def test_an_occurrence_begins_when_nothing_runs_and_nothing_waits() -> None:
-    """It becomes the active one, and the waiting one is forgotten."""
+    """The occurrence becomes the active run, and nothing waits."""
     decision = start_decision(SKIPS, THIRD, SEEN, OtherRuns(), NOW)
     assert (decision.verdict, decision.activity) == (None, replace(SEEN.with_begun(THIRD, NOW), waiting=()))
 
 
 def test_no_run_of_a_backfill_is_dropped_for_lack_of_room() -> None:
-    """With a hundred waiting, a run of the timing is skipped, and a backfill's run checks again later."""
+    """With a hundred waiting runs, a regular run is skipped, but a backfill's run checks again later."""
     full = replace(SEEN, waiting=tuple(TaskId.of(NOW, 1, number) for number in range(MAX_WAITING_RUNS)))
     filled = replace(THIRD, schedule_ref=replace(REF, cause=Cause.BACKFILL, is_buffered=True))
     for run, verdict in ((THIRD, Skipped), (filled, Postponed)):
@@ -80,7 +80,7 @@ def test_with_a_buffer_one_occurrence_waits_and_the_next_is_skipped() -> None:
 
 
 def test_a_run_that_waits_at_the_head_of_the_queue_is_counted_when_it_starts() -> None:
-    """Another run may arrive after the previous one's end: the head keeps its place and is not yet admitted."""
+    """The head of the queue keeps its place when another run arrives, and counts only when it starts."""
     policy, queue = with_overlap(Overlap.BUFFER_ALL), replace(SEEN, active=None, waiting=(SECOND.id,))
     waits = start_decision(policy, THIRD, queue, OtherRuns(SECOND), NOW).activity
     assert (waits.active, waits.waiting) == (None, (SECOND.id, THIRD.id))
@@ -91,14 +91,14 @@ def test_a_run_that_waits_at_the_head_of_the_queue_is_counted_when_it_starts() -
 
 @pytest.mark.parametrize("policy", [Overlap.BUFFER_ONE, Overlap.BUFFER_ALL])
 def test_the_buffered_occurrence_goes_before_a_later_one(policy: Overlap) -> None:
-    """After the active one ends, the waiting one is next, and the later one waits behind it."""
+    """The waiting occurrence is next, and the later one waits behind it."""
     decision = start_decision(with_overlap(policy), THIRD, SEEN, OtherRuns(SECOND), NOW)
     assert isinstance(decision.verdict, Postponed)
     assert decision.activity == replace(SEEN, waiting=(SECOND.id, THIRD.id))
 
 
 def test_all_wait_in_their_order_up_to_the_limit() -> None:
-    """Each waits behind the previous one, later ones are checked less often; beyond the limit one is skipped."""
+    """Runs wait in order, later ones are checked less often, and beyond the limit a run is skipped."""
     policy, activity = with_overlap(Overlap.BUFFER_ALL), replace(SEEN, waiting=())
     runs = [at_minute(number) for number in range(1, MAX_WAITING_RUNS + 2)]
     for number, run in enumerate(runs[:MAX_WAITING_RUNS], 1):
@@ -115,7 +115,7 @@ def test_all_wait_in_their_order_up_to_the_limit() -> None:
 
 
 def test_the_latest_occurrence_has_the_one_before_it_stopped() -> None:
-    """With `cancel_other` it waits for the end, replacing the waiting one; with `replace_other` it begins at once."""
+    """With `cancel_other` it waits for the previous run's end; with `replace_other` it begins at once."""
     later = at_minute(5)
     others = OtherRuns(FIRST, SECOND)
     waits = start_decision(with_overlap(Overlap.CANCEL_OTHER), later, SEEN, others, NOW)
@@ -127,7 +127,7 @@ def test_the_latest_occurrence_has_the_one_before_it_stopped() -> None:
 
 @pytest.mark.parametrize("policy", [Overlap.CANCEL_OTHER, Overlap.REPLACE_OTHER])
 def test_an_occurrence_gives_way_to_a_later_one_even_if_that_has_ended(policy: Overlap) -> None:
-    """A waiting or late occurrence does not run after its replacement; the reason names that."""
+    """An occurrence does not run after a later one replaced it, and the reason names the later one."""
     latest = at_minute(5)
     decision = start_decision(with_overlap(policy), at_minute(4), SEEN, OtherRuns(None, latest), NOW)
     assert isinstance(decision.verdict, Skipped)

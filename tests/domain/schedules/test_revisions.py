@@ -1,4 +1,4 @@
-"""The revision of a schedule that an instant belongs to, and the occurrences that its user stopped."""
+"""Which revision of a schedule an instant belongs to, and which occurrences its user stopped."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ STORED = StoredSchedule(
 
 @pytest.mark.parametrize(("nominal", "revision"), [(50, 3), (100, 3), (101, 7), (200, 7), (201, 9)])
 def test_an_instant_belongs_to_the_first_revision_that_ended_after_it(nominal: int, revision: int) -> None:
-    """Instants after all ends belong to the present revision."""
+    """Instants after all ends belong to the current revision."""
     assert revision_of(nominal, 9, ENDS) == revision
     assert [each for each in range(11) if is_of(each, nominal, 9, ENDS)] == [revision]
 
 
 def test_beyond_the_limit_ends_are_merged_and_none_of_their_occurrences_is_dropped() -> None:
-    """Each occurrence may still run, whichever of the merged revisions placed it."""
+    """Whichever of the merged revisions placed an occurrence, it may still run."""
     ends: tuple[RevisionEnd, ...] = ()
     for number in range(1, MAX_REVISION_ENDS + 50):
         ends = with_end(ends, number * 10, number)
@@ -64,7 +64,7 @@ def test_beyond_the_limit_ends_are_merged_and_none_of_their_occurrences_is_dropp
 
 
 def test_only_a_revision_with_an_occurrence_leaves_its_end() -> None:
-    """Of several changes between two occurrences only the first leaves an end."""
+    """Of several changes between two occurrences, only the first adds an end."""
     stored = STORED
     for second in range(50):
         stored = edited(stored, NOON + second * SECOND)
@@ -89,12 +89,12 @@ def test_only_a_revision_with_an_occurrence_leaves_its_end() -> None:
     ],
 )
 def test_what_counts_as_stopped(fields: dict[str, object], expected: bool) -> None:  # noqa: FBT001 - a parameter of the test
-    """Occurrences stopped, held, deleted or run early by the user count; skipped ones do not."""
+    """Occurrences that a user stopped, paused, deleted or ran early count; skipped ones do not."""
     assert is_stopped(factories.task(**fields)) == expected
 
 
 def test_what_was_stopped_is_neither_taken_back_nor_placed_again() -> None:
-    """Of two future runs, one is returned to the remaining runs."""
+    """Of two future runs, only the one that was not stopped is given back to the remaining runs."""
     one = StoppedOccurrence(NOON + MINUTE, numbered(3), 1)
     after = edited(with_stopped(STORED, [one]), NOON)
     assert (after.remaining_runs, after.runs_started) == (6, 61)
@@ -106,7 +106,7 @@ def test_what_was_stopped_is_neither_taken_back_nor_placed_again() -> None:
 
 
 def test_a_new_timing_that_does_not_mean_a_stopped_instant_does_not_run_it() -> None:
-    """A released task of it belongs to no revision, and it is not placed if the timing comes back."""
+    """The stopped task belongs to no revision, and is not placed again if the timing comes back."""
     one = StoppedOccurrence(NOON + MINUTE, numbered(3), 1)
     after = retimed(with_stopped(STORED, [one]), NOON)
     assert with_new_timing(after) == after
@@ -116,6 +116,6 @@ def test_a_new_timing_that_does_not_mean_a_stopped_instant_does_not_run_it() -> 
 
 
 def test_of_too_many_stopped_occurrences_the_latest_are_known() -> None:
-    """The record has a bound."""
+    """The record keeps a limited number of stopped occurrences."""
     many = [StoppedOccurrence(NOON + number, numbered(number), 1) for number in range(MAX_STOPPED_OCCURRENCES + 5)]
     assert with_stopped(STORED, many).stopped == tuple(many[5:])

@@ -42,7 +42,7 @@ def rolled(
 
 
 def times(schedule: Schedule, after: str, count: int) -> list[str]:
-    """When its next occurrences run, by its clock."""
+    """The local times of the schedule's next runs."""
     found = following(schedule, at(after) - 1, count)
     assert all(each.at == each.nominal for each in found)
     return [each.key[:16] for each in found if each.runs]
@@ -60,7 +60,7 @@ def test_the_last_working_day_of_the_month_is_the_month_end_rolled_back() -> Non
 
 
 def test_what_is_rolled_forward_keeps_its_time_of_day_and_its_company() -> None:
-    """Two times of a Saturday run at both times of Monday, unlike moved ones; equal ones run once."""
+    """Two times on a Saturday run at both times on Monday; equal times run once."""
     twice_on_saturdays = rolled("0 9,17 * * sat", OnExcluded.NEXT_DAY)
     assert times(twice_on_saturdays, "2026-11-21", 2) == ["2026-11-23T09:00", "2026-11-23T17:00"]
     daily = rolled("0 9 * * *", OnExcluded.NEXT_DAY)
@@ -71,7 +71,7 @@ def test_what_is_rolled_forward_keeps_its_time_of_day_and_its_company() -> None:
 
 
 def test_the_time_of_day_must_be_free_and_not_the_whole_day() -> None:
-    """A window that closes the hour of the occurrence closes that day to it, and one of another hour does not."""
+    """A day is closed to an occurrence only if a window covers its time of day."""
     nights = Calendar("fridays", zone=LONDON, windows=(Window(18 * HOUR, 20 * HOUR, frozenset({4})),))
     assert times(rolled("30 18 * * sat", OnExcluded.PREVIOUS_DAY, WEEKENDS, nights), "2026-11-16", 1) == [
         "2026-11-19T18:30"
@@ -83,7 +83,7 @@ def test_the_time_of_day_must_be_free_and_not_the_whole_day() -> None:
 
 @pytest.mark.parametrize("roll", ROLLS)
 def test_the_31st_day_is_the_last_one_tried(roll: OnExcluded) -> None:
-    """The 31st day is still used; if it is closed, too, nothing runs, and the skip is explained at its own time."""
+    """If the 31st day is closed, too, the occurrence is skipped, and explained at its own time."""
     start = at("2027-03-15")
 
     def only(days: int) -> Occurrence:
@@ -99,7 +99,7 @@ def test_the_31st_day_is_the_last_one_tried(roll: OnExcluded) -> None:
 
 
 def test_a_time_that_the_clock_jumps_over_is_treated_by_its_rule() -> None:
-    """On the day of the jump it runs at its end, or the day does not count, depending on `dst_gap`."""
+    """Depending on `dst_gap`, it runs at the end of the gap, or that day does not count."""
     closed = Calendar("closed", zone=LONDON, dates={date(2027, 3, 27): ""})
     for gap, expected in ((Gap.SHIFT_FORWARD, "2027-03-28T02:00"), (Gap.SKIP, "2027-03-29T01:30")):
         where = clock("Europe/London", gap)
@@ -107,7 +107,7 @@ def test_a_time_that_the_clock_jumps_over_is_treated_by_its_rule() -> None:
 
 
 def test_what_the_schedule_leaves_out_itself_is_not_rolled_and_nothing_is_rolled_to_it() -> None:
-    """Days of `excluded_dates` are left out and skipped by rolling; added dates are rolled."""
+    """`excluded_dates` are neither rolled nor rolled to; added dates are rolled."""
     saturday, friday = "2026-11-21", "2026-11-20"
     left_out = rolled("0 9 * * sat", OnExcluded.PREVIOUS_DAY, excluded_dates=(saturday,))
     assert times(left_out, "2026-11-16", 1) == []
@@ -119,7 +119,7 @@ def test_what_the_schedule_leaves_out_itself_is_not_rolled_and_nothing_is_rolled
 
 
 def test_start_end_and_the_runs_that_remain_are_about_the_rolled_times() -> None:
-    """A Sunday after the end is rolled to the Friday before it and runs; one rolled past the end does not."""
+    """An occurrence after the end that is rolled to before it runs; one rolled past the end does not."""
     bounds: dict[str, Any] = {"start_at": at("2026-11-20"), "end_at": at("2026-11-22T08:00")}
     assert times(rolled("0 9 * * sun", OnExcluded.PREVIOUS_DAY, **bounds), "2026-11-01", 9) == ["2026-11-20T09:00"]
     assert times(rolled("0 9 * * sat", OnExcluded.NEXT_DAY, **bounds), "2026-11-01", 9) == []
@@ -152,14 +152,14 @@ def test_an_instant_that_other_calendars_roll_to_may_be_meant() -> None:
 
 
 def test_a_permanent_schedule_has_no_time_of_day_to_keep() -> None:
-    """Its next run follows the end of the last one, so the request is refused by its field."""
+    """Rolling is refused for permanent schedules; the error names `on_excluded`."""
     with pytest.raises(FieldInvalid, match="on_excluded"):
         check(changed(scheduled(Permanent(MINUTE)), on_excluded=OnExcluded.NEXT_DAY))
 
 
 @pytest.mark.parametrize("roll", ROLLS)
 def test_a_recurrence_of_each_second_is_not_walked(roll: OnExcluded) -> None:
-    """The 172 800 seconds of a weekend are skipped and counted with a few calls of the calendar."""
+    """The seconds of a weekend are skipped and counted with few calendar calls."""
     looks = 0
 
     class Counted(Calendar):
@@ -257,7 +257,7 @@ def test_a_time_that_comes_twice_does_not_hide_what_is_rolled_before_it() -> Non
 @settings(deadline=None, max_examples=8)
 @given(rolled_schedules())
 def test_it_is_what_rolling_each_time_day_by_day_gives(drawn: tuple[Schedule, Millis]) -> None:
-    """Forwards, backwards, counted and explained, the times equal those of the slow way."""
+    """Forwards, backwards, counted and explained times equal those of the slow way."""
     compare(*drawn)
 
 
@@ -265,7 +265,7 @@ def test_it_is_what_rolling_each_time_day_by_day_gives(drawn: tuple[Schedule, Mi
 @settings(deadline=None, max_examples=200)
 @given(rolled_schedules())
 def test_many_are_what_rolling_each_time_day_by_day_gives(drawn: tuple[Schedule, Millis]) -> None:
-    """The same of many more timings, clocks and calendars."""
+    """The same as above, for many more timings, clocks and calendars."""
     compare(*drawn)
 
 
@@ -315,7 +315,7 @@ def slowly_rolled(schedule: Schedule, after: Millis, until: Millis) -> dict[Mill
 
 
 def slow_roll(schedule: Schedule, origin: Millis) -> Millis:
-    """When an instant is, by the rules in words and the time zones of the standard library."""
+    """The rolled instant, by the rules in words and the standard library's time zones."""
     spec = schedule.spec
     left_out = parse_excluded_dates(spec.excluded_dates)
     if left_out.covers(origin, spec.clock.zone) or not any(each.covering(origin) for each in schedule.calendars):

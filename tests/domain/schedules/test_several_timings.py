@@ -40,12 +40,12 @@ def scheduled(written: Written, zone: str = "UTC", **fields: Any) -> Schedule:  
 
 
 def times(schedule: Schedule, length: Millis = DAY) -> list[str]:
-    """The local times that run within a length of `NOW`, with the hour and the minute only."""
+    """The local times, as hour and minute, that run within `length` of `NOW`."""
     return [each.key[11:16] for each in between(schedule, NOW - 1, NOW + length - 1, 1_000) if each.runs]
 
 
 def test_each_timing_has_its_occurrences_and_a_common_one_counts_once() -> None:
-    """Forwards, backwards and by number; midnight and noon are in two of the timings."""
+    """Midnight and noon, which two of the timings have, occur once."""
     schedule = scheduled(BOTH)
     expected = ["00:00", "04:00", "06:00", "08:00", "09:30", "12:00", "16:00", "18:00", "20:00"]
     assert times(schedule) == expected
@@ -58,14 +58,14 @@ def test_each_timing_has_its_occurrences_and_a_common_one_counts_once() -> None:
 
 
 def test_of_dense_timings_the_number_is_an_upper_bound() -> None:
-    """No request waits for a year of seconds to be compared: it is counted by arithmetic."""
+    """Large numbers are counted by arithmetic, so that no request compares a year of seconds."""
     schedule = scheduled(Written(timings=(Written(rate="1 second"), Written(rate="2 seconds"))))
     assert count_between(schedule, NOW - 1, NOW + HOUR - 1) == 3600
     assert 365 * 86_400 <= count_between(schedule, NOW - 1, NOW + 365 * DAY - 1) <= 365 * 86_400 * 3 // 2
 
 
 def test_a_gap_in_the_clock_is_told_for_each_timing_once() -> None:
-    """02:30 does not exist in Berlin on that day for both of two timings: one occurrence that does not run."""
+    """02:30, skipped in both of two timings, is one occurrence that does not run."""
     written = Written(timings=(Written(cron="30 2 * * *"), Written(cron="30 2,14 * * *")))
     schedule = scheduled(written, "Europe/Berlin")
     day = following(replace(schedule, spec=replace(schedule.spec, start_at=None)), instant("2027-03-28T00:00:00Z"), 2)
@@ -124,7 +124,7 @@ def test_a_time_that_comes_twice_is_left_out_both_times() -> None:
     ],
 )
 def test_what_means_nothing_is_refused_by_its_field(written: Written, fields: dict[str, Any], field: str) -> None:
-    """The field has the index of the fault."""
+    """The error names the field, with the index of the invalid entry."""
     with pytest.raises(FieldInvalid) as refusal:
         scheduled(written, **fields)
     assert refusal.value.field == field
@@ -156,7 +156,7 @@ def test_a_spread_that_is_longer_than_the_gap_shrinks_in_proportion() -> None:
 
 
 def test_all_that_was_missed_within_the_window_is_left_to_the_expansion() -> None:
-    """Of ten hours six are too late and skipped by the decision; the others run as caught up."""
+    """Of ten missed hours, six are too late and skipped; the others are made up for."""
     schedule = scheduled(Written(cron="0 * * * *"), catch_up_mode=CatchUpMode.ALL, catch_up_seconds=4 * 3600)
     missed_by = NOW + 10 * HOUR + MINUTE
     decided = catch_up(schedule, NOW, missed_by)
@@ -171,7 +171,7 @@ def test_all_that_was_missed_within_the_window_is_left_to_the_expansion() -> Non
 
 
 def test_what_a_calendar_moved_into_the_window_still_runs_where_all_do() -> None:
-    """The original instant is before the window, the moved one is not."""
+    """An occurrence moved into the window runs, although its original time is before the window."""
     closed = Calendar("closed", dates={date(2026, 12, 24): ""})
     schedule = scheduled(
         Written(cron="0 22 * * *"), on_excluded=OnExcluded.MOVE, catch_up_mode=CatchUpMode.ALL, catch_up_seconds=3600

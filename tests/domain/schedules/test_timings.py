@@ -31,7 +31,7 @@ from tests.domain.schedules.times import at, clock, locals_of, scheduled
     ],
 )
 def test_rates(text: str, every: Millis) -> None:
-    """A number and a unit, in EventBridge's brackets or not, or short units in a row."""
+    """A rate is a number and a unit, with or without EventBridge's brackets, or several short units."""
     assert parse_timing(rate=text) == Rate(every)
 
 
@@ -49,13 +49,13 @@ def test_rates(text: str, every: Millis) -> None:
     ],
 )
 def test_intervals(text: str, expected: list[str]) -> None:
-    """Each is counted from the start: a month after 31 January is the last of February, two are the 31st of March."""
+    """Each step counts from the start: a month after 31 January is the end of February, two are 31 March."""
     expected = [each if each.count(":") > 1 else f"{each}:00" for each in expected]
     assert locals_of(parse_timing(interval=text), UTC_CLOCK, "2026-11-21", 4) == [f"{each}+00:00" for each in expected]
 
 
 def test_an_interval_with_an_offset_keeps_its_time_of_day_in_the_zone() -> None:
-    """09:00 by London's clock in winter is 09:00 by London's clock in summer."""
+    """09:00 in winter stays 09:00 by London's clock in summer."""
     timing = parse_timing(interval="R/2027-01-31T09:00:00Z/P2M")
     found = locals_of(timing, clock("Europe/London"), "2027-01-01", 3)
     assert found == ["2027-01-31T09:00:00+00:00", "2027-03-31T09:00:00+01:00", "2027-05-31T09:00:00+01:00"]
@@ -68,7 +68,7 @@ def test_an_interval_with_an_offset_keeps_its_time_of_day_in_the_zone() -> None:
     st.integers(0, at("2190-01-01")),
 )
 def test_steps_count_as_they_come(start: Millis, months: int, days: int, instant: Millis) -> None:
-    """Next, previous and count agree for periods of any months and days."""
+    """Next, previous and count agree for any period of months and days."""
     if not months and not days:
         return
     steps = Steps(start, months, days)
@@ -95,7 +95,7 @@ def test_listed_dates_come_in_order_and_once() -> None:
 
 
 def test_a_permanent_schedule_runs_a_pause_after_the_end() -> None:
-    """The next run comes a pause after the last one's end, within the schedule's bounds."""
+    """The next run comes one gap after the previous run's end."""
     schedule = scheduled(parse_timing(permanent=30))
     assert next_permanent_run(schedule, 1_000) == 31_000
     assert schedule.recurrence.after(0) is None
@@ -154,7 +154,7 @@ _WORDS = st.text("0123456789PTRYMWDHS/:-+Z. minutesrate()", max_size=60) | st.te
 
 @given(_WORDS)
 def test_any_text_is_read_or_refused(text: str) -> None:
-    """Rates, intervals and dates of any text raise their own error and no other."""
+    """Any text for a rate, interval or date is read or raises `FieldInvalid`."""
     for given_field in ({"rate": text}, {"interval": text}, {"dates": [text]}):
         with contextlib.suppress(FieldInvalid):
             parse_timing(**given_field)

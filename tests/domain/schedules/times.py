@@ -46,7 +46,7 @@ def changed(schedule: Schedule, **changes: Any) -> Schedule:  # noqa: ANN401 - a
 
 
 def locals_of(timing: Timing | str, where: Clock, after: str, count: int) -> list[str]:
-    """The next local times of a timing, without the zone's offset where it is the same for all."""
+    """The next local times of a timing; without the offset if it is the same for all."""
     recurrence = recurrence_of(parse_timing(cron=timing) if isinstance(timing, str) else timing, where, at(after))
     found: list[str] = []
     instant = at(after) - 1

@@ -48,7 +48,7 @@ def statuses(graph: Graph, **known: NodeStatus) -> Statuses:
 
 @st.composite
 def graphs(draw: st.DrawFn, most: int = 10) -> Graph:
-    """Any graph of a few nodes, given in any order, with any rules and any policy."""
+    """A graph of a few nodes in any order, with any rules and any policy."""
     count = draw(st.integers(1, most))
     nodes = []
     for number in range(count):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def refusal(*nodes: Node, timeout_seconds: int | None = None) -> str:
-    """Why these nodes are refused."""
+    """The reason why these nodes are refused."""
     with pytest.raises(FieldInvalid) as refused:
         validated_graph(nodes, timeout_seconds=timeout_seconds)
     return str(refused.value)
@@ -49,7 +49,7 @@ def test_a_graph_that_cannot_run_is_refused_by_name(nodes: tuple[Node, ...], wor
 
 @pytest.mark.parametrize("key", ["", " ", "a b", "-a", "é", "a\n", "a\0b", "x" * (MAX_NODE_KEY_LENGTH + 1)])
 def test_a_name_that_cannot_be_used_is_refused(key: str) -> None:
-    """Empty, spaced, controlled, too long: refused, and shown in a form that can be printed."""
+    """Empty, too long or unprintable names are refused, and shown in printable form."""
     said = refusal(node(key))
     assert said.startswith("nodes: the name ")
     assert said.isascii() or "…" in said
@@ -74,7 +74,7 @@ def test_a_deadline_out_of_bounds_is_refused(seconds: int) -> None:
 
 
 def test_too_many_nodes_or_edges_are_refused_with_both_numbers() -> None:
-    """The limit and what was given are named."""
+    """The error has the limit and the given number."""
     assert refusal(*(node(f"n{n}") for n in range(MAX_NODES + 1))) == "nodes: should be 1 to 10000, not 10001"
     parents = [f"p{n}" for n in range(200)]
     children = [node(f"c{n}", *parents) for n in range(MAX_EDGES // 200 + 1)]
@@ -88,7 +88,7 @@ def test_a_long_chain_is_checked_without_recursion() -> None:
 
 
 def test_a_long_cycle_is_shown_cut() -> None:
-    """A cycle of ten thousand nodes is named by its beginning and its end."""
+    """A cycle of ten thousand nodes is shown with only its beginning and end."""
     ring = [node(f"n{n}", f"n{(n - 1) % MAX_NODES}") for n in range(MAX_NODES)]
     beginning, end = "n0 -> n1 -> n2 -> n3 -> n4", "n9996 -> n9997 -> n9998 -> n9999 -> n0"
     assert refusal(*ring) == f"nodes: depend on each other in a cycle: {beginning} -> (9991 more) -> {end}"
@@ -104,7 +104,7 @@ def test_the_order_has_parents_before_children(graph: Graph) -> None:
 
 @given(st.data(), graphs())
 def test_any_cycle_is_found_and_is_one(data: st.DataObject, graph: Graph) -> None:
-    """A backward edge along a way is refused, and every step of the path that is named is a real dependency."""
+    """An added backward edge is refused, and each step of the named cycle is a real dependency."""
     ways = [(parent, node.key) for node in graph.nodes for parent in node.depends_on]
     if not ways:
         return

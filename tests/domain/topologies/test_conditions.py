@@ -47,7 +47,7 @@ PARENTS = {
     ],
 )
 def test_a_condition_is_about_how_parents_have_ended(expression: str, wanted: bool) -> None:  # noqa: FBT001 - an answer
-    """It sees their outcomes, results and errors."""
+    """A condition can use parents' outcomes, results and errors."""
     reject_condition(expression, PARENTS)
     assert holds(expression, PARENTS, {}) is wanted
 
@@ -65,7 +65,7 @@ def test_a_condition_is_about_how_parents_have_ended(expression: str, wanted: bo
     ],
 )
 def test_what_is_neither_true_nor_false_is_no_answer(expression: str, said: str) -> None:
-    """A misspelt field or a value of another type is reported, and not treated as false."""
+    """A misspelled field or a value of another type is an error, not false."""
     reject_condition(expression, PARENTS)
     with pytest.raises(ConditionFailed) as failed:
         holds(expression, PARENTS, {})
@@ -88,7 +88,7 @@ def test_what_is_neither_true_nor_false_is_no_answer(expression: str, said: str)
     ],
 )
 def test_what_can_never_be_asked_is_refused_with_the_reason(expression: str, said: str) -> None:
-    """At the topology's creation: bad syntax, unknown functions, and names that are no parents or fields."""
+    """Bad syntax, unknown functions, and names that are not parents or fields are refused at creation."""
     with pytest.raises(ConditionInvalid) as refused:
         reject_condition(expression, PARENTS)
     assert said in str(refused.value)
@@ -104,7 +104,7 @@ def test_what_can_never_be_asked_is_refused_with_the_reason(expression: str, sai
     ],
 )
 def test_a_condition_is_about_the_parameters_of_the_run(expression: str, wanted: bool) -> None:  # noqa: FBT001 - an answer
-    """By itself, or together with how parents have ended."""
+    """A condition can use parameters, alone or with parents' outcomes."""
     parameters = {"full": True, "least": 5, "regions": ["eu"]}
     reject_condition(expression, PARENTS, parameters)
     assert holds(expression, PARENTS, parameters) is wanted
@@ -120,7 +120,7 @@ def test_only_parameters_that_there_are_can_be_named() -> None:
 
 
 def test_only_the_parents_are_read_that_a_condition_names() -> None:
-    """All of them if it is about all; a string in a list is not mistaken for a name."""
+    """A string in a condition is not mistaken for a parent's name."""
     names = ("a", "b", "c")
     assert parents_in("(parents.b.result[?name == 'x'].y | [0]) == parents.a.result", names) == ("a", "b")
     assert parents_in("length(parents) == `3`", names) == names
@@ -167,7 +167,7 @@ GROWING = [bomb.replace("parents.count.outcome", "parents.count.result.files") f
 
 @pytest.mark.parametrize("expression", BOMBS)
 def test_what_grows_without_a_bound_is_refused_at_creation(expression: str) -> None:
-    """It would grow even with parents without results, so it is found before anything runs."""
+    """Unbounded growth is found at creation, as it does not depend on parents' results."""
     with pytest.raises(ConditionInvalid, match="grow without bound"):
         reject_condition(expression, PARENTS)
 
@@ -219,7 +219,7 @@ _EXPRESSIONS = st.lists(st.sampled_from(_ENDS), min_size=1, max_size=5).map(lamb
 
 @given(_EXPRESSIONS, _VALUES)
 def test_an_evaluation_within_its_budget_is_that_of_jmespath(expression: str, value: object) -> None:
-    """The same value, or an error of the same class."""
+    """The result is the same as jmespath's, or an error of the same class."""
 
     def outcome(search: Callable[[], object]) -> object:
         try:

@@ -19,14 +19,14 @@ OK, BAD = Outcome.SUCCEEDED, Outcome.FAILED
 
 @given(st.integers(1, 1_000))
 def test_every_edge_has_one_chunk_and_the_chunks_hold_all(edges: int) -> None:
-    """The chunks' sizes add up, none is empty, and every edge lies in one."""
+    """The chunks' sizes add up to all edges, and no chunk is empty."""
     sizes = Counter(chunk_of(position) for position in range(edges))
     numbers = range(chunks_for(edges))
     assert sizes == {number: Chunk.numbered(number, edges).edges for number in numbers}
 
 
 def test_an_edge_counts_once_as_what_came_first() -> None:
-    """A repeat changes nothing, even if it reports another outcome."""
+    """Repeating an edge changes nothing, even with another outcome."""
     chunk = Chunk(3).with_edge(1, OK)
     assert chunk.with_edge(1, OK) == chunk.with_edge(1, BAD) == chunk
     assert chunk.with_edge(0, BAD).counts == Counts(3, succeeded=1, failed=1)
@@ -44,7 +44,7 @@ def test_a_chunk_reports_when_it_is_complete_or_decides_by_itself() -> None:
 
 
 def test_a_repeated_edge_has_its_chunk_report_again() -> None:
-    """After a crash between the chunk and its report, repeating the edge sends the report."""
+    """If a report was lost in a crash, repeating the edge sends it again."""
     decisive = Chunk(3).with_edge(0, BAD)
     assert reports(TriggerRule.ONE_FAILED, 500, decisive, decisive)
     assert not reports(TriggerRule.ONE_SUCCESS, 500, decisive, decisive)

@@ -31,7 +31,7 @@ def test_without_a_failure_the_whole_runs_until_all_have_ended() -> None:
 
 
 def test_going_on_takes_nothing_back_after_a_failure() -> None:
-    """Under `continue` the rules decide; the whole fails once all have ended."""
+    """With `continue` the rules decide, and the topology fails once all nodes have ended."""
     found = graph(*NODES)
     assert next_action(found, statuses(found, a=FAILED, b=RUNNING)) == NextAction(State.RUNNING)
     assert next_action(found, statuses(found, a=FAILED, b=SUCCEEDED, c=UPSTREAM, d=UPSTREAM)) == NextAction(
@@ -42,7 +42,7 @@ def test_going_on_takes_nothing_back_after_a_failure() -> None:
 @pytest.mark.parametrize("policy", [OnFailure.STOP, OnFailure.ROLLBACK])
 @pytest.mark.parametrize("failure", [FAILED, CANCELLED, replace(FAILED, state=State.ROLLING_BACK)])
 def test_a_failure_takes_back_what_has_not_begun_children_first(policy: OnFailure, failure: NodeStatus) -> None:
-    """Blocked and scheduled nodes are cancelled; one that waits for its next attempt goes on to its end."""
+    """Blocked and scheduled nodes are cancelled, but a node that waits for a retry continues."""
     found = graph(*NODES, on_failure=policy)
     assert next_action(found, statuses(found, a=failure, b=SCHEDULED)) == NextAction(
         State.RUNNING, cancel=("d", "c", "b")
@@ -52,7 +52,7 @@ def test_a_failure_takes_back_what_has_not_begun_children_first(policy: OnFailur
 
 
 def test_a_stopped_whole_has_failed_once_all_have_ended() -> None:
-    """Even if the failed node has a child that would have handled the failure."""
+    """With `stop`, the topology fails even if a child would have handled the failure."""
     found = graph("a", node("b", "a", trigger_rule=TriggerRule.ONE_FAILED), on_failure=OnFailure.STOP)
     assert next_action(found, statuses(found, a=FAILED, b=STOPPED)) == NextAction(State.FAILED)
 
@@ -69,7 +69,7 @@ def test_a_rollback_goes_up_level_by_level_to_its_end() -> None:
 
 
 def test_a_rollback_that_fails_goes_no_further_up() -> None:
-    """A parent is not rolled back while the rollback of its child has failed."""
+    """A parent is not rolled back after its child's rollback failed."""
     found = graph("a", "b: a", "c: a", on_failure=OnFailure.ROLLBACK)
     stuck = replace(FAILED, rollback_failed=True)
     assert next_action(found, {"a": SUCCEEDED, "b": stuck, "c": FAILED}) == NextAction(State.FAILED)
@@ -79,7 +79,7 @@ def test_a_rollback_that_fails_goes_no_further_up() -> None:
 
 @pytest.mark.parametrize("policy", list(OnFailure))
 def test_a_cancel_takes_back_what_waits_and_stops_what_runs(policy: OnFailure) -> None:
-    """A node that waits for its next attempt is cancelled too, and nothing is rolled back."""
+    """Waiting nodes are cancelled, also those that wait for a retry, and nothing is rolled back."""
     found = graph(*NODES, on_failure=policy)
     at = statuses(found, a=RUNNING, b=RETRYING)
     assert next_action(found, at, RequestedAction.CANCEL) == NextAction(
@@ -90,7 +90,7 @@ def test_a_cancel_takes_back_what_waits_and_stops_what_runs(policy: OnFailure) -
 
 
 def test_a_cancel_that_comes_too_late_changes_nothing() -> None:
-    """If every node had succeeded by then, the whole has succeeded."""
+    """If every node has already succeeded, so has the topology."""
     found = graph("a", "b: a")
     assert next_action(found, statuses(found, a=SUCCEEDED, b=SUCCEEDED), RequestedAction.CANCEL) == NextAction(
         State.SUCCEEDED
@@ -136,6 +136,6 @@ def test_a_pause_holds_what_waits_for_its_time() -> None:
     ],
 )
 def test_a_failure_is_handled_by_what_reacts_to_it(rule: TriggerRule, end: NodeStatus, failed: tuple[str, ...]) -> None:
-    """A child that steps in handles it; a child that cleans up does not; one that cannot start fails in its place."""
+    """A child that runs after the failure handles it, unless it only cleans up or cannot start."""
     found = graph("a", "x", node("b", "a", "x", trigger_rule=rule))
     assert unhandled(found, statuses(found, a=FAILED, x=SUCCEEDED, b=end)) == failed

@@ -30,7 +30,7 @@ _CHANCES = st.randoms(use_true_random=False)
 
 @pytest.fixture(autouse=True, scope="module")
 def small_chunks() -> Iterator[None]:
-    """Chunks of two edges, so that small graphs have nodes that count in several."""
+    """Chunks of two edges, so that nodes of small graphs count in several chunks."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(join_counters, "EDGES_PER_CHUNK", 2)
         yield
@@ -47,7 +47,7 @@ def _ends(world: World) -> Mapping[str, str]:
 @settings(deadline=None)
 @given(st.data(), graphs(), _CHANCES)
 def test_every_policy_ends_as_the_plain_executor_does(data: st.DataObject, graph: Graph, random_source: Random) -> None:
-    """With crashes and repeats, every node ends as it does without them."""
+    """With crashes and repeats, every node ends as it would without them."""
     disposition, priorities = data.draw(dispositions(graph)), data.draw(st.permutations(sorted(graph.by_key)))
     world = World(graph, disposition, random_source)
     world.open()
@@ -60,7 +60,7 @@ def test_every_policy_ends_as_the_plain_executor_does(data: st.DataObject, graph
 def test_the_end_does_not_depend_on_the_order_of_events(
     data: st.DataObject, graph: Graph, random_source: Random
 ) -> None:
-    """Under `continue`, late and repeated follow-ups in any order lead to the same ends."""
+    """With `continue`, late and repeated follow-ups in any order lead to the same ends."""
     going_on = Graph(graph.nodes, OnFailure.CONTINUE)
     disposition, priorities = data.draw(dispositions(graph)), data.draw(st.permutations(sorted(graph.by_key)))
     world = World(going_on, disposition, random_source)
@@ -72,7 +72,7 @@ def test_the_end_does_not_depend_on_the_order_of_events(
 @settings(deadline=None)
 @given(st.data(), graphs(), _CHANCES)
 def test_nothing_starts_after_a_stop(data: st.DataObject, graph: Graph, random_source: Random) -> None:
-    """However late the stop is carried out: begun nodes end as they would, all others are cancelled."""
+    """However late the stop is carried out, begun nodes end normally and all others are cancelled."""
     stopping = Graph(graph.nodes, OnFailure.STOP)
     disposition, priorities = data.draw(dispositions(graph)), data.draw(st.permutations(sorted(graph.by_key)))
     world = World(stopping, disposition, random_source)
@@ -107,7 +107,7 @@ def test_a_rollback_undoes_children_before_parents(data: st.DataObject, graph: G
 @settings(deadline=None)
 @given(st.data(), graphs(), _CHANCES)
 def test_a_retry_ends_as_a_first_run_with_better_luck(data: st.DataObject, graph: Graph, random_source: Random) -> None:
-    """Kept nodes and repeated nodes together end as one run in which the kept nodes ended as they did."""
+    """Kept and repeated nodes end like a single run in which the kept nodes ended the same."""
     going_on = Graph(graph.nodes, OnFailure.CONTINUE)
     priorities = data.draw(st.permutations(sorted(graph.by_key)))
     first = World(going_on, data.draw(dispositions(graph)), random_source)
@@ -128,7 +128,7 @@ def test_a_retry_ends_as_a_first_run_with_better_luck(data: st.DataObject, graph
 def test_a_recovery_scan_finds_nothing_once_all_is_counted(
     data: st.DataObject, graph: Graph, random_source: Random
 ) -> None:
-    """The scan reads from the states the same numbers that the counting arrived at."""
+    """The scan computes the same numbers from the nodes' states as counting did."""
     disposition, priorities = data.draw(dispositions(graph)), data.draw(st.permutations(sorted(graph.by_key)))
     world = World(Graph(graph.nodes, OnFailure.CONTINUE), disposition, random_source)
     assert decided(world.graph, world.statuses).keys() >= {n.key for n in graph.nodes if not n.depends_on}

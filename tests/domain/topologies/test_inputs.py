@@ -16,20 +16,20 @@ _JSON = st.none() | st.booleans() | st.integers() | st.text() | st.lists(st.text
 
 
 def test_a_node_refers_to_the_results_of_the_parents_it_names() -> None:
-    """They come in the order in which the node names them; other parents' results are not given."""
+    """Results come in the order in which the node names its parents; other parents' results are left out."""
     child = replace(node("c", "a", "b"), inputs=("b",))
     assert references(child, {"a": replace(ID, text="other"), "b": ID}) == (Reference("b", ID),)
 
 
 @given(st.dictionaries(st.text(), _JSON))
 def test_the_inputs_are_one_object_of_the_results_as_they_are(results: dict[str, object]) -> None:
-    """Whatever the names and results are, the object reads back as them."""
+    """Any names and results are read back unchanged."""
     written = assembled((name, json.dumps(result, ensure_ascii=False).encode()) for name, result in results.items())
     assert json.loads(written) == results
 
 
 def test_a_parent_without_a_result_gives_null() -> None:
-    """A parent that failed or was skipped is listed nevertheless."""
+    """A parent that failed or was skipped is included with null."""
     assert assembled([("a", None), ("b", b"[1]")]) == b'{"a":null,"b":[1]}'
 
 

@@ -1,4 +1,4 @@
-"""The last parent of a group to end reports all of them; a node with many parents counts a group in one write."""
+"""The last parent of a group to end reports the whole group, so a node counts a group in one write."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def join(parents: int, rule: TriggerRule = TriggerRule.ALL_DONE) -> Node:
 
 
 def test_a_group_lies_in_one_chunk() -> None:
-    """Otherwise one write could not count it."""
+    """Only then can one write count the group."""
     assert EDGES_PER_CHUNK % EDGES_PER_GROUP == 0
     many = join(3 * EDGES_PER_CHUNK)
     for position in range(len(many.depends_on)):
@@ -58,7 +58,7 @@ def _rank(order: list[tuple[int, str]], event: tuple[int, str]) -> tuple[int, in
 
 
 def test_an_end_that_decides_by_itself_is_counted_at_once() -> None:
-    """Under `one_success` the first success; a failure there waits for the rest of its group."""
+    """With `one_success`, the first success counts at once; a failure waits for the rest of its group."""
     node = join(8, TriggerRule.ONE_SUCCESS)
     statuses: Mapping[str, NodeStatus] = {"p0": SUCCEEDED, "p1": FAILED, "p2": WAITING, "p3": WAITING}
     assert edges_to_count(node, 0, statuses, 4) == {0: Outcome.SUCCEEDED}
@@ -66,7 +66,7 @@ def test_an_end_that_decides_by_itself_is_counted_at_once() -> None:
 
 
 def test_a_retry_counts_groups_of_which_it_keeps_all() -> None:
-    """A group with a parent that runs again is counted when that ends, and a node with one group never is."""
+    """A group with a parent that runs again counts when that parent ends; a single group is never counted ahead."""
     node = join(6)
     statuses = dict.fromkeys(node.depends_on, SUCCEEDED)
     kept = set(node.depends_on) - {"p4"}

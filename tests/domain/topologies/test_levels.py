@@ -11,19 +11,19 @@ DIAMOND = graph("a", "b: a", "c: a", "d: b c", "e: a d")
 
 
 def test_reverse_levels_see_through_nodes_that_are_left_out() -> None:
-    """`a` comes after `e`, although some ways between them lead through left-out nodes only."""
+    """`a` comes after `e`, although some paths between them lead only through omitted nodes."""
     assert reverse_levels(DIAMOND, {"a", "e"}) == (("e",), ("a",))
     assert reverse_levels(DIAMOND, {"b", "c"}) == (("c", "b"),)
 
 
 def test_a_node_that_is_left_out_makes_no_level() -> None:
-    """A node with only left-out nodes below it is as free as a node with none."""
+    """A node with only omitted nodes below it is as free as one without children."""
     found = graph("a", "b: a", "x")
     assert [set(level) for level in reverse_levels(found, {"a", "x"})] == [{"a", "x"}]
 
 
 def test_what_has_run_is_rolled_back_from_below() -> None:
-    """Succeeded nodes, and failed ones that had begun; not nodes that never ran or rolled themselves back."""
+    """Begun nodes are rolled back, but not those that never ran or rolled themselves back."""
     found = statuses(
         DIAMOND,
         a=SUCCEEDED,
@@ -42,7 +42,7 @@ def test_what_has_run_is_rolled_back_from_below() -> None:
 
 
 def test_a_node_waits_for_the_rollback_of_what_depends_on_it() -> None:
-    """Two children may be rolled back at the same time, but their parent only after both."""
+    """Two children may be rolled back at once, and their parent only after both."""
     undoing = NodeStatus(State.ROLLING_BACK, started_at=1)
     found = {**dict.fromkeys(DIAMOND.by_key, NodeStatus(State.CANCELLED)), "a": SUCCEEDED, "b": undoing, "c": SUCCEEDED}
     assert undone_next(DIAMOND, found) == ("c",)

@@ -14,7 +14,7 @@ NODE = {"type": "echo", "payload": ["<duetime.item>", "<<duetime.item>", "<dueti
 
 
 def test_each_item_is_a_node_and_those_of_a_lane_follow_each_other() -> None:
-    """Lanes go by the places of the items; fields of the whole map are in no node."""
+    """Items go to lanes by index; fields of the map itself are not in its nodes."""
     payload = map_payload(NodeMap("parents", max_parallel=2), NODE, ["a", {"b": 1}, "<duetime.node>"])
     nodes = graph_of_map(json.loads(payload))["nodes"]
     assert {key: node.get("depends_on", []) for key, node in nodes.items()} == {"0": [], "1": [], "2": ["0"]}
@@ -24,7 +24,7 @@ def test_each_item_is_a_node_and_those_of_a_lane_follow_each_other() -> None:
 
 
 def test_a_map_without_items_runs_nothing() -> None:
-    """It succeeds if its list is empty, and fails if there is no list."""
+    """An empty list makes the map succeed, and a missing list makes it fail."""
     assert ending_without_items(map_payload(NodeMap("parents"), NODE, [])) == Succeeded(b"[]")
     unknown = ending_without_items(map_payload(NodeMap("parents"), {}, None))
     assert isinstance(unknown, Failed)
@@ -42,14 +42,14 @@ def test_a_map_without_items_runs_nothing() -> None:
 def test_a_map_that_describes_more_than_fits_into_memory_is_refused(
     template: dict[str, str], items: list[object]
 ) -> None:
-    """It is refused before its nodes are made: one item in many places, or one text in many nodes."""
+    """A map whose nodes would be too large together is refused before they are created."""
     with pytest.raises(MapFailed, match="33554432 are allowed"):
         map_payload(NodeMap("parents"), template, items)
     assert map_payload(NodeMap("parents"), {"type": "echo", "payload": "x" * 3_000}, [0] * 10_000)
 
 
 def test_what_cannot_be_kept_is_no_map() -> None:
-    """Too large, or no JSON."""
+    """A map that is too large, or not valid JSON, is refused."""
     for items in (["x" * 2_100_000], [float("inf")]):
         with pytest.raises(MapFailed):
             map_payload(NodeMap("parents"), NODE, items)

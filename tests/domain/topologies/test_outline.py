@@ -20,7 +20,7 @@ BODY = {
 
 
 def test_an_outline_says_the_same_as_the_checked_graph() -> None:
-    """It has all that the end of a node asks of a graph, without the contents of the nodes' tasks."""
+    """The outline has everything that a node's follow-up needs, without the nodes' contents."""
     for body in (BODY, {"nodes": BODY["nodes"]}):
         payload = json.dumps(body).encode()
         outline, graph = outline_of(payload), read_graph(payload)
@@ -38,7 +38,7 @@ def test_an_outline_says_the_same_as_the_checked_graph() -> None:
 
 
 def test_a_stored_graph_is_the_graph_that_was_accepted() -> None:
-    """It is checked again, except for its parameters, with the same messages."""
+    """The stored graph is checked again, apart from parameters, with the same messages."""
     payload = json.dumps(BODY).encode()
     assert read_stored_graph(payload) == read_graph(payload)
     with pytest.raises(FieldInvalid, match="is not a known field"):
@@ -47,14 +47,14 @@ def test_a_stored_graph_is_the_graph_that_was_accepted() -> None:
 
 @pytest.mark.parametrize("payload", [b"[]", b"{}", b'{"nodes": 5}', b'{"nodes": {"a": 5}}', b"{"])
 def test_what_is_no_graph_is_refused_whenever_it_was_stored(payload: bytes) -> None:
-    """Whatever it is, it is refused as a field."""
+    """An invalid graph is refused with a field error, when stored and when read."""
     for read in (read_graph, read_stored_graph):
         with pytest.raises(FieldInvalid):
             read(payload)
 
 
 def test_a_process_reads_the_outline_of_a_graph_once() -> None:
-    """All nodes that ask for it get the same object."""
+    """All nodes of a graph share one parsed outline."""
     text = json.dumps({"nodes": {"a": {"type": "report"}}})
     assert outline_of(text.encode()) is outline_of(text.encode())
     assert outline_of(text.replace("report", "other").encode()).nodes[0].spec.type == "other"

@@ -19,7 +19,7 @@ WEIGHTED = graph(node("a", seconds=10), node("b", "a", seconds=70), node("c", "a
 
 
 def test_nodes_are_counted_by_state_and_cancelled_ones_by_their_reason() -> None:
-    """A person sees why the other nodes did not run."""
+    """The reasons show a person why nodes did not run."""
     skipped = NodeStatus(State.CANCELLED, Reason.SKIPPED)
     found = {"a": SUCCEEDED, "b": SUCCEEDED, "c": skipped, "d": NodeStatus(State.CANCELLED), "e": RUNNING}
     assert counted(found) == {"succeeded": 2, "skipped": 1, "cancelled": 1, "running": 1}
@@ -34,21 +34,21 @@ def test_progress_is_weighted_by_what_is_expected() -> None:
 
 
 def test_progress_is_whole_only_when_everything_has_ended() -> None:
-    """A last node that weighs nothing still counts for one percent."""
+    """A last node with no weight still counts as one percent."""
     found = graph(node("a", seconds=10), node("b", "a", seconds=0))
     assert percent(found, statuses(found, a=SUCCEEDED)) == 99
     assert percent(found, statuses(found, a=SUCCEEDED, b=SUCCEEDED)) == 100
 
 
 def test_nodes_that_all_weigh_nothing_weigh_the_same() -> None:
-    """There is no division by zero."""
+    """Weights of zero do not cause a division by zero."""
     found = graph(node("a", seconds=0), node("b", "a", seconds=0))
     assert percent(found, statuses(found, a=SUCCEEDED)) == 50
 
 
 @given(st.data(), graphs())
 def test_progress_never_goes_back_while_nodes_end(data: st.DataObject, graph: Graph) -> None:
-    """Each end brings the whole further, or leaves it where it is."""
+    """Each end of a node increases the progress or leaves it unchanged."""
     found = statuses(graph)
     seen = [percent(graph, found)]
     for key in data.draw(st.permutations(sorted(graph.by_key))):
@@ -59,7 +59,7 @@ def test_progress_never_goes_back_while_nodes_end(data: st.DataObject, graph: Gr
 
 
 def test_the_critical_path_is_the_longest_way() -> None:
-    """By expected durations before the run, and by measured ones after it."""
+    """Before the run the path uses expected durations, afterwards measured ones."""
     expected = critical_path(WEIGHTED)
     assert expected.nodes == ("a", "b", "d")
     assert expected.seconds == pytest.approx(80 + 100 / 3)
@@ -77,7 +77,7 @@ def test_the_critical_path_is_the_longest_way() -> None:
     ],
 )
 def test_a_node_waits_for_the_parent_that_its_rule_waits_for(rule: TriggerRule, path: CriticalPath) -> None:
-    """The slowest parent, the quickest, or none."""
+    """Depending on the rule, the slowest parent, the quickest or none is on the path."""
     found = graph(
         node("quick", seconds=1), node("slow", seconds=5), node("c", "quick", "slow", trigger_rule=rule, seconds=6)
     )
@@ -85,7 +85,7 @@ def test_a_node_waits_for_the_parent_that_its_rule_waits_for(rule: TriggerRule, 
 
 
 def test_a_node_takes_what_was_measured_else_what_is_expected() -> None:
-    """Ended, running shorter and longer than expected, waiting, and ended without having run."""
+    """Ended nodes have measured durations; running ones at least the expected; waiting ones the expected."""
     found = graph(*(node(key, seconds=10) for key in "abcde"))
     at = {
         "a": NodeStatus(State.SUCCEEDED, started_at=NOW - 4_500, finished_at=NOW - 1_000),
@@ -99,7 +99,7 @@ def test_a_node_takes_what_was_measured_else_what_is_expected() -> None:
 
 @given(graphs())
 def test_no_schedule_of_the_whole_is_shorter_than_its_critical_path(graph: Graph) -> None:
-    """If every rule waits for all parents, the path is a chain of dependencies and its length is the greatest."""
+    """If each node waits for all parents, the path is the longest chain of dependencies."""
     plain = Graph(tuple(replace(node, trigger_rule=TriggerRule.ALL_SUCCESS) for node in graph.nodes))
     found = critical_path(plain)
     pairs = zip(found.nodes, found.nodes[1:], strict=False)

@@ -15,14 +15,14 @@ UPSTREAM = NodeStatus(State.CANCELLED, Reason.UPSTREAM_FAILED)
 
 
 def test_what_succeeded_is_kept_and_the_rest_runs_again() -> None:
-    """The failed node runs again, and so do the nodes that did not start because of it."""
+    """The failed node and those that did not start because of its failure run again."""
     found = graph("a", "b: a", "c: b", "d: a")
     ended = {"a": SUCCEEDED, "b": FAILED, "c": UPSTREAM, "d": SUCCEEDED}
     assert retry_plan(found, ended) == RetryPlan(again=("b", "c"), kept=("a", "d"))
 
 
 def test_what_tidied_up_after_a_failure_tidies_up_again() -> None:
-    """`all_done` and `one_failed` had waited for the repeated node; for `one_success`, enough had succeeded."""
+    """Nodes with `all_done` or `one_failed` after the failed node run again; with `one_success`, they are kept."""
     found = graph(
         "bad",
         "good",
@@ -39,21 +39,21 @@ def test_what_tidied_up_after_a_failure_tidies_up_again() -> None:
 
 
 def test_what_was_skipped_for_good_reason_stays_skipped() -> None:
-    """An alarm without a failure is skipped in a retry too, and so is everything after it."""
+    """An alarm node without a failed parent stays skipped, with everything after it."""
     found = graph("a", node("alarm", "a", trigger_rule=TriggerRule.ONE_FAILED), "call: alarm", "b")
     ended = {"a": SUCCEEDED, "alarm": SKIPPED, "call": SKIPPED, "b": STOPPED}
     assert retry_plan(found, ended) == RetryPlan(again=("b",), kept=("a", "alarm", "call"))
 
 
 def test_chosen_nodes_run_again_with_what_depends_on_them() -> None:
-    """Also when all had succeeded."""
+    """Chosen nodes and their dependents run again even if all nodes succeeded."""
     found = graph("a", "b: a", "c: b", "d: a")
     ended = dict.fromkeys(found.by_key, SUCCEEDED)
     assert retry_plan(found, ended, ["b"]) == RetryPlan(again=("b", "c"), kept=("a", "d"))
 
 
 def test_all_that_depends_on_a_chosen_node_runs_again_also_what_needs_it_no_more() -> None:
-    """Directly or not, with any rule, even if another parent was enough for it; independent nodes are kept."""
+    """All dependents run again, with any rule; independent nodes are kept."""
     found = graph(
         "a",
         "b",
@@ -68,19 +68,19 @@ def test_all_that_depends_on_a_chosen_node_runs_again_also_what_needs_it_no_more
 
 
 def test_what_has_failed_runs_again_beside_what_was_chosen() -> None:
-    """Otherwise the run would fail again for the same reason."""
+    """Otherwise the failed nodes would fail the new run, too."""
     found = graph("a", "b: a", "c", "d: c")
     ended = {"a": SUCCEEDED, "b": SUCCEEDED, "c": FAILED, "d": UPSTREAM}
     assert retry_plan(found, ended, ["b"]) == RetryPlan(again=("c", "b", "d"), kept=("a",))
 
 
 def test_an_unknown_node_is_refused_by_name() -> None:
-    """The request names the field."""
+    """The error names the field and the node."""
     found = graph("a")
     with pytest.raises(FieldInvalid, match="nodes: there is no node 'x' to run again"):
         retry_plan(found, {"a": SUCCEEDED}, ["a", "x"])
 
 
 def test_of_a_run_without_a_failure_everything_is_kept_unless_nodes_are_chosen() -> None:
-    """The cause of the failure may have been corrected by hand."""
+    """Nothing runs again, for example if the failure was corrected by hand."""
     assert retry_plan(graph("a", "b: a"), dict.fromkeys("ab", SUCCEEDED)) == RetryPlan(again=(), kept=("a", "b"))

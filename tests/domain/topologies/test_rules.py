@@ -39,19 +39,19 @@ def counted(total: int, ends: list[Outcome]) -> Counts:
 
 @pytest.mark.parametrize("rule", list(TriggerRule))
 def test_each_rule_decides_as_its_table_says(rule: TriggerRule) -> None:
-    """Each rule gives the verdict written here for each situation of three parents."""
+    """For three parents in each situation, every rule gives the verdict in the table."""
     assert tuple(verdict(rule, counts) for counts in SITUATIONS.values()) == TABLE[rule]
 
 
 @pytest.mark.parametrize("rule", list(TriggerRule))
 def test_a_node_without_parents_starts_at_once(rule: TriggerRule) -> None:
-    """Whatever its rule asks of parents, it has none to wait for."""
+    """Whatever the rule, there is no parent to wait for."""
     assert verdict(rule, Counts(0)) is READY
 
 
 @given(st.sampled_from(TriggerRule), st.lists(st.sampled_from(Outcome), min_size=1, max_size=8))
 def test_a_verdict_stands_and_comes_in_the_end(rule: TriggerRule, ends: list[Outcome]) -> None:
-    """More ends do not change a final verdict; once all have ended, the verdict is final."""
+    """A final verdict never changes, and there is one once all parents have ended."""
     verdicts = [verdict(rule, counted(len(ends), ends[:number])) for number in range(len(ends) + 1)]
     final = [found for found in verdicts if found is not WAIT]
     assert len(set(final)) == 1

@@ -1,4 +1,4 @@
-"""When the task of a topology that runs is checked."""
+"""When a running topology's task is checked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LOOK_AHEAD = 180 * SECOND
 
 
 def test_checks_thin_out_and_never_end_before_the_lease() -> None:
-    """The times do not depend on who reckons them, are an hour apart at the most, and end with a check after it."""
+    """Checks are at fixed times, at most an hour apart, and the last comes after the lease."""
     topology = task(state=State.RUNNING, target=TopologyTarget(), run_at=NOW, notify_within_seconds=30 * 86_400)
     until = deferred_until(topology, NOW)
     now, times = NOW, []

@@ -45,7 +45,7 @@ def with_report(join_count: JoinCount, chunk: int, counts: Counts) -> JoinCount:
 
 
 class Crash(Exception):
-    """The process vanished between two writes."""
+    """The process vanishes between two writes."""
 
 
 class World:
@@ -99,7 +99,7 @@ class World:
         return self._finish()
 
     def control(self) -> NextAction:
-        """Do the steps that the state of the whole asks for."""
+        """Take the steps that the state of the topology asks for."""
         found = next_action(self.graph, self.statuses)
         for key in found.cancel:
             self._set(key, NodeStatus(State.CANCELLED, Reason.STOPPED))
@@ -109,7 +109,7 @@ class World:
         return found
 
     def _finish(self) -> NextAction:
-        """Control the whole until nothing is left to do; rollbacks end in any order."""
+        """Control the topology until nothing is left to do; rollbacks end in any order."""
         while (found := self.control()).state not in {State.SUCCEEDED, State.FAILED, State.ROLLED_BACK}:
             undoing = [key for key, status in self.statuses.items() if status.state is State.ROLLING_BACK]
             assert undoing or found.cancel or self._to_follow, f"nothing happens, and it is {found}"
@@ -142,7 +142,7 @@ class World:
             self._to_follow.append(key)
 
     def _counts(self, edge: Edge, by: str) -> Counts:
-        """All that is now known of a child's parents."""
+        """All that is known so far of a child's parents."""
         node = self.graph.by_key[edge.child]
         if not is_counted(node, self.group):
             return counts_for(node, self.statuses)
@@ -150,7 +150,7 @@ class World:
         return self._count(edge.child, arrived, by) if arrived else Counts(len(node.depends_on))
 
     def _count(self, child: str, arrived: Mapping[int, Outcome], by: str | None = None) -> Counts:
-        """Count edges of one chunk, and report all that is now known of the child's parents."""
+        """Count edges of one chunk, and report all that is known so far of the child's parents."""
         node = self.graph.by_key[child]
         edges, number = len(node.depends_on), chunk_of(min(arrived))
         before = self._chunks.get((child, number)) or Chunk.numbered(number, edges)

@@ -23,7 +23,7 @@ BUCKET = "duetime-contents"
 
 @pytest.fixture
 def clock() -> StandingClock:
-    """The time: it stands still until a test moves it."""
+    """A clock that stands still until a test moves it."""
     return StandingClock()
 
 
@@ -54,7 +54,7 @@ def environ(session: FakeSession) -> dict[str, str]:
 
 @pytest.fixture
 def compose(environ: dict[str, str], clock: StandingClock, session: FakeSession) -> Iterator[Callable[[], None]]:
-    """Composes the function over the real stores, from the present environment."""
+    """Compose the function over the real stores, from the current environment."""
     yield lambda: composition.use(
         Platform(
             environ=environ,

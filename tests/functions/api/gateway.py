@@ -1,4 +1,4 @@
-"""API Gateway's HTTP API as the api function sees it: events of payload format 2.0, and its answers."""
+"""API Gateway's HTTP API as the api function sees it: events of payload format 2.0, and responses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Context:
-    """What Lambda tells a function of its invocation."""
+    """The facts on an invocation that Lambda gives a function."""
 
     function_name: str = "api"
     memory_limit_in_mb: int = 512
@@ -41,7 +41,7 @@ class Answer:
 
     @property
     def body(self) -> Any:  # noqa: ANN401 - any JSON
-        """The answer's JSON."""
+        """The response's JSON."""
         return json.loads(self.text, parse_constant=_no_json)
 
     @property
@@ -51,7 +51,7 @@ class Answer:
 
     @property
     def problem(self) -> dict[str, Any]:
-        """The response's problem; it must be one."""
+        """The response's problem, which must be there."""
         assert self.headers["Content-Type"] == "application/problem+json"
         problem: dict[str, Any] = self.body
         assert problem["status"] == self.status
@@ -60,7 +60,7 @@ class Answer:
 
     @property
     def faults(self) -> dict[str, str]:
-        """The reasons of a problem by the field they name."""
+        """A problem's reasons, by field."""
         return {error["field"]: error["reason"] for error in self.problem["errors"]}
 
 

@@ -29,14 +29,14 @@ ADMIN = Gateway({"jwt": {"claims": {"sub": "root"}}})
 
 @pytest.fixture
 def admin(environ: dict[str, str], compose: Callable[[], None]) -> Gateway:
-    """The administrator of a deployment that accepts keys besides tokens."""
+    """The administrator of a deployment that accepts API keys as well as tokens."""
     environ |= {Variable.AUTHENTICATION: "jwt", Variable.ADMINS: "root", Variable.API_KEYS: "on"}
     compose()
     return ADMIN
 
 
 def decided(text: str) -> dict[str, Any]:
-    """The authorizer's answer to a request with a header."""
+    """The authorizer's decision on a request with this header."""
     event: dict[str, Any] = {"version": "2.0", "type": "REQUEST", "headers": {"authorization": text}}
     with grants.acting("authorizer"):
         return authorize(event, Context())  # type: ignore[arg-type] # a stand-in for Lambda's own context
@@ -44,14 +44,14 @@ def decided(text: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class WithKey:
-    """Sends requests with a key, as through the gateway."""
+    """Sends requests with an API key, as through the gateway."""
 
     key: str
 
     def send(
         self, method: str, path: str, body: object = None, headers: Mapping[str, str] | None = None
     ) -> Answer | None:
-        """The answer; `None` if the gateway refuses the request."""
+        """Send a request; `None` if the gateway refuses it."""
         decision = decided(f"Bearer {self.key}")
         if not decision["isAuthorized"]:
             return None
@@ -59,7 +59,7 @@ class WithKey:
 
 
 def created(admin: Gateway, **more: object) -> dict[str, Any]:
-    """A key that is created."""
+    """Create a key; return the response."""
     answer = admin.send("POST", "/v1/keys", {"name": "n", "roles": ["writer"], "owner": "billing", **more})
     assert answer.status == 201, answer.text
     found: dict[str, Any] = answer.body
@@ -67,7 +67,7 @@ def created(admin: Gateway, **more: object) -> dict[str, Any]:
 
 
 def test_a_key_acts_for_its_owner_with_its_roles(admin: Gateway) -> None:
-    """Tasks created with it belong to its owner, histories name the key, and another owner is refused."""
+    """Tasks created with the key belong to its owner, histories name the key, and other owners are refused."""
     key = created(admin)
     program = WithKey(key["key"])
     task = program.send("POST", "/key/v1/tasks", {"type": "report", "delay_seconds": 60})
@@ -97,7 +97,7 @@ def test_a_key_acts_for_its_owner_with_its_roles(admin: Gateway) -> None:
 
 
 def test_the_settings_do_not_widen_a_key(admin: Gateway, environ: dict[str, str], compose: Callable[[], None]) -> None:
-    """A key of an operator's or administrator's own owner has the roles that it was given, and no others."""
+    """Even if its owner is an operator or administrator, a key has only the roles it was given."""
     environ |= {Variable.OPERATORS: "*", Variable.ADMINS: "*"}
     compose()
     refused = WithKey(created(admin, roles=["reader"])["key"]).send("POST", "/key/v1/tasks", {"type": "a"})
@@ -119,7 +119,7 @@ def test_the_local_stack_holds_a_key_to_its_owner(environ: dict[str, str], compo
 
 
 def test_only_a_digest_of_a_key_is_stored(admin: Gateway, session: FakeSession, environ: dict[str, str]) -> None:
-    """The id is in clear, the secret nowhere: not in the table, and in no response but the first."""
+    """The secret is neither in the table nor in any response but the first."""
     key = created(admin)
     prefix, id_, secret = key["key"].split("_")
     assert (prefix, id_, len(secret) * 4) == ("dtk", key["id"], SECRET_BITS)
@@ -134,7 +134,7 @@ def test_only_a_digest_of_a_key_is_stored(admin: Gateway, session: FakeSession, 
 
 
 def test_a_revoked_key_is_refused_at_once(admin: Gateway, clock: StandingClock) -> None:
-    """The next request is refused; another key of the same name stays valid, so that programs can change keys."""
+    """The next request is refused; another key with the same name stays valid, so keys can be replaced."""
     first = created(admin)
     clock.at += SECOND
     second = created(admin)
@@ -148,7 +148,7 @@ def test_a_revoked_key_is_refused_at_once(admin: Gateway, clock: StandingClock) 
 
 
 def test_an_expired_key_is_refused(admin: Gateway, clock: StandingClock) -> None:
-    """From its expiry on; an expiry in the past is refused."""
+    """A key is refused from its expiry on; an expiry in the past is refused."""
     key = created(admin, expires_at="2026-11-21T02:34:07.250Z")
     clock.at += MINUTE - 1
     assert WithKey(key["key"]).send("GET", "/key/v1/tasks") is not None
@@ -175,14 +175,14 @@ def test_an_expired_key_is_refused(admin: Gateway, clock: StandingClock) -> None
     ],
 )
 def test_what_is_no_key_is_refused(admin: Gateway, change: Callable[[str], str]) -> None:
-    """Another scheme, secret or id, or something that is no key at all, is refused without an error."""
+    """Another scheme, secret or id, or text that is not a key, is refused without an error."""
     text = created(admin)["key"]
     assert decided(f"bearer  {text}")["isAuthorized"]
     assert decided(change(text)) == {"isAuthorized": False}
 
 
 def test_a_use_is_noted_once_an_hour(admin: Gateway, clock: StandingClock) -> None:
-    """Other requests within the hour write nothing."""
+    """Further requests within the hour write nothing."""
     key = created(admin)
     assert admin.send("GET", "/v1/keys").body["keys"][0]["used_at"] is None
     for _ in range(3):
@@ -197,7 +197,7 @@ def test_a_use_is_noted_once_an_hour(admin: Gateway, clock: StandingClock) -> No
 def test_a_key_is_listed_for_some_time_after_its_end(
     admin: Gateway, clock: StandingClock, session: FakeSession, environ: dict[str, str]
 ) -> None:
-    """Its item expires 30 days after the key was revoked or has expired; a valid key has no expiry in the table."""
+    """An ended key's item expires after 30 days; a valid key's does not."""
 
     def expiry(key: Mapping[str, Any]) -> int | None:
         item = session.client("dynamodb").get_item(
@@ -217,7 +217,7 @@ def test_a_key_is_listed_for_some_time_after_its_end(
 
 
 def test_keys_are_listed_page_by_page(admin: Gateway, clock: StandingClock) -> None:
-    """In order of creation, of all owners."""
+    """Keys of all owners are listed by creation time."""
     names = [f"key-{number}" for number in range(5)]
     for name in names:
         created(admin, name=name, owner=name)
@@ -232,7 +232,7 @@ def test_keys_are_listed_page_by_page(admin: Gateway, clock: StandingClock) -> N
 
 
 def test_keys_are_for_administrators(admin: Gateway) -> None:
-    """Others cannot create, list or revoke one; the default owner is the administrator's."""
+    """Other callers cannot create, list or revoke keys; a key's default owner is the administrator."""
     key = admin.send("POST", "/v1/keys", {"name": "n", "roles": ["worker", "reader", "reader"]}).body
     assert (key["owner"], key["created_by"], key["roles"]) == ("root", "root", ["reader", "worker"])
     other = Gateway({"jwt": {"claims": {"sub": "ann"}}})
@@ -265,7 +265,7 @@ def test_a_key_that_cannot_be_is_refused_by_its_field(admin: Gateway, body: dict
 
 @pytest.mark.parametrize("id_", ["0" * 20, "x", "a%23b", "0" * 2000])
 def test_an_unknown_key_is_not_found(admin: Gateway, id_: str) -> None:
-    """For any form of id."""
+    """The response is 404 for any form of id."""
     refused = admin.send("DELETE", f"/v1/keys/{id_}")
     assert (refused.status, refused.problem["code"]) == (404, "api_key_not_found")
 
@@ -273,7 +273,7 @@ def test_an_unknown_key_is_not_found(admin: Gateway, id_: str) -> None:
 def test_a_deployment_without_keys_creates_none(
     admin: Gateway, environ: dict[str, str], compose: Callable[[], None]
 ) -> None:
-    """A key that nothing accepts would be a surprise; the error names the setting."""
+    """A key that nothing accepts cannot be created; the error names the setting."""
     environ[Variable.API_KEYS] = ""
     compose()
     refused = admin.send("POST", "/v1/keys", {"name": "n", "roles": ["reader"]})
@@ -282,7 +282,7 @@ def test_a_deployment_without_keys_creates_none(
 
 
 def test_a_live_connection_of_a_key_is_short(admin: Gateway, clock: StandingClock) -> None:
-    """It ends after ten minutes, or with the key's expiry, as an open connection does not notice a revocation."""
+    """A connection ends after ten minutes or with the key's expiry, as it does not notice a revocation."""
     for expires, ends in (("", 10 * MINUTE), ("2026-11-21T02:35:00Z", None)):
         key = created(admin, **({"expires_at": expires} if expires else {}))
         context = decided(f"Bearer {key['key']}")["context"]

@@ -27,12 +27,12 @@ def attempts(api: Gateway, task: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_a_task_that_never_ran_has_no_attempts(api: Gateway) -> None:
-    """The list is there, and empty."""
+    """The list is empty."""
     assert attempts(api, api.create({"type": "report", "delay_seconds": 60})) == []
 
 
 def test_an_attempt_tells_who_ran_it_when_how_and_for_how_much(api: Gateway, clock: StandingClock) -> None:
-    """Holder, fence, planned and real start, lateness, duration, outcome and an estimate of its price."""
+    """An attempt shows worker, fence, times, outcome and an estimated cost."""
     task = api.create()
     clock.at += 20
     ended_by_a_worker(task["id"], clock, Succeeded(b"1"), took=3_000)
@@ -53,7 +53,7 @@ def test_an_attempt_tells_who_ran_it_when_how_and_for_how_much(api: Gateway, clo
 
 
 def test_a_lost_attempt_is_listed_with_what_is_known_of_it(api: Gateway, clock: StandingClock) -> None:
-    """After its worker vanished, the attempt is counted, and unknown facts are null."""
+    """A lost attempt is counted, and its unknown facts are null."""
     task = api.create()
     claimed_by_a_worker(task["id"], clock)
     clock.at += MINUTE
@@ -66,7 +66,7 @@ def test_a_lost_attempt_is_listed_with_what_is_known_of_it(api: Gateway, clock: 
 
 
 def test_attempts_that_the_record_has_no_room_for_are_listed(api: Gateway, clock: StandingClock) -> None:
-    """Each of many attempts is listed once, oldest first, wherever its line is stored."""
+    """Each attempt is listed once, oldest first, wherever its line is stored."""
     task = api.create({"type": "report", "retry": QUICK})
     for number in range(12):
         ended_by_a_worker(task["id"], clock, failure("Boom", str(number)))
@@ -80,7 +80,7 @@ def test_attempts_that_the_record_has_no_room_for_are_listed(api: Gateway, clock
 
 
 def test_each_attempt_tells_its_error(api: Gateway, clock: StandingClock) -> None:
-    """The last attempt's error is whole, an earlier one is cut and marked so; a retry by its user keeps all."""
+    """The last attempt's error is whole, and earlier ones are cut and marked so; a retry keeps them all."""
     task = api.create({"type": "report", "retry": {"max_attempts": 2, "initial_seconds": 0}})
     for letter in "ab":
         ended = ended_by_a_worker(task["id"], clock, failure("Boom", letter * 200))

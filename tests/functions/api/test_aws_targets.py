@@ -18,7 +18,7 @@ REASON = "is not among the resources that the settings let tasks call"
 
 @pytest.fixture
 def calling(environ: dict[str, str], compose: Callable[[], None], api: Gateway) -> Gateway:
-    """The function of a deployment whose tasks may call the queues for reports."""
+    """The function of a deployment whose tasks may send to the queues for reports."""
     environ[Variable.AWS_TARGETS] = (
         "arn:aws:sqs:eu-west-1:123456789012:reports-* arn:aws:lambda:eu-west-1:123456789012:*"
     )
@@ -27,7 +27,7 @@ def calling(environ: dict[str, str], compose: Callable[[], None], api: Gateway) 
 
 
 def test_a_resource_that_the_settings_name_is_accepted(calling: Gateway) -> None:
-    """The response shows it as it was given."""
+    """The response shows the target as given."""
     created = calling.send("POST", "/v1/tasks", {"type": "report", "target": ALLOWED})
     assert (created.status, created.body["target"]) == (201, ALLOWED)
 
@@ -41,12 +41,12 @@ def test_a_resource_that_the_settings_do_not_name_is_refused(calling: Gateway, t
 
 
 def test_without_a_setting_nothing_of_aws_may_be_called(api: Gateway) -> None:
-    """The default is closed."""
+    """By default no AWS resource is allowed."""
     assert api.send("POST", "/v1/tasks", {"type": "report", "target": ALLOWED}).faults == {"target.arn": REASON}
 
 
 def test_one_of_a_batch_is_refused_by_its_place(calling: Gateway) -> None:
-    """The others are created."""
+    """The error has the task's index, and other tasks are created."""
     tasks = [{"type": "report", "target": target} for target in (ALLOWED, FORBIDDEN)]
     created, refused = calling.send("POST", "/v1/tasks/batch", {"tasks": tasks}).body["results"]
     assert created["status"] == 201
@@ -54,7 +54,7 @@ def test_one_of_a_batch_is_refused_by_its_place(calling: Gateway) -> None:
 
 
 def test_a_change_is_refused_likewise(calling: Gateway) -> None:
-    """The task stays as it is."""
+    """The task does not change."""
     created = calling.send("POST", "/v1/tasks", {"type": "report", "target": ALLOWED, "delay_seconds": 600})
     path = created.location
     assert calling.send("PATCH", path, {"target": FORBIDDEN}).faults == {"target.arn": REASON}
@@ -65,6 +65,6 @@ def test_a_change_is_refused_likewise(calling: Gateway) -> None:
     "target", [ALLOWED, {"kind": "lambda", "arn": "arn:aws:lambda:eu-west-1:123456789012:function:a"}]
 )
 def test_resources_are_not_asked_to_undo(calling: Gateway, target: dict[str, Any]) -> None:
-    """A rollback is refused at creation and afterwards."""
+    """`rollback_on_failure` is refused for AWS targets."""
     answer = calling.send("POST", "/v1/tasks", {"type": "report", "target": target, "rollback_on_failure": True})
     assert list(answer.faults) == ["rollback_on_failure"]

@@ -13,7 +13,7 @@ PATH = "/v1/tasks/batch"
 
 
 def test_each_task_has_its_own_result(api: Gateway) -> None:
-    """Good tasks of a batch are created, bad ones get their error, each at its place."""
+    """Valid tasks are created and invalid ones get an error, each at its index."""
     tasks = [
         {"type": "a", "delay_seconds": 60, "payload": {"large": "x" * 3_000}},
         {"type": "b", "color": "red"},
@@ -39,7 +39,7 @@ def test_a_full_batch_is_created(api: Gateway) -> None:
 
 
 def test_a_batch_that_is_too_long_or_empty_creates_nothing(api: Gateway) -> None:
-    """A batch outside its limits is refused as a whole, naming the list."""
+    """Such a batch is refused as a whole; the error names `tasks`."""
     for tasks in ([], [{"type": "a"}] * (MAX_BATCH + 1), {"type": "a"}, None):
         answer = api.send("POST", PATH, {"tasks": tasks})
         assert (answer.status, list(answer.faults)) == (422, ["tasks"])
@@ -57,7 +57,7 @@ def test_a_task_of_a_batch_may_be_as_deep_as_a_single_one(api: Gateway) -> None:
 
 
 def test_a_task_that_is_too_deep_stops_no_other(api: Gateway) -> None:
-    """It is refused by its index; the rest of the batch is accepted."""
+    """The task is refused by index, and the rest of the batch accepted."""
     payload: list[object] = []
     for _ in range(63):
         payload = [payload]
@@ -71,7 +71,7 @@ def test_a_task_that_is_too_deep_stops_no_other(api: Gateway) -> None:
 def test_an_accepted_task_does_not_need_its_message(
     api: Gateway, environ: dict[str, str], session: FakeSession
 ) -> None:
-    """While no queue can be reached, tasks are accepted nevertheless: the record exists, and a scan sends it later."""
+    """If no queue can be reached, tasks are accepted, and a scan sends their messages later."""
     for url in Settings(environ).queue_urls.values():
         session.client("sqs").delete_queue(QueueUrl=url)
     results = api.send("POST", PATH, {"tasks": [{"type": "a"}]}).body["results"]

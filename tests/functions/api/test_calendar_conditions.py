@@ -16,7 +16,7 @@ SUNDAYS = {"weekdays": ["sun"]}
 
 
 def test_a_calendar_that_is_new_is_created(api: Gateway) -> None:
-    """201 with its path the first time, 200 when it is replaced, each with another ETag."""
+    """A PUT is 201 the first time and 200 for a replacement, each with a new ETag."""
     new = api.send("PUT", UK, SUNDAYS)
     assert (new.status, new.location) == (201, UK)
     again = api.send("PUT", UK, SUNDAYS)
@@ -25,7 +25,7 @@ def test_a_calendar_that_is_new_is_created(api: Gateway) -> None:
 
 
 def test_a_calendar_is_not_read_twice(api: Gateway) -> None:
-    """304 for the ETag that is, the calendar for any other."""
+    """GET is 304 for the current ETag, and returns the calendar for any other."""
     tag = api.send("PUT", UK, SUNDAYS).headers["ETag"]
     unchanged = api.send("GET", UK, headers={"if-none-match": tag})
     assert (unchanged.status, unchanged.text, unchanged.headers["ETag"]) == (304, "", tag)
@@ -50,7 +50,7 @@ def test_an_update_of_another_is_not_lost(api: Gateway, *, is_file: bool) -> Non
 
 
 def test_a_calendar_is_created_only_where_there_is_none(api: Gateway) -> None:
-    """`If-None-Match: *` never replaces; any other value of it is refused, as it would have no effect."""
+    """`If-None-Match: *` never replaces a calendar; other values are refused, as they would have no effect."""
     only_new = {"if-none-match": "*"}
     assert api.send("PUT", UK, SUNDAYS, only_new).status == 201
     taken = api.send("PUT", UK, SUNDAYS, only_new)
@@ -62,7 +62,7 @@ def test_a_calendar_is_created_only_where_there_is_none(api: Gateway) -> None:
 
 
 def test_a_tag_of_a_deleted_calendar_fits_no_later_one(api: Gateway) -> None:
-    """A calendar that was deleted and created again is another one, and a missing one has no version."""
+    """A calendar that was deleted and created again has a new ETag; a missing one has none."""
     tag = api.send("PUT", UK, SUNDAYS).headers["ETag"]
     api.send("DELETE", UK)
     assert api.send("PUT", UK, SUNDAYS, {"if-match": tag}).status == 412
@@ -71,7 +71,7 @@ def test_a_tag_of_a_deleted_calendar_fits_no_later_one(api: Gateway) -> None:
 
 
 def test_a_calendar_is_put_as_it_was_read(api: Gateway) -> None:
-    """The name in the body is accepted if it is that of the path; another one is refused."""
+    """The name in the body must be that of the path."""
     shown = api.send("PUT", UK, SUNDAYS).body
     assert api.send("PUT", UK, shown).body == shown
     other = api.send("PUT", "/v1/calendars/de", shown)
@@ -80,6 +80,6 @@ def test_a_calendar_is_put_as_it_was_read(api: Gateway) -> None:
 
 @pytest.mark.parametrize("query", ["mode=includes", "timezone=UTC"])
 def test_parameters_of_a_file_are_refused_with_json(api: Gateway, query: str) -> None:
-    """400, with the type of body that they belong to."""
+    """The response is 400, and names the body type that the parameters belong to."""
     answer = api.send("PUT", UK, SUNDAYS, query=query)
     assert (answer.status, "in its body" in answer.faults[query.partition("=")[0]]) == (400, True)

@@ -27,7 +27,7 @@ LATER = {"type": "part", "delay_seconds": 600}
 
 @pytest.fixture
 def environ(environ: dict[str, str], session: FakeSession) -> dict[str, str]:
-    """The function's environment, with a type that everybody may pull, and one that only Ann may."""
+    """The function's environment, with a type that anyone may pull, and one that only Ann may."""
     sqs = session.client("sqs")
     urls = {name: sqs.create_queue(QueueName=f"{name}-{uuid4().hex[:8]}")["QueueUrl"] for name in (PULLED, "anns")}
     pullers = {PULLED: ["*"], "anns": ["ann"]}
@@ -35,18 +35,18 @@ def environ(environ: dict[str, str], session: FakeSession) -> dict[str, str]:
 
 
 def as_owner(name: str) -> Gateway:
-    """The gateway with the requests of an owner."""
+    """A gateway that sends requests of this owner."""
     return Gateway(headers={"x-duetime-owner": name})
 
 
 def child_of(api: Gateway, parent: str, **fields: Any) -> str:  # noqa: ANN401 - JSON
-    """Create a task with a parent."""
+    """Create a task with a parent; return its id."""
     task_id: str = api.create({**LATER, "parent_task_id": parent, **fields})["id"]
     return task_id
 
 
 def children_of(api: Gateway, parent: str) -> list[str]:
-    """The listed children of a task."""
+    """The ids of a task's children."""
     return api.listed(f"parent_task_id={parent}")
 
 
@@ -57,7 +57,7 @@ def state_of(api: Gateway, task_id: str) -> str:
 
 
 def cancelled(api: Gateway, task_id: str, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
-    """Cancel a task with its children; returns what was done with them."""
+    """Cancel a task with its children; return the response's counts."""
     answer = api.send("POST", f"/v1/tasks/{task_id}/cancel", {"include_children": True, **fields})
     assert answer.status in {200, 202}, answer.text
     done: dict[str, Any] = answer.body["children"]
@@ -70,7 +70,7 @@ def done(cancelled: int = 0, stopping: int = 0, running: int = 0, *, has_more: b
 
 
 def test_a_task_names_its_parent(api: Gateway) -> None:
-    """The parent is shown, and lists exactly its children, page by page; an id may be in lower case."""
+    """A task shows its parent, and `parent_task_id` lists exactly the children."""
     parent, other = (api.create(LATER)["id"] for _ in range(2))
     children = [child_of(api, parent.lower(), delay_seconds=600 + number) for number in range(5)]
     grandchild = child_of(api, children[0])
@@ -112,7 +112,7 @@ def test_each_task_of_a_batch_has_its_own_parent(api: Gateway) -> None:
 
 
 def test_a_repeated_creation_does_not_need_its_parent_any_more(api: Gateway) -> None:
-    """The same request gets the same response, even if the parent has been deleted since."""
+    """A repeat gets the same response, even if the parent has been deleted."""
     parent = api.create(LATER)["id"]
     body, key = {**LATER, "parent_task_id": parent}, {"Idempotency-Key": "k"}
     first = api.create(body, key)
@@ -129,7 +129,7 @@ def test_a_repeated_creation_does_not_need_its_parent_any_more(api: Gateway) -> 
     ],
 )
 def test_a_template_has_no_parent(api: Gateway, path: str, body: dict[str, Any], field: str) -> None:
-    """The task of a schedule and a node are not created by the request."""
+    """A schedule's template and a node are refused a parent, as the request does not create their tasks."""
     parent, place = api.create(LATER)["id"], body
     for part in field.split("."):
         place = place[part]
@@ -140,7 +140,7 @@ def test_a_template_has_no_parent(api: Gateway, path: str, body: dict[str, Any],
 
 
 def test_a_cancellation_includes_all_descendants(api: Gateway) -> None:
-    """Children and their children are cancelled, ended ones are passed over, and repeating it changes nothing."""
+    """Open descendants at any depth are cancelled; a repeat changes nothing."""
     parent = api.create(LATER)["id"]
     child = child_of(api, parent)
     ended = child_of(api, parent)
@@ -156,7 +156,7 @@ def test_a_cancellation_includes_all_descendants(api: Gateway) -> None:
 
 
 def test_running_children_stop_only_by_force(api: Gateway, clock: StandingClock) -> None:
-    """As the parent does; children of an ended task can be cancelled, too."""
+    """Running children are asked to stop only with `force`; an ended task's children can be cancelled."""
     parent = api.create(LATER)["id"]
     child = api.create({"type": "part", "parent_task_id": parent})["id"]
     claimed_by_a_worker(child, clock)
@@ -167,7 +167,7 @@ def test_running_children_stop_only_by_force(api: Gateway, clock: StandingClock)
 
 
 def test_a_running_parent_is_a_conflict_for_its_children_too(api: Gateway, clock: StandingClock) -> None:
-    """Without force nothing is cancelled."""
+    """Without `force` nothing is cancelled."""
     parent = api.create()["id"]
     child = child_of(api, parent)
     claimed_by_a_worker(parent, clock)
@@ -177,7 +177,7 @@ def test_a_running_parent_is_a_conflict_for_its_children_too(api: Gateway, clock
 
 
 def test_many_children_take_several_requests(api: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each cancels some and says that more are left, until all are cancelled."""
+    """Each request cancels some children and says whether more are left."""
     monkeypatch.setattr(child_tasks, "CHILDREN_AT_ONCE", 2)
     monkeypatch.setattr(child_tasks, "MOST_CHILDREN_CANCELLED", 3)
     parent = api.create(LATER)["id"]
@@ -187,7 +187,7 @@ def test_many_children_take_several_requests(api: Gateway, monkeypatch: pytest.M
 
 
 def leased(api: Gateway, worker: Gateway, task_type: str = PULLED) -> tuple[str, str]:
-    """A task of an owner, and its lease by a worker."""
+    """Create a task and lease it; return its id and the lease's."""
     task_id = api.create({"type": task_type})["id"]
     (lease,) = worker.send("POST", "/v1/leases", {"types": [task_type]}).body["leases"]
     return task_id, lease["id"]
@@ -210,7 +210,7 @@ def test_a_worker_creates_tasks_for_the_owner_of_its_lease(api: Gateway) -> None
 
 
 def test_a_worker_that_is_not_the_owner_only_creates(api: Gateway) -> None:
-    """Any other request with the lease of a foreign task is refused; the owner's own worker has its rights."""
+    """A lease of another owner's task permits only creations; the owner's own worker has all its rights."""
     worker = as_owner("worker")
     parent, lease = leased(api, worker)
     for method, path in (("GET", f"/v1/tasks/{parent}"), ("GET", "/v1/tasks"), ("POST", f"/v1/tasks/{parent}/cancel")):
@@ -220,7 +220,7 @@ def test_a_worker_that_is_not_the_owner_only_creates(api: Gateway) -> None:
 
 
 def test_only_a_live_lease_of_a_puller_counts(api: Gateway) -> None:
-    """An ended lease, an unknown one, and one used by somebody else create nothing."""
+    """An ended or unknown lease, or one used by another caller, creates nothing."""
     ann = as_owner("ann")
     _, lease = leased(api, ann, "anns")
     refused = as_owner("bob").send("POST", "/v1/tasks", LATER, {LEASE: lease})
@@ -235,7 +235,7 @@ def test_only_a_live_lease_of_a_puller_counts(api: Gateway) -> None:
 def test_a_handler_acts_for_its_task(
     environ: dict[str, str], compose: Callable[[], None], clock: StandingClock, authentication: str
 ) -> None:
-    """The worker names task and owner, however others authenticate; the keys last as long as ended tasks."""
+    """Task and owner come from the worker, with any authentication; keys last as long as ended tasks."""
     environ[Variable.AUTHENTICATION] = authentication
     compose()
     parent = "01KB8Z4QYJ0000GH3V5TZK7M2P"

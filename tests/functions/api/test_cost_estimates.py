@@ -19,7 +19,7 @@ HOURLY = {"name": "hourly", "cron": "0 * * * *", "task": TASK}
 
 
 def lines_by_client(*workloads: Workload) -> list[dict[str, Any]]:
-    """The lines of `duetime cost estimate` for these mixes, without unused ones."""
+    """The lines of `duetime cost estimate` for these workloads, without unused ones."""
     parts: dict[str, dict[str, Any]] = {}
     for workload in workloads:
         for line in estimate(workload).lines:
@@ -53,7 +53,7 @@ def assert_is(found: dict[str, Any], *workloads: Workload) -> None:
 
 
 def test_a_task_is_estimated_as_the_client_does(api: Gateway) -> None:
-    """Tasks due now and in an hour, one with a key, and one that pays for a lock, a rate and a callback."""
+    """The estimate equals the client's for tasks due now, later, with a key, or with a lock, rate and callback."""
     found = estimated(api, "/v1/tasks", TASK)
     assert_is(found, mix(ahead=False))
     assert (found["days"], found["left_out"]) == (None, [])
@@ -66,7 +66,7 @@ def test_a_task_is_estimated_as_the_client_does(api: Gateway) -> None:
 
 
 def test_without_the_parameter_nothing_is_estimated_and_nothing_is_kept(api: Gateway, session: FakeSession) -> None:
-    """The rest of the response is the same, the task does not have it later, and no call of AWS is added."""
+    """The estimate costs no AWS call and is not stored with the task."""
     api.create()
     calls: list[list[str]] = []
     session.heard = lambda operation, _: calls[-1].append(operation)
@@ -80,7 +80,7 @@ def test_without_the_parameter_nothing_is_estimated_and_nothing_is_kept(api: Gat
 
 
 def test_a_batch_is_estimated_as_a_whole(api: Gateway) -> None:
-    """Tasks that are due together share a worker; refused ones cost nothing."""
+    """Tasks that are due together share a worker, and refused tasks cost nothing."""
     late = {**TASK, "delay_seconds": 3_600}
     found = estimated(api, "/v1/tasks/batch", {"tasks": [TASK, late, TASK, {"type": ""}]})
     assert_is(found, mix(2, together=2, per_request=3, ahead=False), mix(per_request=3))
@@ -116,7 +116,7 @@ def test_a_topology_is_estimated_with_its_nodes(api: Gateway) -> None:
 
 
 def test_the_deployment_s_settings_count(compose: Callable[[], None], environ: dict[str, str]) -> None:
-    """Its region, precision, counts, traces and pulled types; an unknown region has the prices of another."""
+    """Settings and region affect the estimate; an unknown region has the default region's prices."""
     environ |= {
         Variable.REGION: "eu-west-1",
         Variable.PRECISION: "relaxed",
@@ -139,6 +139,6 @@ def test_the_deployment_s_settings_count(compose: Callable[[], None], environ: d
 
 @pytest.mark.parametrize("path", ["/v1/tasks", "/v1/tasks/batch", "/v1/schedules", "/v1/topologies"])
 def test_what_is_no_flag_is_refused(api: Gateway, path: str) -> None:
-    """The error names it, and nothing is created."""
+    """The error names `estimate`, and nothing is created."""
     answer = api.send("POST", path, {}, query="estimate=only")
     assert (answer.status, answer.faults) == (400, {"estimate": "should be 1 (true) or 0 (false)"})

@@ -40,7 +40,7 @@ def api(environ: dict[str, str], compose: Callable[[], None]) -> Gateway:
 
 
 def refused(api: Gateway, target: dict[str, Any]) -> list[str]:
-    """The fields that a task is refused for."""
+    """The fields for which a task is refused."""
     answer = api.send("POST", "/v1/tasks", {"type": "report", "target": {"kind": "http", "url": URL, **target}})
     assert answer.status == 422, answer.text
     return sorted(answer.faults)
@@ -123,7 +123,7 @@ def refused(api: Gateway, target: dict[str, Any]) -> list[str]:
     ],
 )
 def test_what_cannot_be_sent_is_refused_by_name(api: Gateway, target: dict[str, Any], field: str) -> None:
-    """When the task is created, not when it runs; headers of the connection and secrets cannot be smuggled in."""
+    """Invalid headers and secrets are refused when the task is created, not when it runs."""
     assert refused(api, target) == [field]
 
 
@@ -140,7 +140,7 @@ def test_a_batch_is_shown_with_its_defaults(api: Gateway) -> None:
 
 
 def test_each_way_of_creation_takes_and_shows_it(api: Gateway) -> None:
-    """One task, a batch, a schedule, a node: each shows the target as it was written, and the secret by its name."""
+    """Task, batch, schedule and node show the target as written, with the secret's name."""
     task = {"type": "report", "target": FULL}
     one = api.send("POST", "/v1/tasks", {**task, "delay_seconds": 3600})
     assert (one.status, one.body["target"]) == (201, FULL)
@@ -163,7 +163,7 @@ def test_each_way_of_creation_takes_and_shows_it(api: Gateway) -> None:
     ],
 )
 def test_a_secret_is_refused_where_it_is_first_named(api: Gateway, path: str, body: Any, field: str) -> None:  # noqa: ANN401 - JSON
-    """In the template of a schedule and the node of a topology, by its place there."""
+    """In schedule templates and nodes, the error has the field's full path."""
     target = {"kind": "http", "url": URL, "auth": {"secret": "unknown", "scheme": "bearer"}}
     (body.get("task") or body["nodes"]["a"])["target"] = target
     answer = api.send("POST", path, body)
@@ -171,7 +171,7 @@ def test_a_secret_is_refused_where_it_is_first_named(api: Gateway, path: str, bo
 
 
 def test_parts_of_a_request_are_changed_by_themselves(api: Gateway) -> None:
-    """A merge patch adds and removes headers and replaces the body; null sets the default, and the rules apply."""
+    """A merge patch changes headers and body separately; null restores the default."""
     task = api.create({"type": "report", "target": FULL, "delay_seconds": 3600})
     path = f"/v1/tasks/{task['id']}"
     patch = {"headers": {"X-Run": None, "X-New": "1"}, "success": None, "body": {"form": {"more": "1"}}}

@@ -21,7 +21,7 @@ DELETE = "/v1/tasks/delete"
 
 
 def gave_up(api: Gateway, clock: StandingClock, error: str = "Boom", **fields: Any) -> str:  # noqa: ANN401 - of a task
-    """A task whose only attempt failed."""
+    """Create a task whose only attempt fails; return its id."""
     task_id: str = api.create({"type": "report", "retry": {"max_attempts": 1}, **fields})["id"]
     ended = ended_by_a_worker(task_id, clock, Failed(TaskError(error, "no such row")))
     if ended.finished_at is None:
@@ -40,7 +40,7 @@ def listed(api: Gateway, query: str = "") -> list[str]:
 
 
 def test_dead_letters_are_the_tasks_that_gave_up(api: Gateway, clock: StandingClock) -> None:
-    """Open and succeeded tasks are none; each shows its error; other owners' are not listed."""
+    """Only the caller's failed tasks are listed, each with its error."""
     boom, lost = gave_up(api, clock), gave_up(api, clock, "WorkerLost", type="mail", tags={"team": "dba"})
     api.create()
     ended_by_a_worker(api.create()["id"], clock, Failed(TaskError("Boom", "try again")))
@@ -57,7 +57,7 @@ def test_dead_letters_are_the_tasks_that_gave_up(api: Gateway, clock: StandingCl
 
 
 def test_the_list_goes_on_by_its_token(api: Gateway, clock: StandingClock) -> None:
-    """Page by page; a token of another list is refused."""
+    """Pages continue by token; a token from another list is refused."""
     ids = [gave_up(api, clock) for _ in range(3)]
     first = api.send("GET", LETTERS, query="state=failed&limit=2&order=asc").body
     assert [task["id"] for task in first["tasks"]] == ids[:2]
@@ -66,14 +66,14 @@ def test_the_list_goes_on_by_its_token(api: Gateway, clock: StandingClock) -> No
 
 
 def test_one_letter_is_redriven_by_a_retry(api: Gateway, clock: StandingClock) -> None:
-    """A dead letter is a task: once it waits again, it is not listed."""
+    """A retried task is no longer listed."""
     task = gave_up(api, clock)
     assert api.send("POST", f"/v1/tasks/{task}/retry").body["state"] == "scheduled"
     assert listed(api) == []
 
 
 def test_letters_are_redriven_by_a_filter(api: Gateway, clock: StandingClock) -> None:
-    """Tasks that match the filter are scheduled again from their first attempt; all others are left alone."""
+    """Matching tasks start again with their first attempt; others do not change."""
     boom, other, mail = gave_up(api, clock), gave_up(api, clock, "Other"), gave_up(api, clock, type="mail")
     waiting = api.create({"type": "report", "delay_seconds": 60})["id"]
     answer = api.send("POST", REDRIVE, {"filter": {"type": "report", "error_type": "Boom"}})
@@ -87,7 +87,7 @@ def test_letters_are_redriven_by_a_filter(api: Gateway, clock: StandingClock) ->
 
 
 def test_all_letters_are_redriven_piece_by_piece(api: Gateway, clock: StandingClock) -> None:
-    """`all` means every one; a piece continues where the one before stopped; a dry run only counts."""
+    """With `all`, every failed task is redriven, page by page; a dry run only counts."""
     ids = [gave_up(api, clock) for _ in range(5)]
     everything = {"filter": {}, "all": True}
     assert api.send("POST", REDRIVE, {**everything, "dry_run": True}).body["matched"] == 5
@@ -100,7 +100,7 @@ def test_all_letters_are_redriven_piece_by_piece(api: Gateway, clock: StandingCl
 
 
 def test_a_redrive_keeps_its_pace(api: Gateway, clock: StandingClock) -> None:
-    """At two a second, three of them take a second and a half; the last is scheduled after the response."""
+    """At two per second, three tasks take 1.5 s, partly after the response."""
     for _ in range(3):
         gave_up(api, clock)
     began = clock.at
@@ -112,7 +112,7 @@ def test_a_redrive_keeps_its_pace(api: Gateway, clock: StandingClock) -> None:
 
 
 def test_what_is_still_being_cleaned_up_refuses(api: Gateway, clock: StandingClock) -> None:
-    """Until the follow-up of its end is done, a failed task is counted as refused."""
+    """A failed task whose follow-up is not done counts as refused."""
     task = api.create({"type": "report", "retry": {"max_attempts": 1}, "callback_url": "https://example.org/x"})["id"]
     ended = ended_by_a_worker(task, clock, Failed(TaskError("Boom", "")))
     assert ended.finished_at is None
@@ -145,7 +145,7 @@ def test_a_bad_redrive_is_refused_by_name(
 
 
 def test_ended_tasks_are_deleted_by_a_filter(api: Gateway, clock: StandingClock) -> None:
-    """Failed tasks with this error are deleted; other errors, other states and open tasks are left alone."""
+    """Only failed tasks with the filter's error are deleted."""
     boom, other = [gave_up(api, clock) for _ in range(3)], gave_up(api, clock, "Other")
     waiting = api.create({"type": "report", "delay_seconds": 60})["id"]
     wanted = {"filter": {"state": "failed", "error_type": "Boom"}}
@@ -161,7 +161,7 @@ def test_ended_tasks_are_deleted_by_a_filter(api: Gateway, clock: StandingClock)
 
 
 def test_without_a_state_every_ended_task_that_matches_is_deleted(api: Gateway, clock: StandingClock) -> None:
-    """Cancelled and failed ones alike; a task that has not ended is not even counted."""
+    """Cancelled and failed tasks are deleted; open ones are not even counted."""
     failed, open_ = gave_up(api, clock, name="old"), api.create({"type": "report", "name": "old"})["id"]
     cancelled = api.create({"type": "report", "name": "old"})["id"]
     api.send("POST", f"/v1/tasks/{cancelled}/cancel")
@@ -192,6 +192,6 @@ def test_an_unclear_deletion_is_refused_by_name(
 
 @pytest.mark.parametrize("query", ["state=dead", "ids=x", "error_type=", "limit=0", "order=up", "nonsense=1"])
 def test_a_bad_list_is_refused_by_name(api: Gateway, query: str) -> None:
-    """The parameter is named."""
+    """The error names the parameter."""
     refused = api.send("GET", LETTERS, query=query)
     assert (refused.status, list(refused.faults)) == (400, [query.partition("=")[0]])

@@ -23,7 +23,7 @@ GAVE_UP = Failed(TaskError("Secret", "secret message"))
 
 
 def test_a_task_that_runs_is_not_deleted(api: Gateway, clock: StandingClock) -> None:
-    """It is a conflict that says what to do; the task continues."""
+    """The conflict says what to do, and the task continues."""
     task_id = api.create()["id"]
     claimed_by_a_worker(task_id, clock)
     refused = api.send("DELETE", f"/v1/tasks/{task_id}")
@@ -32,7 +32,7 @@ def test_a_task_that_runs_is_not_deleted(api: Gateway, clock: StandingClock) -> 
 
 
 def test_a_task_whose_end_is_not_followed_up_is_not_deleted(api: Gateway, clock: StandingClock) -> None:
-    """Its callback still needs it; after that, the task can be deleted."""
+    """Until its callback is created, the task is needed; then it can be deleted."""
     task_id = api.create({"type": "report", "callback_url": "https://example.org/ended"})["id"]
     ended = ended_by_a_worker(task_id, clock, Succeeded(b"1"))
     assert ended.finished_at is None
@@ -42,7 +42,7 @@ def test_a_task_whose_end_is_not_followed_up_is_not_deleted(api: Gateway, clock:
 
 
 def test_a_deletion_is_answered_without_a_body_and_once(api: Gateway) -> None:
-    """A repeat is 404, as is any other request for the task; another owner's deletion deletes nothing."""
+    """Further requests for the task get 404; another owner cannot delete it."""
     path = f"/v1/tasks/{api.create({'type': 'report', 'delay_seconds': 60})['id']}"
     assert api.send("DELETE", path, headers={"X-Duetime-Owner": "you"}).status == 404
     assert api.send("DELETE", path, headers={"If-Match": '"9"'}).status == 412
@@ -61,7 +61,7 @@ def test_a_deletion_is_answered_without_a_body_and_once(api: Gateway) -> None:
 
 
 def test_an_attempt_that_comes_late_brings_nothing_back(api: Gateway, clock: StandingClock) -> None:
-    """Neither its outcome nor its progress is written; the deleted task is not listed as failed."""
+    """Late outcomes and progress are not written, and the deleted task is not listed as failed."""
     task_id = api.create({"type": "report", "retry": {"max_attempts": 1}})["id"]
     zombie = claimed_by_a_worker(task_id, clock)
     clock.at += 60_000

@@ -28,7 +28,7 @@ GRACE = Caller("grace", frozenset({Role.OPERATOR}))
 
 
 def test_a_caller_reads_what_the_deployment_allows_it() -> None:
-    """Its identity and rights, the types, the targets, and where the logs are; not the rights of others."""
+    """The settings show the caller's own rights, types, targets and logs, but not other callers' rights."""
     found = _settings(Settings(JWT), ADA, ["ada"], TargetRules(handled={"report", "canary"}))
     assert (found["owner"], found["is_operator"], found["authentication"]) == ("ada", False, "jwt")
     assert found["handler_types"] == ["canary", "report"]
@@ -42,7 +42,7 @@ def test_a_caller_reads_what_the_deployment_allows_it() -> None:
 
 
 def test_operators_see_the_secrets_of_all_owners() -> None:
-    """Others see the secrets that they may use; nobody sees whose they are."""
+    """Other callers see only secrets that they may use; nobody sees to whom secrets belong."""
     assert _settings(Settings(JWT), ADA, ["ada"], TargetRules())["http_secrets"] == []
     found = _settings(Settings(JWT), GRACE, ["grace"], TargetRules())
     assert found["http_secrets"] == [{"name": "crm", "hosts": ["crm.example"]}]
@@ -50,7 +50,7 @@ def test_operators_see_the_secrets_of_all_owners() -> None:
 
 
 def test_a_caller_reads_for_whom_it_may_act() -> None:
-    """The caller itself, and the teams of the settings and of its token, without names that cannot be owners."""
+    """The caller may act for itself and for teams of the settings and its token."""
     with Scenario() as account:
         account.environ |= {Variable.TEAMS: '{"b": ["ann"], "c": ["bob"]}'}
         found = account.ask("GET", "/v1/settings", headers={"X-Duetime-Owner": "ann"}).body
@@ -59,7 +59,7 @@ def test_a_caller_reads_for_whom_it_may_act() -> None:
 
 
 def test_what_is_reserved_for_others_is_not_told() -> None:
-    """Types and resources of others are not listed; a type that the caller may only lease is."""
+    """Types and resources of other owners are not listed, unless the caller may lease the type."""
     rules = TargetRules(
         handled={"report", "billing.invoice"},
         type_owners=Reservations({"billing.*": OwnerPatterns(("bil*",)), "render": OwnerPatterns(("bill",))}),
@@ -82,7 +82,7 @@ def test_what_is_reserved_for_others_is_not_told() -> None:
 
 
 def test_the_local_stack_has_no_console_of_cloudwatch() -> None:
-    """Without a log group no region is named either; without a stack there is nothing about logs."""
+    """Without a log group or a stack, the settings have no region or no logs."""
     local = {name: value for name, value in JWT.items() if name != Variable.WORKER_LOGS}
     assert _settings(Settings(local), ADA, ["ada"], TargetRules())["logs"] == {
         "stack": "duetime-prod",
@@ -94,7 +94,7 @@ def test_the_local_stack_has_no_console_of_cloudwatch() -> None:
 
 
 def test_the_settings_are_read_over_rest() -> None:
-    """The request needs no call of any other service, and takes no parameters."""
+    """The request takes no parameters."""
     with Scenario() as account:
         found = account.ask("GET", "/v1/settings")
         assert (found.status, found.body["owner"]) == (200, "local")
@@ -102,7 +102,7 @@ def test_the_settings_are_read_over_rest() -> None:
 
 
 def test_anyone_is_every_caller() -> None:
-    """A type is pulled by those who are named for it, or by any."""
+    """A type can be pulled by the named callers, or by anyone with `*`."""
     pullers = Pullers({"mail": OwnerPatterns(("*",)), "render": OwnerPatterns(("ada",))})
     assert pullers.allow("grace", "mail")
     assert not pullers.allow("grace", "render")

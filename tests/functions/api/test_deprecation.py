@@ -1,4 +1,4 @@
-"""Every response of a deprecated operation says so, a refusal as well."""
+"""Every response of a deprecated operation says so, even a refusal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ENDS = {"Deprecation": "@1803859200", "Sunset": "Wed, 01 Mar 2028 00:00:00 GMT"}
 
 @pytest.fixture
 def going() -> Iterator[None]:
-    """Reading a task is to go."""
+    """Mark reading a task as deprecated."""
     days = {"deprecated": date(2027, 3, 1), "sunset": date(2028, 3, 1)}
     for name, day in days.items():
         object.__setattr__(operations.READ, name, day)
@@ -30,7 +30,7 @@ def going() -> Iterator[None]:
 
 @pytest.mark.usefixtures("going")
 def test_a_refusal_says_that_its_operation_goes(api: Gateway) -> None:
-    """So do a success and a 304; responses of other operations do not."""
+    """Refusals, successes and 304s have the headers; responses of other operations do not."""
     task = api.create({"type": "report", "delay_seconds": 60})
     path = f"/v1/tasks/{task['id']}"
     answers = {

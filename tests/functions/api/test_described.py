@@ -30,7 +30,7 @@ CALLERS: dict[str, dict[str, Any]] = {
 def test_the_document_says_who_may_call_this_deployment(
     environ: dict[str, str], compose: Callable[[], None], authentication: str, security: object
 ) -> None:
-    """It names this deployment's way to authenticate only; clients find the API from the document's address."""
+    """The document names only this deployment's authentication, and a relative server address."""
     environ[Variable.AUTHENTICATION] = authentication
     compose()
     health_and_openapi._document.cache_clear()
@@ -40,7 +40,7 @@ def test_the_document_says_who_may_call_this_deployment(
 
 
 def test_a_deprecated_operation_says_so_in_its_answers(api: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its responses have the headers of its end, and other responses do not."""
+    """Only its responses have the deprecation headers."""
     going = replace(HEALTH, deprecated=date(2027, 3, 1), sunset=date(2028, 3, 1))
     monkeypatch.setitem(routing._HANDLERS, going, routing._HANDLERS[HEALTH])
     monkeypatch.setattr(routing, "operation_at", lambda _method, _path: (going, {}))

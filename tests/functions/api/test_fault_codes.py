@@ -1,4 +1,4 @@
-"""Fault codes more precise than `invalid`, wherever there is one."""
+"""Fault codes are more precise than `invalid` where possible."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ REFUSED: list[tuple[str, str, dict[str, Any], dict[str, str]]] = [
 def test_a_fault_says_of_what_kind_it_is(
     api: Gateway, method: str, path: str, body: dict[str, Any], codes: dict[str, str]
 ) -> None:
-    """Programs need not parse the reason, wherever in the code the fault is found."""
+    """Programs can use the code instead of parsing the reason."""
     api.send("POST", "/v1/tasks", {"type": "report", "delay_seconds": 60})
     if "backfills" in path:
         assert api.send("POST", "/v1/schedules", SCHEDULE).status == 201

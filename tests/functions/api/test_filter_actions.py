@@ -25,7 +25,7 @@ ENDED = {"next_token": None, "confirmation_token": None}
 
 
 def fill(api: Gateway, count: int = 3, **fields: Any) -> list[str]:  # noqa: ANN401 - fields of a task
-    """Create tasks that are due in an hour and later."""
+    """Create tasks that are due in an hour and later; return their ids."""
     return [api.create({"type": "report", "delay_seconds": 3_600 + number, **fields})["id"] for number in range(count)]
 
 
@@ -36,7 +36,7 @@ def state_of(api: Gateway, task_id: str) -> str:
 
 
 def test_tasks_are_cancelled_by_a_filter(api: Gateway) -> None:
-    """By type, tags and due time together; tasks outside the filter are left alone."""
+    """Only tasks that match type, tags and due time are cancelled."""
     wanted = fill(api, 2, tags={"team": "dba", "x": "y"})
     spared = [*fill(api, 1), *fill(api, 1, type="mail", tags={"team": "dba"})]
     late = fill(api, 1, tags={"team": "dba"}, delay_seconds=9_000)
@@ -51,7 +51,7 @@ def test_tasks_are_cancelled_by_a_filter(api: Gateway) -> None:
 
 
 def test_tasks_are_changed_by_a_filter(api: Gateway) -> None:
-    """Each as a change of one task would change it."""
+    """Each task changes as by a single update."""
     tasks = fill(api, 3)
     answer = api.send("POST", CHANGE, {**REPORTS, "update": {"priority": "low", "due_at": "2026-12-01T09:00:00Z"}})
     assert (answer.status, answer.body["affected"]) == (200, 3)
@@ -60,7 +60,7 @@ def test_tasks_are_changed_by_a_filter(api: Gateway) -> None:
 
 
 def test_a_sweep_is_resumed_by_its_token(api: Gateway) -> None:
-    """Piece by piece to the end; a token is good for its own sweep alone."""
+    """Pages continue by token to the end; a token works only for its own request."""
     fill(api, 5)
     first = api.send("POST", CANCEL, {**REPORTS, "limit": 2}).body
     assert (first["affected"], bool(first["next_token"])) == (2, True)
@@ -82,7 +82,7 @@ def test_a_sweep_is_resumed_by_its_token(api: Gateway) -> None:
 
 
 def test_refusals_are_counted_by_their_codes(api: Gateway, clock: StandingClock) -> None:
-    """A running task refuses, unless it is asked to stop."""
+    """A running task counts as refused, unless `force` asks it to stop."""
     running = api.create()["id"]
     claimed_by_a_worker(running, clock)
     fill(api, 1)
@@ -93,7 +93,7 @@ def test_refusals_are_counted_by_their_codes(api: Gateway, clock: StandingClock)
 
 
 def test_nobody_cancels_everything_by_mistake(api: Gateway) -> None:
-    """An empty filter needs a word; the word and a condition contradict each other."""
+    """An empty filter requires `all`, and `all` excludes conditions."""
     tasks = fill(api, 2)
     for body, field in (
         ({"filter": {}}, "filter"),
@@ -112,7 +112,7 @@ def test_nobody_cancels_everything_by_mistake(api: Gateway) -> None:
 
 @pytest.mark.parametrize(("path", "more"), [(CANCEL, {}), (CHANGE, {"update": {"name": "new"}}), (RETRY, {})])
 def test_every_action_by_filter_needs_a_condition(api: Gateway, path: str, more: dict[str, Any]) -> None:
-    """Nulls narrow nothing, and a parameter that does not filter, such as an order, is no condition."""
+    """Neither nulls nor parameters that do not filter count as conditions."""
     for filter_, code in (
         ({}, "required"),
         ({"type": None, "name": None}, "required"),
@@ -125,7 +125,7 @@ def test_every_action_by_filter_needs_a_condition(api: Gateway, path: str, more:
 
 
 def test_a_made_up_confirmation_is_refused(api: Gateway, environ: dict[str, str]) -> None:
-    """Anybody can compute its check and put any value into a token; a bad time is refused as usual."""
+    """Although anyone can compute a token's check, its values are verified."""
     body = read_filter_action(BulkCancel, request_json.read(json.dumps(REPORTS)))
     for text, status in (("7", 200), ("seven", 422), ("-", 422)):
         token = page_tokens.text_token(text, bodies._scope(body, "me", environ[Variable.TABLE]))
@@ -134,7 +134,7 @@ def test_a_made_up_confirmation_is_refused(api: Gateway, environ: dict[str, str]
 
 
 def test_only_ones_own_tasks_are_meant(api: Gateway) -> None:
-    """Another owner's tasks are not even counted."""
+    """Other owners' tasks are not even counted."""
     mine = fill(api, 2)
     answer = api.send("POST", CANCEL, {"filter": {}, "all": True}, {"X-Duetime-Owner": "you"})
     assert answer.body == {"examined": 0, "matched": 0, "affected": 0, "refused": {}, **ENDED}
@@ -142,14 +142,14 @@ def test_only_ones_own_tasks_are_meant(api: Gateway) -> None:
 
 
 def test_a_change_that_no_task_allows_names_its_field(api: Gateway) -> None:
-    """Also an error that the body alone does not show: a due time that is too far ahead of now."""
+    """This includes errors found only at run time, such as a due time too far ahead."""
     fill(api, 2)
     refused = api.send("POST", CHANGE, {**REPORTS, "update": {"due_at": "2037-01-01T00:00:00Z"}})
     assert (refused.status, list(refused.faults)) == (422, ["update.due_at"])
 
 
 def test_a_change_that_some_task_does_not_allow_is_counted(api: Gateway) -> None:
-    """Others are changed: the response has both counts, and a topology keeps its graph."""
+    """Other tasks are changed, and the response has both counts."""
     graph = {"nodes": {"a": {"type": "x"}}}
     fill(api, 1, delay_seconds=9_000)
     (topology,) = fill(api, 1, target={"kind": "topology"}, payload=graph)
@@ -210,7 +210,7 @@ def test_a_bad_sweep_is_refused_by_name(api: Gateway, path: str, body: dict[str,
 
 
 def test_a_payload_of_a_sweep_may_be_as_deep_as_any(api: Gateway) -> None:
-    """The levels around it do not count; one level more is refused by name."""
+    """The levels around the payload do not count; too deep a payload is refused by name."""
     fill(api, 1)
     for levels, status in ((62, 200), (80, 422)):
         payload: Any = 1
@@ -220,7 +220,7 @@ def test_a_payload_of_a_sweep_may_be_as_deep_as_any(api: Gateway) -> None:
 
 
 def test_other_methods_are_not_supported(api: Gateway) -> None:
-    """Only POST is; a GET finds no task there."""
+    """Only POST is supported."""
     for path in (CANCEL, CHANGE):
         put = api.send("PUT", path, REPORTS)
         assert (put.status, put.headers["Allow"]) == (405, "POST, OPTIONS")

@@ -1,4 +1,4 @@
-"""The conditions of actions by a filter are those of the list of tasks."""
+"""Actions by filter have the same conditions as the task list."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_the_conditions_of_filters_are_those_of_the_list() -> None:
 
 @pytest.mark.parametrize("path", ["/v1/tasks/cancel", "/v1/tasks/update"])
 def test_open_tasks_are_meant_by_state_schedule_and_creation(api: Gateway, path: str) -> None:
-    """Several states are one condition; each condition counts as one that narrows."""
+    """Each condition narrows the filter; several states form one condition."""
     paused, held = (api.create({"type": kind, "delay_seconds": 600})["id"] for kind in ("a", "b"))
     api.send("POST", f"/v1/tasks/{paused}/pause")
     assert held != paused
@@ -63,7 +63,7 @@ def test_open_tasks_are_meant_by_state_schedule_and_creation(api: Gateway, path:
 
 
 def test_failed_tasks_are_meant_by_their_error_and_their_end(api: Gateway, clock: StandingClock) -> None:
-    """The tasks of the list of failed ones under the same conditions."""
+    """The action affects the failed tasks that the list shows under the same conditions."""
     task = gave_up(api, clock)
     finished = api.send("GET", f"/v1/tasks/{task}").body
     for conditions, number in (

@@ -1,4 +1,4 @@
-"""Requests that an integrator makes in the first hour: each response helps to continue."""
+"""Requests that integrators make in the first hour: each response helps them continue."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GOOD: Mapping[str, object] = {"type": "report", "delay_seconds": 60}
 
 @dataclass(frozen=True)
 class Tried:
-    """A request, and the texts that its response must have."""
+    """A request, and the texts that its response must contain."""
 
     method: str
     path: str
@@ -38,17 +38,17 @@ class Tried:
 
 
 def of(body: object, says: str, status: int = 422) -> Tried:
-    """A creation with a body."""
+    """A creation with this body."""
     return Tried("POST", TASKS, status, says, body)
 
 
 def typed(media_type: str, status: int, says: str = "") -> Tried:
-    """A creation with a body that is declared so."""
+    """A creation with a body of this media type."""
     return Tried("POST", TASKS, status, says, GOOD, headers={"Content-Type": media_type})
 
 
 def listing(query: str, says: str, status: int = 400) -> Tried:
-    """A list by a query."""
+    """A list with this query."""
     return Tried("GET", TASKS, status, says, query=query)
 
 
@@ -58,12 +58,12 @@ def scheduled(fields: Mapping[str, object], says: str, status: int = 422) -> Tri
 
 
 def graph(nodes: Mapping[str, object], says: str) -> Tried:
-    """The creation of a topology that is none."""
+    """The creation of an invalid topology."""
     return Tried("POST", "/v1/topologies", 422, says, {"nodes": nodes})
 
 
 def raw(text: str, says: str, status: int = 400) -> Tried:
-    """A creation by a text."""
+    """A creation with this text as its body."""
     return Tried("POST", TASKS, status, says, raw=text)
 
 
@@ -261,7 +261,7 @@ AUTHORS_WORDS = ("valid string", "after validation", "utf-8-sig", "Input", "vali
 
 @pytest.mark.parametrize("name", FIRST_HOUR)
 def test_the_first_hour_is_answered_helpfully(api: Gateway, name: str) -> None:
-    """The status is right, and the response says what to do, without our jargon."""
+    """The status is right, and the response says what to do without internal jargon."""
     tried = FIRST_HOUR[name]
     id_ = api.create(GOOD)["id"]
     path = tried.path.replace(ID, id_.lower() if "lower case" in name else id_)

@@ -27,7 +27,7 @@ GOOD = {"type": "report", "delay_seconds": 60}
     "path", ["/v1//", "/v1/task", "/v1/tasks//", "/v1/tasks/a/b", "/v2/tasks", "/", "/v1/tasks/ä/ö", "/v1/\x00"]
 )
 def test_an_unknown_path_is_a_problem(api: Gateway, path: str) -> None:
-    """Every path that leads nowhere is a 404 of problem+json."""
+    """Every unknown path gets a 404 problem."""
     answer = api.send("GET", path)
     assert (answer.status, answer.problem["code"]) == (404, "path_not_found")
 
@@ -35,7 +35,7 @@ def test_an_unknown_path_is_a_problem(api: Gateway, path: str) -> None:
 @pytest.mark.parametrize("method", ["GET", "PATCH"])
 @pytest.mark.parametrize("id_", ["\x00", "a\x00b", "\ufffd", "\U0001f600", "\\", "7ZZZZZZZZZZZZZZZZZZZZZZZZZ", "日本"])
 def test_an_id_that_cannot_be_one_is_nobodys(api: Gateway, method: str, id_: str) -> None:
-    """With anything in the place of an id, a supported method responds 404."""
+    """With any text as an id, a supported method gets 404."""
     answer = api.send(method, f"/v1/tasks/{id_}", {"name": "x"} if method == "PATCH" else None)
     assert (answer.status, answer.problem["status"]) == (404, 404)
 
@@ -55,7 +55,7 @@ def test_an_id_that_cannot_be_one_is_nobodys(api: Gateway, method: str, id_: str
 def test_a_method_that_a_path_does_not_take_names_those_it_does(
     api: Gateway, method: str, path: str, allowed: str
 ) -> None:
-    """The wrong method is a 405 whose `Allow` lists the right ones."""
+    """The response is a 405 whose `Allow` lists the supported methods."""
     answer = api.send(method, path)
     assert (answer.status, answer.headers["Allow"]) == (405, allowed)
     assert answer.problem["code"] == "method_unsupported"
@@ -65,7 +65,7 @@ def test_a_method_that_a_path_does_not_take_names_those_it_does(
     "media_type", ["text/plain", "application/x-www-form-urlencoded", "application/json; charset=utf-16", "", "json"]
 )
 def test_only_json_is_read(api: Gateway, media_type: str) -> None:
-    """A body declared to be anything but JSON in UTF-8 is a 415."""
+    """A body with another declared type than JSON in UTF-8 gets 415."""
     answer = api.send("POST", "/v1/tasks", GOOD, {"Content-Type": media_type})
     assert (answer.status, answer.problem["code"]) == (415, "media_type_unsupported")
     assert api.listed() == []
@@ -80,7 +80,7 @@ def test_json_by_any_of_its_names_is_read(api: Gateway, media_type: str) -> None
 
 
 def test_a_body_in_base64_is_read(api: Gateway) -> None:
-    """A body that the gateway encodes is decoded; a body that is wrongly called encoded is a 400."""
+    """A body that the gateway encoded is decoded; one wrongly marked as encoded is a 400."""
     encoded = base64.b64encode(json.dumps({**GOOD, "name": "Zürich"}, ensure_ascii=False).encode()).decode()
     assert api.send("POST", "/v1/tasks", raw=encoded, is_base64=True).body["name"] == "Zürich"
     for raw in ("{}", "%%%", encoded[:-3] + "ä", base64.b64encode(b'{"type": "\xff"}').decode()):
@@ -130,7 +130,7 @@ BAD_BODIES: list[tuple[str | None, int, str]] = [
 def test_bad_bodies_are_refused_by_name_and_change_nothing(
     api: Gateway, raw: str | None, status: int, named: str
 ) -> None:
-    """No body gets a 5xx: each is a 4xx that names the field, and nothing is created or changed."""
+    """Every bad body gets a 4xx that names the field, and changes nothing."""
     task = api.create({**GOOD, "name": "kept"})
     created = api.send("POST", "/v1/tasks", raw=raw)
     assert (created.status, list(created.faults)) == (status, [named])
@@ -160,7 +160,7 @@ def test_bad_bodies_are_refused_by_name_and_change_nothing(
 def test_hostile_queries_and_headers_are_refused_by_name(
     api: Gateway, method: str, query: str, headers: dict[str, str], named: str
 ) -> None:
-    """No query or header gets a 5xx: each is a 400 that names it."""
+    """Every bad query or header gets a 400 that names it."""
     answer = api.send(method, "/v1/tasks", GOOD if method == "POST" else None, headers, query=query)
     assert (answer.status, list(answer.faults)) == (400, [named])
     assert api.listed() == []
@@ -168,7 +168,7 @@ def test_hostile_queries_and_headers_are_refused_by_name(
 
 @pytest.mark.parametrize(("method", "header"), [("GET", "If-None-Match"), ("PATCH", "If-Match")])
 def test_malformed_preconditions_are_refused_by_name(api: Gateway, method: str, header: str) -> None:
-    """An unreadable precondition is a 400, not treated as one that is met."""
+    """An unreadable precondition is a 400, and not treated as met."""
     task = api.create(GOOD)
     for value in ("1", '"1', "\x00", '"1" or "2"', '"' + "1" * 5_000 + '"'):
         body = {"name": "x"} if method == "PATCH" else None
@@ -178,7 +178,7 @@ def test_malformed_preconditions_are_refused_by_name(api: Gateway, method: str, 
 
 
 def test_health_is_answered_without_a_store(api: Gateway, environ: dict[str, str]) -> None:
-    """The health check needs no owner and no table."""
+    """The health check needs neither an owner nor the table."""
     environ.clear()
     answer = api.send("GET", "/v1/health")
     assert (answer.status, answer.body["status"]) == (200, "ok")
@@ -186,7 +186,7 @@ def test_health_is_answered_without_a_store(api: Gateway, environ: dict[str, str
 
 
 def test_the_document_is_served(api: Gateway) -> None:
-    """The response is the OpenAPI document as JSON, and describes this very path."""
+    """The OpenAPI document is returned as JSON and describes its own path."""
     answer = api.send("GET", "/v1/openapi.json")
     assert (answer.status, answer.body["openapi"]) == (200, "3.1.0")
     assert "/v1/openapi.json" in answer.body["paths"]
@@ -195,7 +195,7 @@ def test_the_document_is_served(api: Gateway) -> None:
 def test_an_unforeseen_error_tells_nothing(
     api: Gateway, environ: dict[str, str], session: FakeSession, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """For an internal error the response is a bare 500 problem; the log has the reason and the request."""
+    """The response is a bare 500 problem; only the log has the reason."""
     session.client("dynamodb").delete_table(TableName=environ[Variable.TABLE])
     answer = api.send("POST", "/v1/tasks", GOOD)
     assert (answer.status, answer.problem["code"], answer.faults) == (500, "internal", {})
@@ -205,7 +205,7 @@ def test_an_unforeseen_error_tells_nothing(
 
 
 def test_a_store_that_is_away_is_worth_another_try(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """While a store cannot be reached, the response is a 503 problem that says when to retry."""
+    """The response is a 503 problem with `Retry-After`."""
     unreachable = "http://127.0.0.1:1"
     monkeypatch.setenv("AWS_ENDPOINT_URL", unreachable)
     session = boto3.Session("testing", "testing", region_name="us-east-1")
@@ -217,7 +217,7 @@ def test_a_store_that_is_away_is_worth_another_try(environ: dict[str, str], monk
 
 
 def test_the_document_is_not_built_when_the_function_starts() -> None:
-    """A cold start loads neither the document nor the validator's descriptions of it."""
+    """A cold start loads neither the document nor the models' schemas."""
     late = "'openapi' in m"
     script = f"import sys, functions.api.handler; print([m for m in sys.modules if {late}])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)  # noqa: S603 - our own code

@@ -40,7 +40,7 @@ VALUES = {
 
 
 def changing(header: str) -> list[Operation]:
-    """The operations that change something without accepting a header."""
+    """The operations that change something and do not accept this header."""
     return [
         one
         for one in OPERATIONS
@@ -49,7 +49,7 @@ def changing(header: str) -> list[Operation]:
 
 
 def test_head_answers_as_get_without_a_body(api: Gateway) -> None:
-    """HEAD is taken wherever GET is: the same status and headers, and no body."""
+    """HEAD has the same status and headers as GET, and no body."""
     task = api.create(GOOD)
     for path in ("/v1", "/v1/health", "/v1/openapi.json", "/v1/tasks", f"/v1/tasks/{task['id']}"):
         got, head = api.send("GET", path), api.send("HEAD", path)
@@ -61,34 +61,34 @@ def test_head_answers_as_get_without_a_body(api: Gateway) -> None:
 
 
 def test_head_is_refused_where_there_is_no_get(api: Gateway) -> None:
-    """A path with POST only responds to HEAD with a 405."""
+    """A path with only POST answers HEAD with 405."""
     answer = api.send("HEAD", "/v1/tasks/01M7XZ8CGJ0013P2ZBN3YDT3DX/pause")
     assert (answer.status, answer.headers["Allow"]) == (405, "POST, OPTIONS")
 
 
 def test_a_wrong_method_is_told_the_right_ones_in_words(api: Gateway) -> None:
-    """The methods are listed as a sentence lists them."""
+    """The problem lists the supported methods in a sentence."""
     answer = api.send("PUT", "/v1/schedules/nightly")
     assert answer.problem["detail"] == "this path takes GET, PATCH and DELETE"
     assert answer.headers["Allow"] == "GET, HEAD, PATCH, DELETE, OPTIONS"
 
 
 def test_options_lists_the_methods_of_a_path(api: Gateway) -> None:
-    """Without credentials and a body, as a browser asks before it sends either."""
+    """OPTIONS needs neither credentials nor a body, as browsers send it first."""
     answer = api.send("OPTIONS", "/v1/tasks")
     assert (answer.status, answer.text, answer.headers["Allow"]) == (204, "", "GET, HEAD, POST, OPTIONS")
     assert api.send("OPTIONS", "/v1/nothing").status == 404
 
 
 def test_the_rate_of_the_gateway_is_told(api: Gateway, environ: dict[str, str]) -> None:
-    """If the function knows it; the policy is that of the IETF draft: requests a second, of all callers."""
+    """If known, `RateLimit-Policy` has the requests per second of all callers, in the IETF draft's form."""
     assert "RateLimit-Policy" not in api.send("GET", "/v1/tasks").headers
     environ[Variable.REQUESTS_PER_SECOND] = "500"
     assert api.send("GET", "/v1/tasks").headers["RateLimit-Policy"] == '"stage";q=500;w=1'
 
 
 def test_a_trailing_slash_is_taken(api: Gateway) -> None:
-    """A path with a slash at its end is the path without it."""
+    """A path may end with one slash."""
     created = api.send("POST", "/v1/tasks/", GOOD)
     assert created.status == 201
     assert api.send("GET", f"/v1/tasks/{created.body['id']}/").body == created.body
@@ -96,7 +96,7 @@ def test_a_trailing_slash_is_taken(api: Gateway) -> None:
 
 
 def test_the_version_leads_on(api: Gateway) -> None:
-    """`GET /v1` links to the description and the health of the API."""
+    """`GET /v1` links to the API's description and health."""
     for path in ("/v1", "/v1/"):
         answer = api.send("GET", path)
         assert answer.status == 200
@@ -106,12 +106,12 @@ def test_the_version_leads_on(api: Gateway) -> None:
 
 
 def test_an_unknown_path_is_told_where_to_begin(api: Gateway) -> None:
-    """The error for an unknown path links to `GET /v1`."""
+    """The problem names `GET /v1`."""
     assert "GET /v1" in api.send("GET", "/v1/nothing").problem["detail"]
 
 
 def test_an_id_may_be_written_in_lower_case(api: Gateway) -> None:
-    """The letters of a ULID have no case in a path."""
+    """ULIDs in paths are case-insensitive."""
     task = api.create(GOOD)
     path = f"/v1/tasks/{task['id'].lower()}"
     assert api.send("GET", path).body == task
@@ -120,7 +120,7 @@ def test_an_id_may_be_written_in_lower_case(api: Gateway) -> None:
 
 @pytest.mark.parametrize("name", ["If-Match", "If-None-Match", "If-Unmodified-Since", "Idempotency-Key"])
 def test_a_condition_that_is_not_honored_is_refused(api: Gateway, name: str) -> None:
-    """Every operation that changes something refuses the preconditions and keys that it does not honor, by name."""
+    """Changing operations refuse preconditions and keys that they do not honor, by name."""
     for operation in changing(name):
         path = operation.path.format(**VALUES)
         answer = api.send(operation.method, path, {}, {name: '"7"'})
@@ -129,7 +129,7 @@ def test_a_condition_that_is_not_honored_is_refused(api: Gateway, name: str) -> 
 
 
 def test_what_changes_nothing_takes_any_condition(api: Gateway) -> None:
-    """Reading, or asking by POST, is not refused for a precondition that it has no use for."""
+    """Reads, and queries by POST, accept preconditions that have no effect."""
     ignored = {"If-Match": '"7"', "Idempotency-Key": "k"}
     assert api.send("GET", "/v1/tasks", headers=ignored).status == 200
     assert api.send("POST", "/v1/schedules/preview", {"cron": "0 * * * *"}, ignored).status == 200
@@ -139,13 +139,13 @@ def test_what_changes_nothing_takes_any_condition(api: Gateway) -> None:
 
 
 def test_honored_headers_are_declared() -> None:
-    """Each header has operations that honor it: otherwise the test above would pass without testing."""
+    """Some operations honor each header, so the test above is not empty."""
     assert any(IF_MATCH in one.headers for one in OPERATIONS)
     assert any(KEY in one.headers for one in OPERATIONS)
 
 
 def test_a_replayed_creation_says_so(api: Gateway) -> None:
-    """Only the response to a repeated request says that the task existed already."""
+    """Only the response to a repeat has `Idempotent-Replayed`."""
     key = {"Idempotency-Key": "order-4711"}
     first, again = api.send("POST", "/v1/tasks", GOOD, key), api.send("POST", "/v1/tasks", GOOD, key)
     assert "Idempotent-Replayed" not in first.headers
@@ -154,7 +154,7 @@ def test_a_replayed_creation_says_so(api: Gateway) -> None:
 
 
 def test_a_replayed_batch_says_so(api: Gateway) -> None:
-    """A batch is a replay if every one of its tasks was there already; one that creates a missing task is not."""
+    """A batch is a replay only if all of its tasks existed."""
     key = {"Idempotency-Key": "order-4711"}
     sent = [
         api.send("POST", "/v1/tasks/batch", {"tasks": tasks}, key)
@@ -164,7 +164,7 @@ def test_a_replayed_batch_says_so(api: Gateway) -> None:
 
 
 def test_every_operation_that_takes_a_key_tells_a_replay(api: Gateway) -> None:
-    """The second response says so and is otherwise equal to the first, for every operation with a key."""
+    """For each operation with a key, the repeat's response is the first one plus `Idempotent-Replayed`."""
     of_none = {"filter": {"type": "none"}}
     by_tag = {"filter": {"tags": {"a": "b"}}}
     period = {"scheduled_after": "2026-11-01T00:00:00Z", "scheduled_before": "2026-11-01T02:00:00Z"}
@@ -200,7 +200,7 @@ def test_every_operation_that_takes_a_key_tells_a_replay(api: Gateway) -> None:
 
 
 def test_every_answer_names_its_request(api: Gateway) -> None:
-    """Every response has a `Request-Id`; a problem's `instance` ends in it."""
+    """Every response has a `Request-Id`, which ends a problem's `instance`."""
     good, bad = api.send("GET", "/v1/health"), api.send("GET", "/v1/nothing")
     assert good.headers["Request-Id"].startswith("request-")
     assert bad.problem["instance"] == f"urn:duetime:request:{bad.headers['Request-Id']}"
@@ -208,7 +208,7 @@ def test_every_answer_names_its_request(api: Gateway) -> None:
 
 
 def test_a_trace_is_given_back(api: Gateway) -> None:
-    """A well-formed `traceparent` is returned, any other is left out."""
+    """A valid `traceparent` is returned; an invalid one is left out."""
     assert api.send("GET", "/v1/health", headers={"traceparent": TRACE}).headers["traceparent"] == TRACE
     for value in ("", "00-abc", TRACE + "\r\nSet-Cookie: a=b", TRACE.upper()):
         assert "traceparent" not in api.send("GET", "/v1/health", headers={"traceparent": value}).headers
@@ -222,7 +222,7 @@ def test_an_accepted_request_says_when_to_ask_again(api: Gateway) -> None:
 
 
 def test_an_open_task_says_when_to_read_it_again(api: Gateway, clock: StandingClock) -> None:
-    """`Retry-After` is also in a 304; for many tasks, it is the first one's. Ended tasks have none."""
+    """`Retry-After` is in 304s, too, and for several tasks the earliest; ended tasks have none."""
     soon, late = (api.create({"type": "report", "delay_seconds": delay})["id"] for delay in (7.2, 3600))
     path, both = f"/v1/tasks/{soon}", f"ids={late},{soon}"
     read = api.send("GET", path)
@@ -239,7 +239,7 @@ def test_an_open_task_says_when_to_read_it_again(api: Gateway, clock: StandingCl
 
 
 def test_an_ended_task_is_checked_before_it_is_used_again(api: Gateway, clock: StandingClock) -> None:
-    """A cache may keep an ended task, but revalidates its ETag each time: a read after a retry is never stale."""
+    """Caches must revalidate an ended task, so a read after a retry is never stale."""
     task = api.create({"type": "report"})
     closed_by_a_worker(ended_by_a_worker(task["id"], clock, Succeeded(b"1")), clock)
     path = f"/v1/tasks/{task['id']}"
@@ -250,7 +250,7 @@ def test_an_ended_task_is_checked_before_it_is_used_again(api: Gateway, clock: S
 
 
 def test_the_document_is_fetched_once(api: Gateway) -> None:
-    """With its ETag, the OpenAPI document is answered 304."""
+    """A GET with its ETag gets 304."""
     read = api.send("GET", "/v1/openapi.json")
     etag = read.headers["ETag"]
     for known in (etag, f'"x", {etag}', f"W/{etag}", "*"):

@@ -15,7 +15,7 @@ KEY = {"Idempotency-Key": "8e03978e-40d5-43dd-bc93-6894a57f9324"}
 
 
 def test_a_repeated_request_answers_the_same_task(api: Gateway, clock: StandingClock) -> None:
-    """The same key and body make one task, at the due time of the first request, however late the repeat is."""
+    """However late the repeat, the same key and body return one task with its first due time."""
     first = api.send("POST", "/v1/tasks", BODY, KEY)
     clock.at += MINUTE
     again = api.send("POST", "/v1/tasks", BODY, KEY)
@@ -28,7 +28,7 @@ def test_a_repeated_request_answers_the_same_task(api: Gateway, clock: StandingC
 
 
 def test_only_the_meaning_of_a_body_counts(api: Gateway) -> None:
-    """Another order of fields, other spaces or escapes are the same request."""
+    """Field order, spaces and escapes make no difference."""
     first = api.create(BODY, KEY)
     raw = '{"delay_seconds":300 , "payload": {"b":[2],"\\u0061":1},\n"type": "report"}'
     assert api.send("POST", "/v1/tasks", raw=raw, headers=KEY).body == first
@@ -36,7 +36,7 @@ def test_only_the_meaning_of_a_body_counts(api: Gateway) -> None:
 
 @pytest.mark.parametrize("change", [{"payload": None}, {"delay_seconds": 301}, {"type": "other"}, {"name": "n"}])
 def test_a_key_with_another_body_is_refused(api: Gateway, change: dict[str, object]) -> None:
-    """A key with another body than before is a 422 with its own code, and creates nothing."""
+    """The response is a 422 with its own code, and nothing is created."""
     api.create(BODY, KEY)
     answer = api.send("POST", "/v1/tasks", BODY | change, KEY)
     assert (answer.status, answer.problem["code"]) == (422, "idempotency_key_reused")
@@ -51,7 +51,7 @@ def test_a_key_belongs_to_its_owner(api: Gateway) -> None:
 
 
 def test_a_key_is_forgotten_after_a_day(api: Gateway, clock: StandingClock) -> None:
-    """An expired key may be used for another request."""
+    """An expired key can be used for another request."""
     first = api.create(BODY, KEY)
     clock.at += DAY + MINUTE
     assert api.create(BODY, KEY)["id"] != first["id"]
@@ -59,7 +59,7 @@ def test_a_key_is_forgotten_after_a_day(api: Gateway, clock: StandingClock) -> N
 
 @pytest.mark.parametrize("path", ["/v1/tasks", "/v1/tasks/batch", "/v1/topologies"])
 def test_a_key_is_remembered_as_long_as_asked(api: Gateway, clock: StandingClock, path: str) -> None:
-    """For a week, if the request says so, for every kind of resource."""
+    """A request can ask for a week, for every kind of resource."""
     body = {"/v1/tasks": BODY, "/v1/tasks/batch": {"tasks": [BODY]}}.get(path, {"nodes": {"a": {"type": "report"}}})
     headers = {**KEY, "Idempotency-Key-Seconds": str(7 * DAY // SECOND)}
     first = api.send("POST", path, body, headers)
@@ -72,7 +72,7 @@ def test_a_key_is_remembered_as_long_as_asked(api: Gateway, clock: StandingClock
 
 @pytest.mark.parametrize("seconds", ["59", "999999999", "1h", "-60", "1e3", ""])
 def test_a_key_is_remembered_no_longer_than_tasks_are_kept(api: Gateway, seconds: str) -> None:
-    """And no shorter than a minute: the refusal names the header, and the range."""
+    """The error names the header and its range, from a minute to the retention."""
     answer = api.send("POST", "/v1/tasks", BODY, {**KEY, "Idempotency-Key-Seconds": seconds})
     assert (answer.status, answer.problem["code"]) == (400, "parameters_invalid")
     assert "60 to 2592000" in answer.faults["Idempotency-Key-Seconds"]
@@ -80,7 +80,7 @@ def test_a_key_is_remembered_no_longer_than_tasks_are_kept(api: Gateway, seconds
 
 
 def test_how_long_a_key_is_remembered_says_nothing_without_one(api: Gateway) -> None:
-    """The field is refused, as it is by operations that would ignore it."""
+    """`Idempotency-Key-Seconds` is refused without a key, and where it would be ignored."""
     alone = {"Idempotency-Key-Seconds": "600"}
     assert api.send("POST", "/v1/tasks", BODY, alone).status == 400
     schedule = {"name": "n", "cron": "0 1 * * *", "task": {"type": "report"}}
@@ -88,7 +88,7 @@ def test_how_long_a_key_is_remembered_says_nothing_without_one(api: Gateway) -> 
 
 
 def test_a_key_outlives_its_tasks_end(api: Gateway) -> None:
-    """A request repeated after the cancellation returns the cancelled task, and creates none."""
+    """A repeat after a cancel returns the cancelled task."""
     task = api.create(BODY, KEY)
     api.send("POST", f"/v1/tasks/{task['id']}/cancel")
     again = api.send("POST", "/v1/tasks", BODY, KEY)
@@ -96,14 +96,14 @@ def test_a_key_outlives_its_tasks_end(api: Gateway) -> None:
 
 
 def test_a_refused_request_does_not_use_up_its_key(api: Gateway) -> None:
-    """A key of a refused request may be used with an accepted one."""
+    """The key can be used for a corrected request."""
     assert api.send("POST", "/v1/tasks", {"type": 5}, KEY).status == 422
     api.create(BODY, KEY)
 
 
 @pytest.mark.parametrize("key", ["", "k" * 256, "two words", "ключ", "tab\t", "nul\x00"])
 def test_a_key_that_cannot_be_kept_is_named(api: Gateway, key: str) -> None:
-    """A key is 1 to 255 visible characters of ASCII; anything else is refused by the header's name."""
+    """Keys must be 1 to 255 visible ASCII characters; the error names the header."""
     answer = api.send("POST", "/v1/tasks", BODY, {"Idempotency-Key": key})
     assert (answer.status, list(answer.faults)) == (400, ["Idempotency-Key"])
     assert api.listed() == []
@@ -111,7 +111,7 @@ def test_a_key_that_cannot_be_kept_is_named(api: Gateway, key: str) -> None:
 
 
 def test_a_batch_repeated_creates_only_what_is_missing(api: Gateway) -> None:
-    """A batch's key applies to each of its tasks: accepted ones stay, rejected ones may be corrected."""
+    """The key applies to each task: accepted tasks stay, and refused ones can be corrected."""
     first = api.send("POST", "/v1/tasks/batch", {"tasks": [BODY, {"type": 5}]}, KEY).body["results"]
     again = api.send("POST", "/v1/tasks/batch", {"tasks": [BODY, BODY]}, KEY).body["results"]
     assert [result["status"] for result in (*first, *again)] == [201, 422, 201, 201]

@@ -1,4 +1,4 @@
-"""Intake rules over REST: who may set them, and which are refused."""
+"""Intake rules over REST: who may set them, and which ones are refused."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def ops(environ: dict[str, str], compose: Callable[[], None], api: Gateway) -> G
 
 
 def test_a_rule_is_set_shown_replaced_and_deleted(ops: Gateway) -> None:
-    """A response has the rule as it was sent, the owner of its tasks, and who set it."""
+    """A rule is shown as sent, with the owner of its tasks and who set it."""
     put = ops.send("PUT", ORDERS, CREATE)
     shown = {
         "name": "order-placed",
@@ -89,7 +89,7 @@ def test_a_rule_is_set_shown_replaced_and_deleted(ops: Gateway) -> None:
 
 @pytest.mark.parametrize(("body", "field"), BAD, ids=[field + str(at) for at, (_, field) in enumerate(BAD)])
 def test_an_invalid_rule_is_refused(ops: Gateway, body: dict[str, Any], field: str) -> None:
-    """With an error that names the field; nothing is stored."""
+    """The error names the field, and nothing is stored."""
     answer = ops.send("PUT", ORDERS, body)
     assert answer.status == 422
     assert [fault["field"] for fault in answer.body["errors"]] == [field]
@@ -97,7 +97,7 @@ def test_an_invalid_rule_is_refused(ops: Gateway, body: dict[str, Any], field: s
 
 
 def test_only_operators_see_and_set_rules(ops: Gateway) -> None:
-    """A rule sees every event of the bus, and creates tasks of any owner."""
+    """Rules see all events and create tasks for any owner, so they are for operators."""
     ann = replace(ops, headers={"X-Duetime-Owner": "ann"})
     for method, path, body in (
         ("GET", PATH, None),
@@ -118,7 +118,7 @@ def test_a_deployment_without_an_intake_has_no_rules(ops: Gateway, environ: dict
 
 
 def test_there_is_a_most_of_rules(ops: Gateway) -> None:
-    """A new one is refused, and one of the present ones can still be replaced."""
+    """At the maximum no rule can be added, but existing ones can be replaced."""
     for index in range(MAX_INTAKE_RULES):
         assert ops.send("PUT", f"{PATH}/rule-{index}", CANCEL).status == 200
     answer = ops.send("PUT", ORDERS, CREATE)
@@ -127,6 +127,6 @@ def test_there_is_a_most_of_rules(ops: Gateway) -> None:
 
 
 def test_a_name_is_checked(ops: Gateway) -> None:
-    """An impossible name is refused by a PUT, and not found by a GET."""
+    """PUT refuses an invalid name, and GET does not find it."""
     assert ops.send("PUT", f"{PATH}/a%20b", CREATE).status == 400
     assert ops.send("GET", f"{PATH}/a%20b").status == 404

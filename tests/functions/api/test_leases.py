@@ -30,7 +30,7 @@ BACK_AFTER = 6_000
 
 @pytest.fixture
 def environ(environ: dict[str, str], session: FakeSession) -> dict[str, str]:
-    """The function's environment, with one type that all may pull, and one that only Ann may."""
+    """The function's environment, with a type that anyone may pull, and one that only Ann may."""
     sqs = session.client("sqs")
     urls = {name: sqs.create_queue(QueueName=f"{name}-{uuid4().hex[:8]}")["QueueUrl"] for name in (TYPE, "anns")}
     pullers = {TYPE: ["*"], "anns": ["ann"]}
@@ -46,7 +46,7 @@ def leased(api: Gateway, **fields: Any) -> list[dict[str, Any]]:  # noqa: ANN401
 
 
 def tell(api: Gateway, lease: dict[str, Any] | str, what: str, body: object = None) -> Answer:
-    """Say something of a lease."""
+    """Report on a lease."""
     token = lease if isinstance(lease, str) else lease["id"]
     return api.send("POST", f"{LEASES}/{token}/{what}", body)
 
@@ -58,14 +58,14 @@ def task_of(api: Gateway, task_id: str) -> dict[str, Any]:
 
 
 def one_lease(api: Gateway, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - any field of a task
-    """Create a task that is pulled, and lease it."""
+    """Create a pulled task, and lease it."""
     api.create({"type": TYPE, **fields})
     (lease,) = leased(api)
     return lease
 
 
 def test_a_task_of_a_pulled_type_is_leased_and_completed(api: Gateway, clock: StandingClock) -> None:
-    """A worker gets payload, fence and end of the lease; its result is the task's outcome."""
+    """The lease has payload, fence and end; the worker's result is the task's outcome."""
     task = api.create({"type": TYPE, "payload": {"n": [1, "\u00e9"]}})
     assert task["target"] == {"kind": "pull"}
     (lease,) = leased(api, lease_seconds=20, worker="w1")
@@ -89,7 +89,7 @@ def test_a_task_of_a_pulled_type_is_leased_and_completed(api: Gateway, clock: St
 
 @pytest.fixture
 def child(api: Gateway, clock: StandingClock) -> str:
-    """A pulled node of a topology that asks for the result of its parent, which has just ended."""
+    """A pulled node with an input from its parent, which has just ended; return its id."""
     nodes = {"top": {"type": "report"}, "pulled": {"type": TYPE, "depends_on": ["top"], "inputs": ["top"]}}
     topology = api.send("POST", "/v1/topologies", {"nodes": nodes}).body["id"]
     path = f"/v1/topologies/{topology}"
@@ -104,7 +104,7 @@ def child(api: Gateway, clock: StandingClock) -> str:
 
 
 def test_a_pulled_node_is_given_the_results_that_it_asks_for(api: Gateway, child: str) -> None:
-    """Beside its payload, by its parents' names; other tasks have none."""
+    """The lease has the inputs by parent; leases of other tasks have null."""
     (lease,) = leased(api)
     assert (lease["task"]["id"], lease["inputs"]) == (child, {"top": {"rows": [3]}})
     assert one_lease(api)["inputs"] is None
@@ -113,7 +113,7 @@ def test_a_pulled_node_is_given_the_results_that_it_asks_for(api: Gateway, child
 def test_a_pulled_node_whose_inputs_are_too_large_fails(
     api: Gateway, child: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It fails at once, with the reason, and is not leased: a retry would not help."""
+    """The node fails with the reason and is not leased, as a retry would not help."""
     monkeypatch.setattr(inputs, "MAX_INPUTS_BYTES", 10)
     assert leased(api) == []
     failed = task_of(api, child)
@@ -121,13 +121,13 @@ def test_a_pulled_node_whose_inputs_are_too_large_fails(
 
 
 def test_a_leased_task_is_nobody_elses(api: Gateway) -> None:
-    """While a lease lasts, no other worker gets the task."""
+    """No other worker gets the task during the lease."""
     one_lease(api)
     assert leased(api, max_tasks=10) == []
 
 
 def test_many_are_leased_at_once_and_no_more_than_asked_for(api: Gateway) -> None:
-    """Three of five tasks are leased, then the other two."""
+    """Of five tasks, three are leased at once, then the other two."""
     made = {api.create({"type": TYPE})["id"] for _ in range(5)}
     first, second = leased(api, max_tasks=3), leased(api, max_tasks=10)
     assert (len(first), len(second)) == (3, 2)
@@ -135,7 +135,7 @@ def test_many_are_leased_at_once_and_no_more_than_asked_for(api: Gateway) -> Non
 
 
 def test_several_types_are_asked_for_at_once(api: Gateway) -> None:
-    """A worker that can do two types gets tasks of both."""
+    """A worker that asks for two types gets tasks of both."""
     ann = Gateway(headers={"X-Duetime-Owner": "ann"})
     made = {api.create({"type": name})["id"] for name in (TYPE, "anns")}
     leases = leased(ann, types=[TYPE, "anns"], max_tasks=2)
@@ -143,7 +143,7 @@ def test_several_types_are_asked_for_at_once(api: Gateway) -> None:
 
 
 def test_another_target_may_be_named_for_a_pulled_type(api: Gateway) -> None:
-    """A task with its own target is not pulled, and may be changed into a pulled one."""
+    """A task with another target is not pulled, and can be changed to pull."""
     task = api.create({"type": TYPE, "target": {"kind": "handler"}})
     assert leased(api) == []
     changed = api.send("PATCH", f"/v1/tasks/{task['id']}", {"target": {"kind": "pull"}})
@@ -153,7 +153,7 @@ def test_another_target_may_be_named_for_a_pulled_type(api: Gateway) -> None:
 
 
 def test_a_type_that_is_not_declared_cannot_be_pulled(api: Gateway) -> None:
-    """A task that names pull workers of an undeclared type is refused by the field, in creation and in a change."""
+    """Creations and changes with a pull target for such a type are refused by field."""
     answer = api.send("POST", "/v1/tasks", {"type": "report", "target": {"kind": "pull"}})
     assert (answer.status, "'report'" in answer.faults["target"]) == (422, True)
     task = api.create({"type": "report", "delay_seconds": 60})
@@ -164,7 +164,7 @@ def test_a_type_that_is_not_declared_cannot_be_pulled(api: Gateway) -> None:
 
 
 def test_a_pulled_task_has_no_rollback(api: Gateway) -> None:
-    """A rollback is refused at creation and afterwards."""
+    """A rollback is refused at creation and later."""
     answer = api.send("POST", "/v1/tasks", {"type": TYPE, "rollback_on_failure": True})
     assert (answer.status, list(answer.faults)) == (422, ["rollback_on_failure"])
     lease = one_lease(api)
@@ -174,7 +174,7 @@ def test_a_pulled_task_has_no_rollback(api: Gateway) -> None:
 
 
 def test_a_heartbeat_renews_the_lease_and_tells_what_is_asked(api: Gateway, clock: StandingClock) -> None:
-    """The lease begins anew, progress is kept, and the response has the user's request."""
+    """The heartbeat keeps progress, and its response has the user's request."""
     lease = one_lease(api)
     clock.at += 20_000
     answer = tell(api, lease, "heartbeat", {"percent": 40, "message": "half way"})
@@ -190,7 +190,7 @@ def test_a_heartbeat_renews_the_lease_and_tells_what_is_asked(api: Gateway, cloc
 
 
 def test_a_heartbeat_does_not_renew_beyond_the_timeout(api: Gateway, clock: StandingClock) -> None:
-    """The lease ends with the attempt's time, and after it a sign of life is refused."""
+    """The lease ends with the attempt's timeout, after which heartbeats are refused."""
     lease = one_lease(api, timeout_seconds=40)
     clock.at += 29_000
     renewed = tell(api, lease, "heartbeat", {})
@@ -221,14 +221,14 @@ def test_a_failure_is_retried_by_the_policy(api: Gateway, clock: StandingClock) 
 
 
 def test_a_failure_that_is_not_retriable_is_the_last(api: Gateway) -> None:
-    """No further attempt is made."""
+    """The task fails without another attempt."""
     lease = one_lease(api)
     failure = {"error": {"type": "Unretriable", "message": "never"}, "retriable": False}
     assert tell(api, lease, "fail", failure).body["state"] == "failed"
 
 
 def test_a_failure_may_name_the_wait_before_the_next_attempt(api: Gateway, clock: StandingClock) -> None:
-    """It replaces the policy's wait; the attempt is counted as usual."""
+    """`retry_in_seconds` replaces the policy's wait; the attempt counts."""
     lease = one_lease(api, retry={"max_attempts": 2, "initial_seconds": 0})
     failure = {"error": {"type": "RetryIn", "message": "the bank is closed"}, "retry_in_seconds": 60.5}
     assert tell(api, lease, "fail", failure).body["state"] == "waiting"
@@ -250,7 +250,7 @@ def test_a_failure_may_name_the_wait_before_the_next_attempt(api: Gateway, clock
     ],
 )
 def test_a_wait_that_cannot_be_kept_is_refused(api: Gateway, fields: dict[str, Any], code: str) -> None:
-    """The response names the field, and the lease is still valid."""
+    """The error names the field, and the lease stays valid."""
     lease = one_lease(api)
     answer = tell(api, lease, "fail", {"error": {"type": "RetryIn", "message": ""}, **fields})
     assert [(each["field"], each["code"]) for each in answer.problem["errors"]] == [("retry_in_seconds", code)]
@@ -258,7 +258,7 @@ def test_a_wait_that_cannot_be_kept_is_refused(api: Gateway, fields: dict[str, A
 
 
 def test_a_released_task_is_leased_again_at_once_and_costs_no_attempt(api: Gateway) -> None:
-    """Giving it back is no failure: the next worker's is the first attempt still."""
+    """The next lease is still the first attempt."""
     lease = one_lease(api)
     assert tell(api, lease, "release").body["state"] == "waiting"
     assert tell(api, lease, "release").body["state"] == "waiting"
@@ -269,7 +269,7 @@ def test_a_released_task_is_leased_again_at_once_and_costs_no_attempt(api: Gatew
 
 
 def test_a_paused_attempt_leaves_its_checkpoint_to_the_next(api: Gateway) -> None:
-    """A requested pause keeps the worker's checkpoint; without a request it is refused, and changes nothing."""
+    """A requested pause keeps the checkpoint; without a request, it is refused."""
     lease = one_lease(api)
     task_id = lease["task"]["id"]
     refused = tell(api, lease, "pause", {"checkpoint": {"row": 7}})
@@ -283,7 +283,7 @@ def test_a_paused_attempt_leaves_its_checkpoint_to_the_next(api: Gateway) -> Non
 
 
 def test_a_checkpoint_in_a_heartbeat_is_given_to_the_next_attempt(api: Gateway, clock: StandingClock) -> None:
-    """Also after a heartbeat without one, and if a concurrent heartbeat has set a later lease end."""
+    """The checkpoint survives a heartbeat without one, and a concurrent heartbeat."""
     lease = one_lease(api, retry={"max_attempts": 3, "initial_seconds": 0})
     assert tell(api, lease, "heartbeat", {"checkpoint": {"row": 7}}).status == 200
     assert tell(api, lease, "heartbeat", {"percent": 5}).status == 200
@@ -300,7 +300,7 @@ def test_a_checkpoint_in_a_heartbeat_is_given_to_the_next_attempt(api: Gateway, 
 
 
 def test_the_first_stored_result_of_a_step_is_kept(api: Gateway, clock: StandingClock) -> None:
-    """Whichever attempt reports it; an attempt that lost its lease can still report the step that it was in."""
+    """Even an attempt that lost its lease can still store the result of its current step."""
     lease = one_lease(api, retry={"max_attempts": 3, "initial_seconds": 0})
     first = _put_step(api, lease, "charge", {"result": {"id": 7}, "duration_ms": 250})
     assert (first.status, first.body) == (200, {"name": "charge", "result": {"id": 7}})
@@ -329,7 +329,7 @@ def test_the_first_stored_result_of_a_step_is_kept(api: Gateway, clock: Standing
     ],
 )
 def test_a_step_that_cannot_be_stored_is_refused(api: Gateway, name: str, body: object, status: int) -> None:
-    """A result that is too large, an unknown field, a name that is none."""
+    """Too large results, unknown fields and invalid names are refused."""
     assert _put_step(api, one_lease(api), name, body).status == status
 
 
@@ -339,13 +339,13 @@ def _put_step(api: Gateway, lease: dict[str, Any], name: str, body: object = Non
 
 
 def test_an_unasked_cancel_by_the_worker_is_refused(api: Gateway) -> None:
-    """Only the task's user can cancel it."""
+    """A worker can end a task as cancelled only after a user requested that."""
     answer = tell(api, one_lease(api), "cancel")
     assert (answer.status, answer.problem["code"]) == (409, "state_conflict")
 
 
 def test_completing_twice_is_completing_once(api: Gateway) -> None:
-    """The same result again gets the same response; another one, or a failure, is refused."""
+    """A repeat with the same result gets the same response; another result or a failure is refused."""
     lease = one_lease(api)
     for _ in range(2):
         assert tell(api, lease, "complete", {"result": 1}).body["state"] == "succeeded"
@@ -357,14 +357,14 @@ def test_completing_twice_is_completing_once(api: Gateway) -> None:
 
 
 def test_a_late_result_counts_until_somebody_else_has_the_task(api: Gateway, clock: StandingClock) -> None:
-    """Work that is done is kept after the lease's end too, but never against another's attempt."""
+    """A result reported after the lease counts, unless another attempt has begun."""
     late = one_lease(api)
     clock.at += 60_000
     assert tell(api, late, "complete", {"result": 1}).body["state"] == "succeeded"
 
 
 def test_a_zombie_is_refused(api: Gateway, clock: StandingClock) -> None:
-    """Once another worker has taken over, every report of the first one is refused by its fence."""
+    """Once another worker has the task, all reports of the first are refused."""
     first = one_lease(api)
     assert tell(api, first, "heartbeat", {}).status == 200
     clock.at += 30_000 + BACK_AFTER
@@ -386,7 +386,7 @@ def _token(*fields: object) -> str:
 
 
 def test_a_task_is_not_handed_out_before_its_time(api: Gateway, clock: StandingClock) -> None:
-    """A message that is there a little early is held until the due time."""
+    """A message that arrives a little early is held until the due time."""
     due_at = clock.at + 1_050
     api.create({"type": TYPE, "delay_seconds": 1.05})
     (lease,) = leased(api, wait_seconds=3)
@@ -426,7 +426,7 @@ def test_a_bad_request_for_leases_names_the_field(api: Gateway, body: dict[str, 
 
 @pytest.mark.parametrize("types", [["unheard-of"], ["anns"], [TYPE, "anns"]])
 def test_types_that_a_caller_may_not_pull_are_refused(api: Gateway, types: list[str]) -> None:
-    """An undeclared type and one of other workers are refused alike, so that nobody can tell them apart."""
+    """Undeclared types and other workers' types get the same refusal."""
     api.create({"type": "anns"})
     answer = api.send("POST", LEASES, {"types": types})
     assert (answer.status, answer.problem["code"]) == (403, "type_not_pulled")
@@ -434,7 +434,7 @@ def test_types_that_a_caller_may_not_pull_are_refused(api: Gateway, types: list[
 
 
 def test_another_callers_lease_is_refused(api: Gateway) -> None:
-    """A lease of a type that its caller may not pull is no use to him, even if he has its id."""
+    """A lease id is useless to callers that may not pull its type."""
     ann = Gateway(headers={"X-Duetime-Owner": "ann"})
     ann.create({"type": "anns"})
     (lease,) = leased(ann, types=["anns"])
@@ -445,7 +445,7 @@ def test_another_callers_lease_is_refused(api: Gateway) -> None:
 
 
 def test_a_lease_id_leads_to_tasks_of_its_type_only(api: Gateway) -> None:
-    """A worker that may pull one type cannot forge an id that ends a task of another type."""
+    """A worker cannot forge an id that ends a task of another type."""
     ann = Gateway(headers={"X-Duetime-Owner": "ann"})
     bodies = (
         {"type": "report", "delay_seconds": 60},
@@ -460,7 +460,7 @@ def test_a_lease_id_leads_to_tasks_of_its_type_only(api: Gateway) -> None:
 
 
 def test_a_wrong_fence_is_refused(api: Gateway) -> None:
-    """An id with a fence of no attempt, or of an ended one, ends nothing."""
+    """An id with the fence of an ended or unknown attempt ends nothing."""
     lease = one_lease(api)
     version, task_id, fence, nonce, pull_queue, seconds, receipt = _fields(lease["id"])
     forged = _token(version, task_id, fence + 1, nonce, pull_queue, seconds, receipt)
@@ -472,7 +472,7 @@ def test_a_wrong_fence_is_refused(api: Gateway) -> None:
 @pytest.mark.parametrize("nonce", ["", "abcdefghijkl"])
 @pytest.mark.parametrize("what", ["heartbeat", "complete", "fail", "release", "cancel", "pause"])
 def test_a_lease_that_was_made_up_does_not_exist(api: Gateway, what: str, nonce: str) -> None:
-    """Task, type and fence can be guessed, but not the nonce. The worker with the real lease is not affected."""
+    """Without the nonce a guessed lease is not found, and the real lease is not affected."""
     lease = one_lease(api)
     version, task_id, fence, _nonce, pull_queue, seconds, receipt = _fields(lease["id"])
     forged = _token(version, task_id, fence, nonce, pull_queue, seconds, receipt)
@@ -484,7 +484,7 @@ def test_a_lease_that_was_made_up_does_not_exist(api: Gateway, what: str, nonce:
 
 
 def test_a_lease_whose_receipt_was_altered_does_no_harm(api: Gateway) -> None:
-    """The fence decides on the outcome; the message is deleted when it is received again."""
+    """The fence decides the outcome; the message is deleted when it is received again."""
     lease = one_lease(api)
     version, task_id, fence, nonce, pull_queue, seconds, _receipt = _fields(lease["id"])
     forged = _token(version, task_id, fence, nonce, pull_queue, seconds, "x" * 300)
@@ -549,7 +549,7 @@ def test_a_bad_report_names_the_field(api: Gateway, what: str, body: object, fie
 def test_a_deployment_without_pulled_types_refuses_them_all(
     compose: Callable[[], None], environ: dict[str, str]
 ) -> None:
-    """Without the two settings, no task can be leased."""
+    """Without these two settings, no task can be leased."""
     del environ[Variable.PULLED_QUEUES], environ[Variable.PULLERS]
     compose()
     answer = Gateway().send("POST", LEASES, {"types": [TYPE]})
@@ -557,7 +557,7 @@ def test_a_deployment_without_pulled_types_refuses_them_all(
 
 
 def test_payloads_that_do_not_fit_into_one_answer_wait_for_the_next(api: Gateway) -> None:
-    """Two of 700 KB exceed a response: one is released at once, and costs no attempt."""
+    """A task that does not fit is released at once and uses no attempt."""
     for letter in "ab":
         api.create({"type": TYPE, "payload": letter * 700_000})
     (first,) = leased(api, max_tasks=10)

@@ -1,4 +1,4 @@
-"""Links: with a link, somebody without credentials decides, reports on or watches one task, and nothing else."""
+"""With a link, somebody without credentials can decide, report on or watch one task, and nothing else."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ FORM = {**BROWSER, "Content-Type": "application/x-www-form-urlencoded"}
 
 @pytest.fixture
 def owner(environ: dict[str, str], compose: Callable[[], None]) -> Gateway:
-    """An owner of a deployment that wants tokens, except with links."""
+    """An owner in a deployment that requires tokens, except for links."""
     environ |= {Variable.AUTHENTICATION: "jwt", Variable.API_URL: "https://api.example.org"}
     compose()
     return ANN
 
 
 def approval(**more: object) -> str:
-    """The id of a task of Ann's that waits for an approval."""
+    """Create a task of Ann's that waits for an approval; return its id."""
     answer = ANN.send("POST", "/v1/tasks", {**APPROVAL, **more})
     assert answer.status == 201, answer.text
     return str(answer.body["id"])
 
 
 def created(task_id: str, actions: list[str], **more: object) -> dict[str, Any]:
-    """A link to a task of Ann's."""
+    """Create a link to a task of Ann's; return the response."""
     answer = ANN.send("POST", f"/v1/tasks/{task_id}/links", {"actions": actions, **more})
     assert answer.status == 201, answer.text
     found: dict[str, Any] = answer.body
@@ -52,7 +52,7 @@ def created(task_id: str, actions: list[str], **more: object) -> dict[str, Any]:
 
 
 def path_of(link: Mapping[str, Any]) -> str:
-    """The path in the address of a link."""
+    """The path in a link's address."""
     url = str(link["url"])
     assert url.startswith("https://api.example.org/v1/links/dtl_")
     return url.removeprefix("https://api.example.org")
@@ -65,12 +65,12 @@ def stored_in(session: FakeSession, table: str) -> list[dict[str, Any]]:
 
 
 def used(link: Mapping[str, Any], **body: object) -> Answer:
-    """The response to a use of a link by somebody without credentials."""
+    """Use a link without credentials; return the response."""
     return ANYBODY.send("POST", path_of(link), body)
 
 
 def state_of(task_id: str) -> str:
-    """The state of a task of Ann's."""
+    """The state of one of Ann's tasks."""
     return str(ANN.send("GET", f"/v1/tasks/{task_id}").body["state"])
 
 
@@ -104,7 +104,7 @@ def test_a_link_rejects_its_task_with_a_reason() -> None:
 
 @pytest.mark.usefixtures("owner")
 def test_opening_a_link_changes_nothing() -> None:
-    """Programs open the links in mails: neither GET nor HEAD decides, however often, as JSON or as a page."""
+    """As programs open links in mails, neither GET nor HEAD decides anything."""
     task_id = approval()
     link = created(task_id, ["approve"])
     before = ANN.send("GET", f"/v1/tasks/{task_id}").body["version"]
@@ -128,7 +128,7 @@ def test_a_link_shows_nothing_but_its_task_and_message() -> None:
 
 @pytest.mark.usefixtures("owner")
 def test_no_other_token_is_accepted() -> None:
-    """A token with any part changed, of another task or of no form at all is not found, and decides nothing."""
+    """A changed or invalid token, or another task's, is not found and decides nothing."""
     first, second = approval(), approval()
     one, other = (path_of(created(each, ["approve"])).rpartition("/")[2] for each in (first, second))
     prefix, task, id_, secret = one.split("_")
@@ -148,7 +148,7 @@ def test_no_other_token_is_accepted() -> None:
 
 @pytest.mark.usefixtures("owner")
 def test_a_link_permits_its_own_actions_only() -> None:
-    """A link for rejections neither approves nor completes, and one for watching does nothing."""
+    """A link to reject can neither approve nor complete, and a link to watch can only watch."""
     task_id = approval()
     rejects, watches = created(task_id, ["reject"]), created(task_id, ["watch"])
     for link in (rejects, watches):
@@ -177,7 +177,7 @@ def test_a_link_is_no_credential_for_anything_else() -> None:
 
 @pytest.mark.usefixtures("owner")
 def test_a_link_expires(clock: StandingClock) -> None:
-    """From its expiry on it is refused; it is listed for some days more, until TTL deletes it."""
+    """An expired link is refused, and listed for some more days."""
     task_id = approval()
     link = created(task_id, ["approve"], expires_seconds=600)
     clock.at += 600 * SECOND - 1
@@ -194,7 +194,7 @@ def test_a_link_expires(clock: StandingClock) -> None:
 def test_a_link_is_kept_for_longer_than_it_is_valid(
     session: FakeSession, environ: dict[str, str], clock: StandingClock
 ) -> None:
-    """Its TTL lies some days after its expiry, so that it is never removed while it may be used."""
+    """A link's TTL is some days after its expiry."""
     created(approval(), ["approve"], expires_seconds=3600)
     (item,) = [
         each for each in stored_in(session, environ[Variable.TABLE]) if each[schema.SORT_KEY]["S"].startswith("link#")
@@ -204,14 +204,14 @@ def test_a_link_is_kept_for_longer_than_it_is_valid(
 
 @pytest.mark.usefixtures("owner")
 def test_only_a_digest_of_a_token_is_stored(session: FakeSession, environ: dict[str, str]) -> None:
-    """Somebody who reads the table cannot use a link."""
+    """Reading the table does not help to use a link."""
     token = path_of(created(approval(), ["approve"])).rpartition("/")[2]
     assert token.rpartition("_")[2] not in json.dumps(stored_in(session, environ[Variable.TABLE]))
 
 
 @pytest.mark.usefixtures("owner")
 def test_a_deleted_link_is_refused() -> None:
-    """It is refused from then on; a second deletion finds nothing, and neither does another owner's."""
+    """The link can no longer be used or deleted, nor can another owner delete it."""
     task_id = approval()
     link = created(task_id, ["approve"])
     path = f"/v1/tasks/{task_id}/links/{link['id']}"
@@ -225,7 +225,7 @@ def test_a_deleted_link_is_refused() -> None:
 
 @pytest.mark.usefixtures("owner")
 def test_only_its_owner_makes_links_to_a_task() -> None:
-    """Another owner can neither create nor list them, and a reader cannot create any."""
+    """Other owners can neither create nor list links; readers cannot create them."""
     task_id = approval()
     created(task_id, ["approve"])
     path = f"/v1/tasks/{task_id}/links"
@@ -268,7 +268,7 @@ def test_what_no_link_can_be_is_refused_by_name(body: dict[str, Any], field: str
 
 @pytest.mark.usefixtures("owner")
 def test_links_fit_their_tasks() -> None:
-    """A task without an approval has no link to approve it, and one that waits or has ended none to complete it."""
+    """Only approvals have links to approve, and only tasks that are open and not waiting, links to complete."""
     plain, waiting = ANN.send("POST", "/v1/tasks", {"type": "echo"}).body["id"], approval()
     for task_id, action in ((plain, "approve"), (plain, "complete"), (waiting, "complete"), (waiting, "fail")):
         answer = ANN.send("POST", f"/v1/tasks/{task_id}/links", {"actions": [action]})
@@ -281,7 +281,7 @@ def test_links_fit_their_tasks() -> None:
 
 @pytest.mark.usefixtures("owner")
 def test_a_payload_needs_a_link_that_takes_one() -> None:
-    """Otherwise, and beyond the limit of a result, it is refused by name, and the link stays valid."""
+    """A payload that is not allowed or too large is refused by name; the link stays valid."""
     task_id = approval()
     link, takes = created(task_id, ["approve"]), created(task_id, ["approve", "reject"], takes_payload=True)
     assert used(link, payload=1).body["errors"][0]["field"] == "payload"
@@ -292,7 +292,7 @@ def test_a_payload_needs_a_link_that_takes_one() -> None:
 
 @pytest.mark.usefixtures("owner")
 def test_a_task_that_does_not_wait_yet_keeps_its_link(clock: StandingClock) -> None:
-    """A use before the task is due is a conflict; the link says so, and works later."""
+    """Using the link before the due time is a conflict; it works later."""
     task_id = approval(delay_seconds=3600)
     link = created(task_id, ["approve"])
     assert ANYBODY.send("GET", path_of(link)).body["is_awaited"] is False
@@ -304,7 +304,7 @@ def test_a_task_that_does_not_wait_yet_keeps_its_link(clock: StandingClock) -> N
 
 @pytest.mark.usefixtures("owner")
 def test_of_two_links_the_first_decides() -> None:
-    """A rejection by another link after an approval is a conflict, and the task stays approved."""
+    """After an approval, another link's rejection is a conflict."""
     task_id = approval()
     yes, no = created(task_id, ["approve"]), created(task_id, ["reject"])
     assert used(yes).status == 200
@@ -314,7 +314,7 @@ def test_of_two_links_the_first_decides() -> None:
 
 @pytest.mark.usefixtures("owner")
 def test_a_task_has_a_limited_number_of_links() -> None:
-    """One more than the limit is refused until one is deleted."""
+    """At the limit, a link must be deleted before another can be created."""
     task_id = approval()
     for _ in range(MAX_LINKS):
         last = created(task_id, ["watch"])
@@ -339,7 +339,7 @@ def test_links_go_with_their_task(session: FakeSession, environ: dict[str, str])
 
 @pytest.mark.usefixtures("owner")
 def test_the_page_of_a_link_decides_without_scripts() -> None:
-    """It has a form with a button for each action, which sends the text that a person types."""
+    """The page is a form with a button for each action and a field for text."""
     task_id = approval()
     link = created(task_id, ["approve", "reject"], message="Pay £500 to Ann?", takes_payload=True)
     page = ANYBODY.send("GET", path_of(link), headers=BROWSER)
@@ -356,7 +356,7 @@ def test_the_page_of_a_link_decides_without_scripts() -> None:
 
 @pytest.mark.usefixtures("owner")
 def test_the_page_of_a_link_keeps_its_address_secret() -> None:
-    """Browsers send its address to no other site, nothing is loaded, and neither caches nor search engines keep it."""
+    """Its headers keep browsers, caches and search engines from leaking the address."""
     link = created(approval(name="<script>alert(1)</script>", type="pay"), ["watch"], message='"><img src=x>')
     page = ANYBODY.send("GET", path_of(link), headers=BROWSER)
     assert page.headers["Referrer-Policy"] == "no-referrer"
@@ -371,7 +371,7 @@ def test_the_page_of_a_link_keeps_its_address_secret() -> None:
 @pytest.mark.usefixtures("owner")
 @pytest.mark.parametrize("body", ["a=%ff", "&".join(f"a{n}=1" for n in range(20)), "action=launch", "payload=1", "x=1"])
 def test_a_form_of_another_shape_is_refused(body: str) -> None:
-    """It changes nothing, and is answered with a client error."""
+    """The response is a client error, and nothing changes."""
     task_id = approval()
     link = created(task_id, ["approve"])
     assert 400 <= ANYBODY.send("POST", path_of(link), headers=FORM, raw=body).status < 500
@@ -381,7 +381,7 @@ def test_a_form_of_another_shape_is_refused(body: str) -> None:
 def test_the_audit_log_names_the_link_and_keeps_no_token(
     owner: Gateway, environ: dict[str, str], compose: Callable[[], None], session: FakeSession
 ) -> None:
-    """Whose task it was and which link; a wrong token, which anybody can send, is not recorded."""
+    """The log names task and link; wrong tokens, which anyone can send, are not recorded."""
     environ |= {Variable.AUDIT_LOG_GROUP: "audit"}
     compose()
     task_id = approval()
@@ -403,7 +403,7 @@ def test_the_audit_log_names_the_link_and_keeps_no_token(
 def test_a_link_is_limited_by_the_quota_of_its_owner(
     owner: Gateway, environ: dict[str, str], compose: Callable[[], None]
 ) -> None:
-    """Opening a link repeatedly uses up the owner's reads, and is refused before anything is done."""
+    """Opening a link uses the owner's read quota; beyond it nothing is done."""
     environ |= {Variable.QUOTAS: json.dumps({"reads_per_second": 2}), Variable.SUMMARY_SPREAD: "1"}
     compose()
     task_id = approval()
@@ -416,7 +416,7 @@ def test_a_link_is_limited_by_the_quota_of_its_owner(
 
 @pytest.mark.usefixtures("owner")
 def test_the_page_says_whether_a_link_may_be_used_again() -> None:
-    """The page says whether a request is refused for now, or the link has ended and cannot be used."""
+    """The page says whether to try again later, or that the link cannot be used."""
     link = created(approval(delay_seconds=3600), ["approve"])
     early = ANYBODY.send("POST", path_of(link), headers=FORM, raw="action=approve")
     assert (early.status, "try again" in early.text) == (409, True)

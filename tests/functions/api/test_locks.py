@@ -1,4 +1,4 @@
-"""Locks over REST: a task names one; its owner sees the holder and the waiting tasks, and can force a release."""
+"""Locks over REST: tasks name them, and their owners see holders and waiters, and can force a release."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WHOLE = {"key": "db-17", "mode": "exclusive", "max_holders": 1, "scope": "task",
 
 
 def taken(api: Gateway, clock: StandingClock, key: str = "db-17") -> str:
-    """The id of a task that holds a lock."""
+    """Create a task that holds a lock; return its id."""
     task_id: str = api.create({"type": "report", "lock": {"key": key}})["id"]
     claimed_by_a_worker(task_id, clock)
     lock_manager = composed(LockServices).manager
@@ -34,7 +34,7 @@ def taken(api: Gateway, clock: StandingClock, key: str = "db-17") -> str:
 
 
 def waiting(api: Gateway, clock: StandingClock) -> str:
-    """The id of a task that waits for the lock."""
+    """Create a task that waits for the lock; return its id."""
     task_id: str = api.create(LOCKED)["id"]
     claimed_by_a_worker(task_id, clock)
     task = composed(CoreServices).stores.tasks.read(TaskId(task_id))
@@ -46,13 +46,13 @@ def waiting(api: Gateway, clock: StandingClock) -> str:
 
 
 def test_a_task_answers_with_its_lock(api: Gateway) -> None:
-    """Omitted fields of the lock are shown with their defaults."""
+    """The response shows the lock with its defaults."""
     assert api.create(LOCKED)["lock"] == WHOLE
     assert api.create({"type": "report"})["lock"] is None
 
 
 def test_several_locks_are_in_the_order_of_their_keys(api: Gateway) -> None:
-    """In this order they are taken; a list of one is the same as `lock`, without `locks`."""
+    """Locks are taken in this order; a list with one lock is shown as `lock`, without `locks`."""
     shared = {"key": "a", "mode": "shared"}
     task = api.create({"type": "report", "locks": [{"key": "db-17"}, shared]})
     assert task["locks"] == [{**WHOLE, **shared, "max_holders": None}, WHOLE]
@@ -62,7 +62,7 @@ def test_several_locks_are_in_the_order_of_their_keys(api: Gateway) -> None:
 
 
 def test_lock_and_locks_are_not_given_together(api: Gateway) -> None:
-    """The refusal of a creation, of an update and of the defaults of a type names the field."""
+    """The error of a creation, an update or a type's defaults names the field."""
     both = {"lock": {"key": "a"}, "locks": [{"key": "b"}, {"key": "c"}]}
     refused = api.send("POST", "/v1/tasks", {"type": "report", **both})
     assert (refused.status, list(refused.faults)) == (422, ["locks"])
@@ -72,7 +72,7 @@ def test_lock_and_locks_are_not_given_together(api: Gateway) -> None:
 
 
 def test_an_update_with_one_form_of_locks_replaces_the_other(api: Gateway) -> None:
-    """A list replaces a lock, a lock replaces a list, and an empty list or null removes what it names."""
+    """A list replaces a lock and vice versa; an empty list or null removes them."""
     path = f"/v1/tasks/{api.create({**LOCKED, 'delay_seconds': 60})['id']}"
 
     def keys(patch: dict[str, Any]) -> tuple[str | None, list[str]]:
@@ -99,7 +99,7 @@ def test_a_mode_is_merged_with_its_number_of_holders(api: Gateway) -> None:
 
 
 def test_the_locks_of_a_type_are_those_of_its_tasks(api: Gateway) -> None:
-    """Unless the creation names others, in either form, or none."""
+    """They apply unless a creation names others, in either form, or none."""
     assert api.send("PUT", "/v1/types/report", {"locks": [{"key": "b"}, {"key": "a", "mode": "shared"}]}).status == 200
     task = api.create({"type": "report"})
     assert [(lock["key"], lock["mode"]) for lock in task["locks"]] == [("a", "shared"), ("b", "exclusive")]
@@ -123,7 +123,7 @@ def test_the_task_of_a_schedule_changes_its_locks(api: Gateway) -> None:
 
 
 def test_holders_and_waiting_tasks_have_a_mode(api: Gateway, clock: StandingClock) -> None:
-    """A task that shares a lock, and one that waits to have it alone, is shown with its mode."""
+    """Both are shown as shared or exclusive."""
     shared = {"type": "report", "lock": {"key": "db-17", "mode": "shared"}}
     manager, core = composed(LockServices).manager, composed(CoreServices)
     task_id = api.create(shared)["id"]
@@ -138,7 +138,7 @@ def test_holders_and_waiting_tasks_have_a_mode(api: Gateway, clock: StandingCloc
 
 
 def test_a_lock_is_changed_and_taken_off(api: Gateway) -> None:
-    """As long as the task has not started; null removes the lock."""
+    """Before the start, a task's lock can be changed, and removed with null."""
     task = api.create({**LOCKED, "delay_seconds": 60})
     path = f"/v1/tasks/{task['id']}"
     lock = {"key": "db-18", "mode": "exclusive", "max_holders": 3, "scope": "run", "wait_seconds": 60}
@@ -147,7 +147,7 @@ def test_a_lock_is_changed_and_taken_off(api: Gateway) -> None:
 
 
 def test_a_lock_tells_who_holds_it_and_who_waits(api: Gateway, clock: StandingClock) -> None:
-    """It shows the holder with its fence and its end, then the line; the waiting task names its lock."""
+    """The lock shows its holder with fence and end, and its line; the waiting task names the lock."""
     holder, waiter = taken(api, clock), waiting(api, clock)
     lock = api.send("GET", "/v1/locks/db-17")
     assert lock.status == 200
@@ -160,7 +160,7 @@ def test_a_lock_tells_who_holds_it_and_who_waits(api: Gateway, clock: StandingCl
 
 
 def test_a_freed_lock_is_the_next_ones(api: Gateway, clock: StandingClock) -> None:
-    """The response shows that it waits for the first of its line, which is placed at once."""
+    """The response shows that the lock is reserved for the first in line."""
     taken(api, clock)
     waiter = waiting(api, clock)
     freed = api.send("DELETE", "/v1/locks/db-17")
@@ -170,7 +170,7 @@ def test_a_freed_lock_is_the_next_ones(api: Gateway, clock: StandingClock) -> No
 
 
 def test_locks_are_listed_page_by_page(api: Gateway, clock: StandingClock) -> None:
-    """In the order of their keys; a page's token gives the next page, and is accepted nowhere else."""
+    """Locks are listed by key; a page's token works only for this list."""
     for key in ("b", "a", "c"):
         taken(api, clock, key)
     first = api.send("GET", "/v1/locks", query="limit=2").body
@@ -182,7 +182,7 @@ def test_locks_are_listed_page_by_page(api: Gateway, clock: StandingClock) -> No
 
 @pytest.mark.parametrize("key", ["nobody", "a b", "%00", "a#b", "é", "x" * 65])
 def test_an_unknown_lock_is_not_found(api: Gateway, key: str) -> None:
-    """Keys that no lock has, and keys that none can have, are 404 for reading and for freeing."""
+    """Reading or releasing an unknown or impossible key is 404."""
     for method in ("GET", "DELETE"):
         answer = api.send(method, f"/v1/locks/{key}")
         # Some letters do not even reach the route.
@@ -190,7 +190,7 @@ def test_an_unknown_lock_is_not_found(api: Gateway, key: str) -> None:
 
 
 def test_another_owners_lock_does_not_exist(api: Gateway, clock: StandingClock) -> None:
-    """It cannot be read or freed, and is not in the list."""
+    """Another owner's lock cannot be read or released, and is not listed."""
     taken(api, clock)
     other = {"x-duetime-owner": "other"}
     assert api.send("GET", "/v1/locks/db-17", headers=other).status == 404
@@ -200,6 +200,6 @@ def test_another_owners_lock_does_not_exist(api: Gateway, clock: StandingClock) 
 
 @pytest.mark.parametrize("query", ["limit=0", "limit=101", "limit=x", "next_token=x", "next_token=", "after=a"])
 def test_a_bad_parameter_is_named(api: Gateway, query: str) -> None:
-    """400, and which parameter it is."""
+    """The response is a 400 that names the parameter."""
     answer = api.send("GET", "/v1/locks", query=query)
     assert (answer.status, answer.body["errors"][0]["field"]) == (400, query.partition("=")[0])

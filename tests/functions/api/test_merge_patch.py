@@ -90,7 +90,7 @@ def test_an_update_merges(api: Gateway, patch: dict[str, Any], after: dict[str, 
     ],
 )
 def test_what_a_merge_leaves_behind_must_be_acceptable(api: Gateway, patch: dict[str, Any], field: str) -> None:
-    """The merged object is checked as one that is created; the error names its field, and nothing changes."""
+    """The merged object is checked like a new one; the error names the field, and nothing changes."""
     task = api.create(BEFORE)
     path = f"/v1/tasks/{task['id']}"
     refused = api.send("PATCH", path, patch)
@@ -99,7 +99,7 @@ def test_what_a_merge_leaves_behind_must_be_acceptable(api: Gateway, patch: dict
 
 
 def test_a_part_of_what_is_not_there_must_be_whole(api: Gateway) -> None:
-    """A lock that a patch adds to a task without one has the defaults, and needs a key."""
+    """A lock that a patch adds needs a key, and has the defaults for other fields."""
     path = f"/v1/tasks/{api.create({'type': 'report', 'delay_seconds': 60})['id']}"
     assert api.send("PATCH", path, {"lock": {"max_holders": 2}}).faults == {"lock.key": "is required"}
     made = api.send("PATCH", path, {"lock": {"key": "db"}}).body["lock"]
@@ -107,7 +107,7 @@ def test_a_part_of_what_is_not_there_must_be_whole(api: Gateway) -> None:
 
 
 def test_tasks_of_a_filter_are_each_merged(api: Gateway) -> None:
-    """An update by filter is merged into each task separately."""
+    """An update by filter is merged into each task."""
     first, second = (api.create({**BEFORE, "tags": {"team": "dba", "n": n}}) for n in ("1", "2"))
     body = {"filter": {"tags": {"team": "dba"}}, "update": {"tags": {"team": None}, "retry": {"max_attempts": 2}}}
     done = api.send("POST", "/v1/tasks/update", body)
@@ -119,7 +119,7 @@ def test_tasks_of_a_filter_are_each_merged(api: Gateway) -> None:
 
 
 def test_nulls_are_taken_for_what_is_left_out(api: Gateway) -> None:
-    """On creation, null means the default, or no value."""
+    """In a creation, null means the default, or no value."""
     names = ("tags", "retry", "due_at", "delay_seconds", "target", "lock", "callback_url", "name")
     task = api.create({"type": "report", **dict.fromkeys(names)})
     plain = api.create({"type": "report"})
@@ -131,7 +131,7 @@ def test_nulls_are_taken_for_what_is_left_out(api: Gateway) -> None:
 
 
 def test_a_task_that_is_written_back_as_it_was_read_is_told_what_is_fixed(api: Gateway) -> None:
-    """In a whole task, an update refuses only read-only fields and those that are fixed at creation."""
+    """Of a whole task, an update refuses only read-only fields and those fixed at creation."""
     task = api.create(BEFORE)
     reasons: dict[str, str] = {}
     # A response names twenty faults at most.
@@ -151,6 +151,6 @@ def test_a_task_that_is_written_back_as_it_was_read_is_told_what_is_fixed(api: G
 
 
 def test_a_task_that_is_created_as_another_was_read_is_told_what_is_read_only(api: Gateway) -> None:
-    """Read-only fields are refused as such on creation too."""
+    """A creation refuses read-only fields as such."""
     refused = api.send("POST", "/v1/tasks", {"type": "report", "state": "paused", "version": 3})
     assert [fault["code"] for fault in refused.body["errors"]] == ["read_only", "read_only"]

@@ -1,4 +1,4 @@
-"""The API at the root of a host, or behind a prefix that it does not know."""
+"""The API at the root of a host, or behind a prefix unknown to it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def referred(base: str, reference: str, prefix: str) -> str:
 
 
 def created(api: Gateway, prefix: str) -> Iterator[tuple[str, Answer]]:
-    """The path of each request that creates something, and its response."""
+    """The path and the response of each request that creates something."""
     for method, path, body in CREATIONS:
         answer = api.send(method, f"{prefix}{path}", body)
         assert answer.status in (201, 202), (path, answer.text)
@@ -65,7 +65,7 @@ def test_a_location_leads_to_what_was_created_behind_any_prefix(api: Gateway, pr
 
 @pytest.mark.parametrize("hidden", ["/_aws/execute-api/duetime-api", "/base", "/v1"])
 def test_a_location_holds_behind_a_prefix_that_was_taken_away(api: Gateway, hidden: str) -> None:
-    """The function need not know of the prefix: it is in the URL of the client's request."""
+    """Even if the function does not see the prefix, it is in the resolved URL."""
     for path, answer in created(api, ""):
         address = referred(f"{HOST}{hidden}{path}", answer.headers["Location"], hidden)
         assert api.send("GET", address.removeprefix(hidden)).status == 200
@@ -74,7 +74,7 @@ def test_a_location_holds_behind_a_prefix_that_was_taken_away(api: Gateway, hidd
 @pytest.mark.parametrize("prefix", SEEN)
 @pytest.mark.parametrize("index", ["/v1", "/v1/"])
 def test_the_links_of_the_index_lead_somewhere_behind_any_prefix(api: Gateway, prefix: str, index: str) -> None:
-    """The OpenAPI document and the health check are where `GET /v1` links to."""
+    """`GET /v1` links to the OpenAPI document and the health check."""
     links: dict[str, Any] = api.send("GET", f"{prefix}{index}").body["links"]
     for link in links.values():
         assert api.send("GET", referred(f"{HOST}{prefix}{index}", link, prefix)).status == 200
@@ -102,12 +102,12 @@ def test_the_server_of_the_document_is_the_one_that_serves_it(api: Gateway, pref
     ],
 )
 def test_a_reference_is_relative_to_the_request(path: str, request_path: str, reference: str) -> None:
-    """A reference goes up to where both paths part, and a colon in its first part is no scheme."""
+    """A reference goes up to the common path, and a colon in its first segment is not taken for a scheme."""
     assert reference_to(path, request_path) == reference
     assert urljoin(f"{HOST}/p{request_path.removeprefix('/prod')}", reference) == f"{HOST}/p{path}"
 
 
 def test_a_path_that_only_looks_like_the_apis_is_unknown(api: Gateway) -> None:
-    """The part after the version must belong to the API, wherever the version is."""
+    """The part after the version must be a path of the API."""
     for path in ("/prod/v1x/tasks", "/prod/v2/tasks", "/v1/v2/tasks", "/prod/tasks"):
         assert api.send("GET", path).problem["code"] == "path_not_found"

@@ -1,4 +1,4 @@
-"""Quotas over REST: who may see and set them, and the responses to requests beyond them."""
+"""Quotas over REST: who may see and set them, and how requests beyond them are answered."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def ops(environ: dict[str, str], compose: Callable[[], None], api: Gateway) -> G
 
 @pytest.fixture
 def ann(ops: Gateway) -> Gateway:
-    """The function of that deployment, called by another owner."""
+    """The function of a deployment with quotas, called by another owner."""
     return replace(ops, headers={"X-Duetime-Owner": "ann"})
 
 
@@ -66,7 +66,7 @@ def test_quotas_are_set_seen_and_deleted(ops: Gateway) -> None:
 
 
 def test_quotas_are_replaced_as_a_whole(ops: Gateway) -> None:
-    """Fields that a later request omits get the default; a body without limits deletes them."""
+    """Omitted fields get the default; a body without limits deletes the owner's quotas."""
     ops.send("PUT", ANN, {"creates_per_second": 20})
     assert ops.send("PUT", ANN, {"long_polls": 3}).body["own"] == {**UNSET, "long_polls": 3}
     assert ops.send("PUT", ANN, {}).status == 200
@@ -87,7 +87,7 @@ def test_an_owner_sees_its_own_quotas_and_sets_none(ops: Gateway, ann: Gateway) 
 
 
 def test_settings_show_a_caller_its_quotas(ops: Gateway, ann: Gateway) -> None:
-    """Each has its usage; other owners are not named."""
+    """Each quota has its usage; other owners are not named."""
     ops.send("PUT", ANN, {"schedules": 7})
     found = ann.send("GET", "/v1/settings").body["quotas"]
     assert found == [
@@ -98,20 +98,20 @@ def test_settings_show_a_caller_its_quotas(ops: Gateway, ann: Gateway) -> None:
 
 @pytest.mark.parametrize(("body", "field"), BAD)
 def test_bad_quotas_are_refused_by_name(ops: Gateway, body: dict[str, Any], field: str) -> None:
-    """They change nothing."""
+    """The error names the field, and nothing changes."""
     refused = ops.send("PUT", ANN, body)
     assert (refused.status, refused.problem["errors"][0]["field"]) == (422, field)
     assert ops.send("GET", PATH).body["owners"] == []
 
 
 def test_an_owner_that_cannot_be_is_refused(ops: Gateway) -> None:
-    """The rule for owners applies."""
+    """The error names `owner`."""
     refused = ops.send("GET", f"{PATH}/a b")
     assert (refused.status, refused.problem["errors"][0]["field"]) == (400, "owner")
 
 
 def test_quotas_of_too_many_owners_are_refused(ops: Gateway) -> None:
-    """Quotas of an owner that already has some can still be changed."""
+    """At the maximum, only quotas of owners that already have some can be set."""
     full = {f"o{number}": OwnerQuotas(f"o{number}", Quotas(schedules=1)) for number in range(MAX_QUOTA_OWNERS)}
     assert composed(CoreServices).stores.quotas.save(StoredQuotas(full), "nonce")
     refused = ops.send("PUT", ANN, {"schedules": 1})
@@ -122,7 +122,7 @@ def test_quotas_of_too_many_owners_are_refused(ops: Gateway) -> None:
 def test_open_tasks_are_not_limited_where_they_are_not_counted(
     environ: dict[str, str], compose: Callable[[], None], ops: Gateway
 ) -> None:
-    """The setting that is missing is named."""
+    """The error names the missing setting."""
     environ[Variable.SUMMARY_SPREAD] = "0"
     compose()
     refused = ops.send("PUT", ANN, {"open_tasks": 5})
@@ -133,7 +133,7 @@ def test_open_tasks_are_not_limited_where_they_are_not_counted(
 def test_without_the_setting_there_are_no_quotas(
     environ: dict[str, str], compose: Callable[[], None], api: Gateway
 ) -> None:
-    """They can be neither set nor seen, even by operators, and limit nothing."""
+    """Quotas can be neither set nor seen, even by operators."""
     environ[Variable.OPERATORS] = "*"
     compose()
     for method, body in (("GET", None), ("PUT", {"schedules": 1}), ("DELETE", None)):
@@ -143,7 +143,7 @@ def test_without_the_setting_there_are_no_quotas(
 
 
 def test_a_schedule_too_many_is_rejected_until_another_is_deleted(ann: Gateway) -> None:
-    """The problem names the quota, and says when to retry."""
+    """The problem names the quota; after a deletion the schedule can be created."""
     made = [ann.send("POST", "/v1/schedules", {"name": name, **SCHEDULE}) for name in ("a", "b", "c")]
     assert [each.status for each in made] == [201, 201, 429]
     assert (made[2].problem["code"], made[2].problem["quota"]) == ("quota_exceeded", "schedules")

@@ -1,4 +1,4 @@
-"""Ranges of time in requests, as they are sent."""
+"""Time ranges in requests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EARLY, LATE = "2026-11-20T00:00:00Z", "2026-11-21T00:00:00Z"
 @pytest.mark.parametrize("subject", ["due", "created", "finished"])
 @pytest.mark.parametrize("path", ["/v1/tasks", "/v1/topologies"])
 def test_a_list_is_refused_a_range_that_holds_nothing(api: Gateway, path: str, subject: str) -> None:
-    """The parameter that ends it is named."""
+    """The error names the parameter for the end of the range."""
     answer = api.send("GET", path, query=f"{subject}_after={LATE}&{subject}_before={EARLY}")
     assert answer.status == 400
     assert answer.faults == {f"{subject}_before": f"should be after {subject}_after"}
@@ -23,7 +23,7 @@ def test_a_list_is_refused_a_range_that_holds_nothing(api: Gateway, path: str, s
 
 @pytest.mark.parametrize("path", ["/v1/schedules/nightly/runs", "/v1/schedules/nightly/occurrences"])
 def test_the_lists_of_a_schedule_are_refused_a_range_that_holds_nothing(api: Gateway, path: str) -> None:
-    """The parameter that ends it is named."""
+    """The error names `scheduled_before`, the end of the range."""
     answer = api.send("GET", path, query=f"scheduled_after={LATE}&scheduled_before={EARLY}")
     assert (answer.status, list(answer.faults)) == (400, ["scheduled_before"])
 
@@ -39,7 +39,7 @@ def test_the_lists_of_a_schedule_are_refused_a_range_that_holds_nothing(api: Gat
 def test_a_bulk_operation_is_refused_a_range_that_holds_nothing(
     api: Gateway, path: str, body: dict[str, Any], subject: str, field: str
 ) -> None:
-    """The field of its filter is named, dry run or not."""
+    """The error names the filter's field, in dry runs, too."""
     wanted = {"filter": {f"{subject}_after": LATE, f"{subject}_before": EARLY}, **body}
     for dry_run in (True, False):
         answer = api.send("POST", path, {**wanted, "dry_run": dry_run})
@@ -47,7 +47,7 @@ def test_a_bulk_operation_is_refused_a_range_that_holds_nothing(
 
 
 def test_periods_of_schedules_and_calendars_are_refused_that_hold_nothing(api: Gateway) -> None:
-    """A backfill, a schedule and a calendar name the field with which their period ends."""
+    """The error names the field for the end of the period."""
     schedule = {"name": "nightly", "cron": "30 1 * * *", "task": {"type": "a", "target": {"kind": "handler"}}}
     assert api.send("POST", "/v1/schedules", schedule).status == 201
     for method, path, body, field in (

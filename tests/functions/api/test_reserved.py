@@ -1,4 +1,4 @@
-"""Types and targets that are reserved for some owners: no way to create a task gives others access."""
+"""Types and targets reserved for some owners: no way to create a task gives others access."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def environ(environ: dict[str, str], session: FakeSession) -> dict[str, str]:
 
 @pytest.fixture
 def ann(compose: Callable[[], None]) -> Gateway:
-    """The requests of an owner without reserved types and targets."""
+    """The requests of an owner without access to reserved types and targets."""
     compose()
     return Gateway(headers={"x-duetime-owner": "ann"})
 
 
 @pytest.fixture
 def bill(ann: Gateway) -> Gateway:
-    """The requests of the owner for whom they are reserved."""
+    """The requests of the owner that has them reserved."""
     del ann
     return Gateway(headers={"x-duetime-owner": "bill"})
 
@@ -93,7 +93,7 @@ WAYS: dict[str, tuple[str, str, Callable[[dict[str, Any]], dict[str, Any]], str]
 def test_what_is_reserved_for_others_is_refused(
     ann: Gateway, bill: Gateway, way: str, task: dict[str, Any], field: str
 ) -> None:
-    """Whatever creates the task; the refusal names the field, and the owner itself may."""
+    """However the task is created, the error names the field; the owner with the reservation may create it."""
     method, path, body, place = WAYS[way]
     refused = ann.send(method, path, body(task))
     assert refused.status == 422, refused.text
@@ -104,14 +104,14 @@ def test_what_is_reserved_for_others_is_refused(
 
 
 def test_of_a_batch_only_what_is_reserved_is_refused(ann: Gateway) -> None:
-    """The other tasks of the batch are created."""
+    """Other tasks of the batch are created."""
     found = ann.send("POST", "/v1/tasks/batch", {"tasks": [{"type": "any", **LATER}, {"type": TYPE, **LATER}]})
     assert [one["status"] for one in found.body["results"]] == [201, 422]
 
 
 @pytest.mark.parametrize(("change", "field"), [({"target": CALL["target"]}, "target.arn"), (NOTICE, "notify_on.to")])
 def test_a_change_leads_to_nothing_reserved(ann: Gateway, change: dict[str, Any], field: str) -> None:
-    """A change of a task or of a schedule's task."""
+    """Changes of tasks and schedules are checked like creations."""
     change = {name: value for name, value in change.items() if name != "type"}
     task_id = ann.create({"type": "any", **LATER})["id"]
     assert ann.send("POST", "/v1/schedules", {"name": "n", **NIGHTLY, "task": {"type": "any"}}).status == 201
@@ -124,7 +124,7 @@ def test_a_change_leads_to_nothing_reserved(ann: Gateway, change: dict[str, Any]
 
 
 def test_a_graph_of_a_topology_is_not_changed_to_what_is_reserved(ann: Gateway) -> None:
-    """A new payload is checked like the first."""
+    """A changed graph is checked like the first."""
     task_id = ann.create({"type": "any", "target": {"kind": "topology"}, "payload": topology({"type": "any"}), **LATER})
     refused = ann.send("PATCH", f"/v1/tasks/{task_id['id']}", {"payload": topology({"type": TYPE})})
     assert (refused.status, refused.body["errors"][0]["field"]) == (422, "payload.nodes.second.type"), refused.text
@@ -133,7 +133,7 @@ def test_a_graph_of_a_topology_is_not_changed_to_what_is_reserved(ann: Gateway) 
 def test_a_task_whose_type_became_reserved_can_still_be_moved(
     ann: Gateway, environ: dict[str, str], compose: Callable[[], None]
 ) -> None:
-    """An accepted task runs; its owner may reschedule and cancel it."""
+    """Its owner may still reschedule the task, but not create others."""
     task_id = ann.create({"type": "old", **LATER})["id"]
     environ[Variable.TYPE_OWNERS] = json.dumps({"old": ["bill"]})
     compose()
@@ -142,7 +142,7 @@ def test_a_task_whose_type_became_reserved_can_still_be_moved(
 
 
 def test_a_secret_of_others_is_refused_at_creation(ann: Gateway, bill: Gateway) -> None:
-    """The error is that of an unknown secret, so that nobody learns its name."""
+    """The error is the same as for an unknown secret, so its name is not revealed."""
     auth = {"scheme": "bearer", "secret": "crm"}
     task = {"type": "any", **LATER, "target": {"kind": "http", "url": "https://crm.example/", "auth": auth}}
     refused = ann.send("POST", "/v1/tasks", task)
@@ -151,7 +151,7 @@ def test_a_secret_of_others_is_refused_at_creation(ann: Gateway, bill: Gateway) 
 
 
 def test_only_owners_that_match_lease_a_type(ann: Gateway, bill: Gateway) -> None:
-    """Others get 403 for the type, even if the request has one of their own types as well."""
+    """Others get 403, even if the request also has a type of their own."""
     assert bill.send("POST", "/v1/leases", {"types": [PULLED]}).status == 200
     refused = ann.send("POST", "/v1/leases", {"types": [PULLED]})
     assert (refused.status, refused.body["code"]) == (403, "type_not_pulled")
@@ -159,7 +159,7 @@ def test_only_owners_that_match_lease_a_type(ann: Gateway, bill: Gateway) -> Non
 
 
 def test_reserved_types_are_not_listed_for_others(ann: Gateway, bill: Gateway) -> None:
-    """They are not in the list of types or found by name, and their defaults cannot be set."""
+    """Such types cannot be listed, read or changed by others."""
     assert PULLED in [each["type"] for each in bill.send("GET", "/v1/types").body["types"]]
     assert ann.send("GET", "/v1/types").body["types"] == []
     assert [each.send("GET", f"/v1/types/{PULLED}").status for each in (ann, bill)] == [404, 200]

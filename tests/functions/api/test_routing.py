@@ -22,19 +22,19 @@ def _ok(request: Request) -> Response:  # noqa: ARG001 - any handler
 
 
 def test_every_operation_of_the_contract_has_its_handler() -> None:
-    """Each declared operation has a handler, and no handler is of an operation that is not declared."""
+    """Declared operations and handlers match exactly."""
     assert set(routing.bound()) == set(OPERATIONS)
 
 
 def test_a_handler_is_found_from_the_path_of_its_operation() -> None:
-    """Each operation is handled by a module that its own path leads to."""
+    """Each operation's path leads to the module that handles it."""
     for operation in OPERATIONS:
         modules = {f"functions.api.{name}" for name in routing._HANDLED_IN[subject_of(operation.path)]}
         assert routing.bound()[operation].__module__ in modules
 
 
 def test_the_start_imports_what_tasks_need_and_no_more() -> None:
-    """Schedules, graphs and bulk operations are imported when a request needs them."""
+    """Schedules, graphs and bulk operations are imported only when needed."""
     script = """
 import sys
 import functions.api.handler
@@ -46,6 +46,6 @@ print([name for name in sys.modules if name.startswith("duetime.contract.") and 
 
 
 def test_a_second_handler_is_refused_when_it_is_bound() -> None:
-    """An operation that is bound twice stops the function from starting."""
+    """Two handlers for an operation stop the function from starting."""
     with pytest.raises(BindingWrong, match="createTask has two handlers"):
         route(operations.CREATE)(_ok)

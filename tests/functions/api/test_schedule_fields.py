@@ -1,4 +1,4 @@
-"""Each field that a client chooses of a schedule is in every form that a schedule has."""
+"""Each schedule field that clients set is in every form of a schedule."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SAID = {name: value for name, value in FULL.items() if name != "task"}
 
 
 def test_the_example_says_all_there_is_to_say() -> None:
-    """The example of these tests has each field of a request, with one of the timings, none with its default."""
+    """The example has every field of a request, with one kind of timing and no defaults."""
     assert set(FULL) | set(TIMINGS) == set(ScheduleCreate.model_fields)
     defaults = ScheduleCreate.model_validate({"task": FULL["task"]}).model_dump(mode="json")
     assert [name for name, value in SAID.items() if value == defaults[name]] == []
@@ -53,7 +53,7 @@ def test_the_forms_of_a_schedule_have_the_same_fields() -> None:
 
 
 def test_a_schedule_is_answered_and_listed_as_it_was_created(api: Gateway) -> None:
-    """Every field is read from the store as it was sent."""
+    """Every field is returned as sent."""
     api.send("PUT", "/v1/calendars/holidays", {"dates": ["2026-12-25"]})
     assert api.send("POST", "/v1/schedules", FULL).status == 201
     told = api.send("GET", PATH).body
@@ -63,7 +63,7 @@ def test_a_schedule_is_answered_and_listed_as_it_was_created(api: Gateway) -> No
 
 
 def test_every_field_can_be_changed(api: Gateway) -> None:
-    """The next read shows a change of all fields."""
+    """After an update, every field is returned as changed."""
     api.send("PUT", "/v1/calendars/holidays", {"dates": ["2026-12-25"]})
     first = {"name": "nightly", "rate": "1 day", "task": {"type": "other"}}
     assert api.send("POST", "/v1/schedules", first).status == 201

@@ -36,7 +36,7 @@ def ops(environ: dict[str, str], compose: Callable[[], None], api: Gateway) -> G
 
 
 def test_a_switch_is_set_seen_and_deleted(ops: Gateway) -> None:
-    """The response has the switch, who set it and when; after a deletion it does not exist."""
+    """The response has the switch, who set it and when; a deleted switch is 404."""
     put = ops.send("PUT", REPORTS, STOP)
     key = {"scope": "type", "name": "report"}
     by = {"updated_at": "2026-11-21T02:33:07.250Z", "updated_by": "123:role/ops"}
@@ -53,7 +53,7 @@ def test_a_switch_is_set_seen_and_deleted(ops: Gateway) -> None:
 
 
 def test_a_switch_is_replaced_as_a_whole(ops: Gateway) -> None:
-    """Fields that a later request omits are reset; a switch without effect is deleted."""
+    """Omitted fields are reset, and a switch without effect is deleted."""
     ops.send("PUT", REPORTS, {**STOP, "max_concurrent": 3})
     assert ops.send("PUT", REPORTS, {**STOP, "stopped": False, "max_concurrent": 4}).body["stopped"] is False
     assert ops.send("PUT", REPORTS, {}).status == 200
@@ -61,7 +61,7 @@ def test_a_switch_is_replaced_as_a_whole(ops: Gateway) -> None:
 
 
 def test_the_switch_for_all_tasks_is_called_all(ops: Gateway) -> None:
-    """Its scope and its name are the same word."""
+    """Both its scope and its name are `all`."""
     put = ops.send("PUT", ALL, {"stopped": True})
     assert (put.status, put.body["scope"], put.body["name"]) == (200, "all", "all")
     assert ops.send("DELETE", ALL).status == 200
@@ -69,14 +69,14 @@ def test_the_switch_for_all_tasks_is_called_all(ops: Gateway) -> None:
 
 @pytest.mark.parametrize("name", ["1:role/a/b", "a%b", "a%2Fb", "%25"])
 def test_a_name_may_have_slashes_and_percent_signs(ops: Gateway, name: str) -> None:
-    """The gateway decodes all of a path but `%25`: the name is the one that the caller encoded."""
+    """As the gateway leaves only `%25` encoded, the name is the one that the caller encoded."""
     path = f"{PATH}/owner/{name.replace('%', '%25')}"
     assert ops.send("PUT", path, STOP).body["name"] == name
     assert ops.send("GET", path).body["name"] == name
 
 
 def test_what_was_read_of_a_switch_may_be_sent_back_with_its_key(ops: Gateway) -> None:
-    """The scope and the name of the path; others are refused by name."""
+    """Scope and name in the body must be those of the path."""
     key = {"scope": "type", "name": "report"}
     assert ops.send("PUT", REPORTS, {**STOP, **key}).status == 200
     assert ops.send("PUT", REPORTS, {**STOP, "scope": None, "name": None}).status == 200
@@ -85,7 +85,7 @@ def test_what_was_read_of_a_switch_may_be_sent_back_with_its_key(ops: Gateway) -
 
 
 def test_open_circuits_are_seen_by_operators(ops: Gateway) -> None:
-    """With when the host is called again; from then on they are half open. Others do not see the hosts."""
+    """Open circuits show when the host is called again, and are then half open. Others see no hosts."""
     circuits = composed(CoreServices).stores.circuit_breakers
     circuits.save(Circuit("an#n", "b.example.org").opened("Http503", NOW), "b", NOW + DAY)
     circuits.save(Circuit("bob", "a.example.org").opened("HostUnknown", NOW - DAY), "a", NOW + DAY)
@@ -104,7 +104,7 @@ def test_open_circuits_are_seen_by_operators(ops: Gateway) -> None:
 
 
 def test_only_operators_switch_for_all(ops: Gateway) -> None:
-    """Everybody else gets a separate code, and nothing changes; an owner's own switch is allowed."""
+    """Other callers get their own code and change nothing, except their own switch."""
     other = replace(ops, headers={"X-Duetime-Owner": "ann"})
     for path in (REPORTS, ALL, f"{PATH}/owner/bob"):
         refused = other.send("PUT", path, STOP)
@@ -116,7 +116,7 @@ def test_only_operators_switch_for_all(ops: Gateway) -> None:
 
 
 def test_owners_cannot_take_the_room_of_operators(ops: Gateway) -> None:
-    """The most owners that fit stop their own tasks; one more is refused, and operators can still stop any."""
+    """Even if the maximum of owners have switches, operators can set any switch."""
     for number in range(MAX_SWITCHES):
         owner = f"owner-{number}"
         assert replace(ops, headers={"X-Duetime-Owner": owner}).send("PUT", f"{PATH}/owner/{owner}", STOP).status == 200
@@ -128,7 +128,7 @@ def test_owners_cannot_take_the_room_of_operators(ops: Gateway) -> None:
 
 
 def test_the_switch_of_an_operator_replaces_that_of_the_owner(ops: Gateway) -> None:
-    """The owner can neither change nor lift it; the operator lifts both at once."""
+    """The owner can neither change nor lift it; the operator's deletion lifts both."""
     ann = replace(ops, headers={"X-Duetime-Owner": "ann"})
     assert ann.send("PUT", ANN, CAP).status == 200
     assert ops.send("PUT", ANN, STOP).status == 200
@@ -141,14 +141,14 @@ def test_the_switch_of_an_operator_replaces_that_of_the_owner(ops: Gateway) -> N
 
 
 def test_an_operator_lifts_what_an_owner_has_stopped(ops: Gateway) -> None:
-    """The response has the owner's switch."""
+    """An operator can delete an owner's switch, which is in the response."""
     assert replace(ops, headers={"X-Duetime-Owner": "ann"}).send("PUT", ANN, STOP).status == 200
     assert ops.send("DELETE", ANN).body["updated_by"] == "ann"
     assert ops.send("GET", ANN).status == 404
 
 
 def test_nobody_is_an_operator_by_default(api: Gateway) -> None:
-    """A deployment that names none has none; `*` allows everybody."""
+    """Without the setting there are no operators; `*` makes everyone one."""
     assert api.send("PUT", REPORTS, STOP).status == 403
     platform = composed().platform
     composition.use(replace(platform, environ={**platform.environ, Variable.OPERATORS: "*"}))
@@ -187,14 +187,14 @@ def test_a_bad_switch_is_refused_by_name(ops: Gateway, body: dict[str, Any], fie
 
 
 def test_all_tasks_together_cannot_be_capped(ops: Gateway) -> None:
-    """One lock for all of them would be one item that each of them writes."""
+    """A limit for all tasks would need one item that every task writes."""
     refused = ops.send("PUT", ALL, CAP)
     assert (refused.status, list(refused.faults)) == (422, ["max_concurrent"])
 
 
 @pytest.mark.parametrize("raw", ["", "[]", "null", '{"scope": "\\ud800"}', '{"scope": NaN}', "{", "[" * 10_000])
 def test_a_body_that_is_no_switch_is_refused(ops: Gateway, raw: str) -> None:
-    """Whatever is sent is a problem of the caller's, never of ours."""
+    """Any invalid body gets a 4xx."""
     assert 400 <= ops.send("PUT", REPORTS, raw=raw).status < 500
 
 
@@ -213,7 +213,7 @@ def test_a_body_that_is_no_switch_is_refused(ops: Gateway, raw: str) -> None:
     ],
 )
 def test_a_path_that_names_no_switch_is_refused_by_name(ops: Gateway, key: str, field: str) -> None:
-    """The switch must be clear from the path."""
+    """The error names the field of the path."""
     for method, body in (("GET", None), ("PUT", STOP), ("DELETE", None)):
         refused = ops.send(method, f"{PATH}/{key}", body)
         assert (refused.status, list(refused.faults)) == (400, [field])

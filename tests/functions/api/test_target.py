@@ -1,4 +1,4 @@
-"""Asking the endpoint of a task, over REST."""
+"""Queries to a task's endpoint, over REST."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def receiver() -> Iterator[Receiver]:
 
 @pytest.fixture
 def api(environ: dict[str, str], compose: Callable[[], None]) -> Gateway:
-    """The function, which may reach loopback."""
+    """The function, which may call loopback."""
     environ[Variable.HTTP_ALLOW] = "127.0.0.1"
     compose()
     return Gateway()
 
 
 def asked_of(api: Gateway, url: str, queries: list[str]) -> str:
-    """The address at which a new task's target answers questions."""
+    """Create a task; return the path for queries to its target."""
     target = {"kind": "http", "url": url, "queries": queries}
     task = api.create({"type": "report", "delay_seconds": 3600, "target": target})
     assert task["target"]["queries"] == queries
@@ -63,14 +63,14 @@ def test_an_endpoint_is_asked_and_its_answer_passed_on(api: Gateway, receiver: R
 def test_whatever_an_endpoint_answers_is_its_answer(
     api: Gateway, receiver: Receiver, status: int, text: bytes, body: object
 ) -> None:
-    """A refusal, a redirect and a response other than JSON are passed on: the endpoint is the one that was asked."""
+    """Refusals, redirects and other responses than JSON are passed on."""
     receiver.answers["GET", "/?action=progress"] = (status, text)
     answer = api.send("POST", asked_of(api, f"{receiver.url}/", ["progress"]), {"action": "progress"})
     assert (answer.status, answer.body) == (200, {"status": status, "body": body})
 
 
 def test_no_two_questions_share_an_id(api: Gateway, receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A receiver that deduplicates by id answers the same question again."""
+    """Otherwise a receiver that deduplicates by id would not answer again."""
     ids: list[str] = []
 
     def kept(**fields: Any) -> Call:  # noqa: ANN401 - fields of Call
@@ -88,7 +88,7 @@ def test_no_two_questions_share_an_id(api: Gateway, receiver: Receiver, monkeypa
     "target", [{"kind": "handler"}, {"kind": "http", "url": "https://example.org/", "queries": ["progress"]}]
 )
 def test_a_target_that_does_not_offer_it_is_not_asked(api: Gateway, target: dict[str, object]) -> None:
-    """A handler answers none, an endpoint those that it lists: the conflict names the question."""
+    """A handler has no queries, an endpoint only those it lists; the conflict names the query."""
     task = api.create({"type": "report", "delay_seconds": 3600, "target": target})
     answer = api.send("POST", f"/v1/tasks/{task['id']}/query", {"action": "status"})
     assert (answer.status, answer.problem["code"]) == (409, "query_not_offered")
@@ -99,7 +99,7 @@ def test_a_target_that_does_not_offer_it_is_not_asked(api: Gateway, target: dict
     "body", [{}, {"action": "run"}, {"action": ""}, {"action": None}, {"action": "status", "x": 1}]
 )
 def test_another_question_is_refused_by_name(api: Gateway, receiver: Receiver, body: dict[str, object]) -> None:
-    """Only the three questions exist; the endpoint is not called for others."""
+    """The endpoint is called only for the three known queries."""
     answer = api.send("POST", asked_of(api, receiver.url, ["status"]), body)
     assert (answer.status, answer.problem["code"]) == (422, "fields_invalid")
     assert set(answer.faults) <= {"action", "x"}
@@ -107,7 +107,7 @@ def test_another_question_is_refused_by_name(api: Gateway, receiver: Receiver, b
 
 
 def test_another_owners_task_is_unknown(api: Gateway, receiver: Receiver) -> None:
-    """The response does not reveal it, and its endpoint is not called."""
+    """The response is 404, and the endpoint is not called."""
     path = asked_of(api, receiver.url, ["status"])
     answer = api.send("POST", path, {"action": "status"}, headers={"X-Duetime-Owner": "mallory"})
     assert (answer.status, answer.problem["code"]) == (404, "task_not_found")
@@ -115,13 +115,13 @@ def test_another_owners_task_is_unknown(api: Gateway, receiver: Receiver) -> Non
 
 
 def test_an_endpoint_that_is_not_there_is_a_bad_gateway(api: Gateway) -> None:
-    """Without a listener: 502 with a code."""
+    """If nothing listens, the response is 502 with a code."""
     answer = api.send("POST", asked_of(api, "http://127.0.0.1:1/", ["status"]), {"action": "status"})
     assert (answer.status, answer.problem["code"]) == (502, "target_unreachable")
 
 
 def test_an_answer_that_is_too_large_is_a_bad_gateway(api: Gateway, receiver: Receiver) -> None:
-    """No more than 64 KB is passed on."""
+    """A response above 64 KB is not passed on."""
     receiver.answers["GET", "/?action=summary"] = (200, b"x" * 65_537)
     answer = api.send("POST", asked_of(api, f"{receiver.url}/", ["summary"]), {"action": "summary"})
     assert (answer.status, answer.problem["code"]) == (502, "target_unreachable")
@@ -130,7 +130,7 @@ def test_an_answer_that_is_too_large_is_a_bad_gateway(api: Gateway, receiver: Re
 def test_an_endpoint_that_does_not_answer_is_a_gateway_timeout(
     api: Gateway, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """504 with a separate code, well before the gateway's own time limit."""
+    """The response is 504 with its own code, well before the gateway's time limit."""
     monkeypatch.setattr(http_target, "QUERY_TIMEOUT", 200)
     receiver.seconds = 5
     answer = api.send("POST", asked_of(api, receiver.url, ["status"]), {"action": "status"})
@@ -140,7 +140,7 @@ def test_an_endpoint_that_does_not_answer_is_a_gateway_timeout(
 def test_a_signing_key_that_cannot_be_read_is_our_own_trouble(
     environ: dict[str, str], compose: Callable[[], None], api: Gateway, receiver: Receiver
 ) -> None:
-    """503: the endpoint is not called, as it is not at fault."""
+    """The response is 503, and the endpoint is not called."""
     environ[Variable.SIGNING_SECRET] = "gone"
     compose()
     answer = api.send("POST", asked_of(api, receiver.url, ["status"]), {"action": "status"})

@@ -1,4 +1,4 @@
-"""Each field that a client chooses of a task is in every form that a task has: none can be dropped in silence."""
+"""Each task field that clients set is in every form of a task, so none can be dropped silently."""
 
 from __future__ import annotations
 
@@ -78,26 +78,26 @@ LABELS = {name: FULL[name] for name in TaskLabels.model_fields if name in FULL}
 
 
 def _among(told: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """The wanted fields of a response."""
+    """The wanted fields in a response."""
     return {name: told.get(name) for name in wanted}
 
 
 def test_the_example_says_all_there_is_to_say() -> None:
-    """The example of these tests has each field of a request but its time, none with its default."""
+    """The example has every field of a request except its time, and no defaults."""
     assert set(FULL) == set(TaskCreate.model_fields) - WHEN - set(DEBOUNCE) - set(LOCKS) - OF_ANOTHER
     defaults = TaskCreate(type="other").model_dump(mode="json")
     assert [name for name, value in FULL.items() if value == defaults[name]] == []
 
 
 def test_the_forms_of_a_task_have_the_same_options() -> None:
-    """A request's options are those that the domain has and can change, and those in responses."""
+    """Requests, responses, the domain and its changes have the same options."""
     assert set(TASK_OPTIONS) == set(TaskFields.model_fields) - OTHER_FORMS
     assert set(TASK_OPTIONS) == set(TaskOptionsResponse.__annotations__)
     assert set(TASK_OPTIONS) <= set(TaskChanges.__annotations__)
 
 
 def test_a_task_is_answered_and_listed_as_it_was_created(api: Gateway) -> None:
-    """Every field is read from the store as it was sent."""
+    """Every field is returned as sent."""
     created = api.create(FULL)
     assert _among(created, KEPT) == KEPT
     assert _among(api.send("GET", f"/v1/tasks/{created['id']}").body, KEPT) == KEPT
@@ -106,14 +106,14 @@ def test_a_task_is_answered_and_listed_as_it_was_created(api: Gateway) -> None:
 
 
 def test_a_debounced_task_is_answered_as_it_was_created(api: Gateway) -> None:
-    """So is its debounce; its due time follows from that."""
+    """`debounce` is returned as sent."""
     created = api.create({"type": "report", **DEBOUNCE})
     assert _among(api.send("GET", f"/v1/tasks/{created['id']}").body, DEBOUNCE) == DEBOUNCE
     assert created["unique"] is None
 
 
 def test_several_locks_are_answered_and_listed_as_they_were_given(api: Gateway) -> None:
-    """At creation, in lists, in schedules, and in a change; responses of other tasks omit them."""
+    """`locks` is returned as sent, in every form of a task; other tasks omit it."""
     created = api.create({"type": "report", "delay_seconds": 60, **LOCKS})
     path = f"/v1/tasks/{created['id']}"
     assert _among(created, LOCKS) == _among(api.send("GET", path).body, LOCKS) == LOCKS
@@ -128,14 +128,14 @@ def test_several_locks_are_answered_and_listed_as_they_were_given(api: Gateway) 
 
 
 def test_every_field_can_be_changed(api: Gateway) -> None:
-    """The next read shows a change of all fields."""
+    """After an update, every field is returned as changed."""
     path = f"/v1/tasks/{api.create({'type': 'report', 'delay_seconds': 60})['id']}"
     assert api.send("PATCH", path, CHANGES).status == 200
     assert _among(api.send("GET", path).body, CHANGES) == CHANGES
 
 
 def test_a_schedule_shows_and_runs_the_task_that_it_was_given(api: Gateway) -> None:
-    """The template keeps every field, and so does a task made from it."""
+    """The schedule's template and its runs keep every field."""
     schedule = {"name": "nightly", "cron": "30 1 * * *", "task": PART}
     kept = {name: value for name, value in PART.items() if name in KEPT}
     assert api.send("POST", "/v1/schedules", schedule).status == 201
@@ -144,7 +144,7 @@ def test_a_schedule_shows_and_runs_the_task_that_it_was_given(api: Gateway) -> N
 
 
 def test_a_topology_keeps_its_labels_and_the_fields_of_its_nodes(api: Gateway) -> None:
-    """Its own task has the labels, and a node is the task that was asked for."""
+    """The topology's task has the labels, and each node the fields of its request."""
     created = api.send("POST", "/v1/topologies", {**LABELS, "nodes": {"a": PART}})
     assert _among(created.body, LABELS) == LABELS
     (node,) = read_graph(json.dumps(created.body["payload"]).encode()).nodes
@@ -152,7 +152,7 @@ def test_a_topology_keeps_its_labels_and_the_fields_of_its_nodes(api: Gateway) -
 
 
 def test_a_task_without_a_name_is_written_back_as_it_was_read(api: Gateway) -> None:
-    """Responses show null for no name; a creation and an update accept it, and it removes a name."""
+    """Null for no name is accepted in creations and updates, where it removes the name."""
     task = api.create({"type": "report", "name": None, "lock": None, "callback_url": None, "delay_seconds": 60})
     assert (task["name"], task["lock"], task["callback_url"]) == (None, None, None)
     path = f"/v1/tasks/{task['id']}"

@@ -1,4 +1,4 @@
-"""Topologies over REST, and the states of the state machine as its function does them."""
+"""Topologies over REST, and the states of the state machine as the topology function handles them."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ PATH = "/v1/topologies"
 
 
 def state(name: str, task_id: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
-    """The response for a state of the first attempt's run."""
+    """Run a state for the first attempt's run; return the response."""
     context: Any = SimpleNamespace()
     return handler({"state": name, "task_id": task_id, "fence": 1, "looks": 0, **more}, context)
 
 
 def test_a_topology_is_a_task_whose_payload_is_the_graph(api: Gateway) -> None:
-    """It is listed among the tasks, and before it has begun all its nodes are blocked."""
+    """The topology is listed as a task, and before it begins all its nodes are blocked."""
     made = api.send("POST", PATH, {"name": "nightly", "nodes": NODES, "on_failure": "rollback", "tags": {"a": "b"}})
     assert made.status == 201
     assert made.location == f"{PATH}/{made.body['id']}"
@@ -76,14 +76,14 @@ def test_what_cannot_be_run_is_refused_by_name(api: Gateway, body: dict[str, Any
 
 
 def test_a_task_that_is_no_topology_is_not_found(api: Gateway) -> None:
-    """For every operation on topologies."""
+    """Every topology operation gets 404."""
     task_id = api.create({"type": "report"})["id"]
     assert api.send("GET", f"{PATH}/{task_id}").status == 404
     assert {api.send("POST", f"{PATH}/{task_id}/{do}").status for do in ("retry", "cancel", "pause", "resume")} == {404}
 
 
 def test_the_states_take_a_topology_to_its_end(api: Gateway, clock: StandingClock) -> None:
-    """Planned, its first node is due, and its last one awaited; each end releases the next; then it has an outcome."""
+    """From the plan on, each node's end releases the next nodes, until the topology has its outcome."""
     task_id = api.send("POST", PATH, {"nodes": NODES}).body["id"]
     claimed_by_a_worker(task_id, clock)
     assert state("plan", task_id) == {"chunks": [[2]], "large": False, "looks": 0}
@@ -103,7 +103,7 @@ def test_the_states_take_a_topology_to_its_end(api: Gateway, clock: StandingCloc
 
 
 def test_the_nodes_of_a_topology_are_listed_by_their_parent(api: Gateway, clock: StandingClock) -> None:
-    """Its own nodes only; it is no node of itself, and before it has begun it has none."""
+    """`parent` lists only this topology's nodes; before the topology begins there are none."""
     one, two = (api.send("POST", PATH, {"nodes": NODES}).body["id"] for _ in range(2))
     assert api.listed(f"parent={one}") == []
     for topology in (one, two):
@@ -118,7 +118,7 @@ def test_the_nodes_of_a_topology_are_listed_by_their_parent(api: Gateway, clock:
 
 
 def test_a_task_may_name_the_target_itself(api: Gateway) -> None:
-    """As a schedule's task does: its payload is the graph, and is checked as one."""
+    """A task with a topology target has the graph as its payload, which is checked as such."""
     target = {"kind": "topology"}
     made = api.create({"type": "nightly", "target": target, "payload": {"nodes": NODES}})
     assert api.send("GET", f"{PATH}/{made['id']}").body["counts"] == {"blocked": 3}
@@ -131,7 +131,7 @@ def test_a_task_may_name_the_target_itself(api: Gateway) -> None:
 
 
 def test_the_attempt_at_a_topology_lasts_as_long_as_its_graph_may(api: Gateway) -> None:
-    """Also for an ordinary task, or a schedule's: an attempt that ends before its graph costs a retry."""
+    """This applies to plain tasks and schedules, too, as a shorter attempt would be retried."""
     target, bounded = {"kind": "topology"}, {"nodes": NODES, "timeout_seconds": 60}
     free = {"type": "nightly", "target": target, "payload": {"nodes": NODES}}
     assert api.create(free)["notify_within_seconds"] == MAX_DEADLINE_SECONDS
@@ -152,7 +152,7 @@ def test_the_attempt_at_a_topology_lasts_as_long_as_its_graph_may(api: Gateway) 
     ],
 )
 def test_another_graph_is_refused_as_the_first_one_would_be(api: Gateway, change: dict[str, Any], field: str) -> None:
-    """For a topology, and a task that is changed into one; its payload stays."""
+    """An invalid graph in an update is refused, and the payload stays."""
     target = {"kind": "topology"}
     topology = api.create({"type": "nightly", "target": target, "payload": {"nodes": NODES}})["id"]
     plain = api.create({"type": "nightly", **change})["id"]
@@ -164,7 +164,7 @@ def test_another_graph_is_refused_as_the_first_one_would_be(api: Gateway, change
 
 
 def test_a_topology_keeps_its_graph_once_an_attempt_has_begun(api: Gateway, clock: StandingClock) -> None:
-    """Its nodes' tasks are those of the graph it began with, even while it waits for its next attempt."""
+    """The graph cannot be changed afterwards, even while the topology waits for its next attempt."""
     task_id = api.send("POST", PATH, {"nodes": NODES}).body["id"]
     task = claimed_by_a_worker(task_id, clock)
     composed(TaskServices).attempt_reports.outcome_writer.postpone(task, Postponed(clock.at, "its execution was lost"))
@@ -177,7 +177,7 @@ def test_a_topology_keeps_its_graph_once_an_attempt_has_begun(api: Gateway, cloc
 
 @pytest.mark.parametrize("path", [PATH, "/v1/tasks"])
 def test_what_is_asked_of_a_topology_is_heeded_at_once(api: Gateway, clock: StandingClock, path: str) -> None:
-    """By the topology's own routes and by those of its task: nodes are paused, resumed and cancelled."""
+    """Nodes are paused, resumed and cancelled through the topology's or its task's path."""
 
     def states() -> set[str]:
         return set(api.send("GET", f"{PATH}/{task_id}").body["counts"])
@@ -199,7 +199,7 @@ def test_what_is_asked_of_a_topology_is_heeded_at_once(api: Gateway, clock: Stan
 
 
 def test_a_topology_is_controlled_only_at_the_version_that_is_meant(api: Gateway, clock: StandingClock) -> None:
-    """With `If-Match`: for another version nothing is done, and the response says so."""
+    """If `If-Match` names another version, nothing is done."""
     task_id = api.send("POST", PATH, {"nodes": NODES}).body["id"]
     claimed_by_a_worker(task_id, clock)
     state("plan", task_id)
@@ -213,7 +213,7 @@ def test_a_topology_is_controlled_only_at_the_version_that_is_meant(api: Gateway
 
 
 def test_topologies_are_listed_apart_from_other_tasks(api: Gateway) -> None:
-    """Those created as tasks too; with the filters of a list of tasks, and page by page."""
+    """The list includes topologies created as tasks, and has the task list's filters and pages."""
     graph = {"nodes": NODES}
     plain = api.send("POST", PATH, {"name": "a", "tags": {"team": "dba"}, "delay_seconds": 60, **graph}).body["id"]
     as_task = {"type": "nightly", "name": "b", "target": {"kind": "topology"}, "payload": graph, "delay_seconds": 120}
@@ -243,7 +243,7 @@ def test_topologies_are_listed_apart_from_other_tasks(api: Gateway) -> None:
 
 
 def test_the_tag_of_a_topology_changes_whenever_the_answer_does(api: Gateway, clock: StandingClock) -> None:
-    """Also when a node moves, which leaves the version of the topology's task; an unchanged response is a 304."""
+    """The ETag changes when a node does, even if the topology's version does not."""
     task_id = api.send("POST", PATH, {"nodes": NODES}).body["id"]
     claimed_by_a_worker(task_id, clock)
     state("plan", task_id)
@@ -262,7 +262,7 @@ def test_the_tag_of_a_topology_changes_whenever_the_answer_does(api: Gateway, cl
 
 
 def test_the_tag_of_a_topology_is_good_for_requests_that_change_it(api: Gateway, clock: StandingClock) -> None:
-    """They compare the version of its task only, not its nodes; an outdated version is refused."""
+    """`If-Match` compares only the version of the topology's task."""
     task_id = api.send("POST", PATH, {"nodes": NODES}).body["id"]
     claimed_by_a_worker(task_id, clock)
     state("plan", task_id)
@@ -276,7 +276,7 @@ def test_the_tag_of_a_topology_is_good_for_requests_that_change_it(api: Gateway,
 
 
 def test_what_was_asked_of_a_topology_may_be_asked_again(api: Gateway, clock: StandingClock) -> None:
-    """After a lost response: nothing changes, and the response says so."""
+    """A repeated request changes nothing, and the response says so."""
     task_id = api.send("POST", PATH, {"nodes": NODES}).body["id"]
     path = f"{PATH}/{task_id}"
     assert api.send("POST", f"{path}/resume").status == 200
@@ -308,7 +308,7 @@ def layered(count: int, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - fiel
 
 @pytest.mark.slow
 def test_the_largest_graph_is_accepted_and_shown(api: Gateway) -> None:
-    """Ten thousand nodes are one task; the response about them stays below Lambda's 6 MB."""
+    """Ten thousand nodes are accepted, and the response stays below Lambda's 6 MB."""
     made = api.send("POST", PATH, {"nodes": layered(MAX_NODES)})
     assert made.status == 201
     seen = api.send("GET", f"{PATH}/{made.body['id']}").body
@@ -348,7 +348,7 @@ for _ in range(70):
     ids=["nodes", "edges", "bytes", "depth", "twice", "cycle", "itself", "name"],
 )
 def test_what_is_too_much_is_refused_by_name(api: Gateway, nodes: dict[str, Any], field: str, said: str) -> None:
-    """The error has the field and the reason, for a cycle its path; nothing is created."""
+    """The error has the field and the reason, and nothing is created."""
     refused = api.send("POST", PATH, {"nodes": nodes})
     assert refused.status == 422
     assert field in refused.faults
@@ -357,7 +357,7 @@ def test_what_is_too_much_is_refused_by_name(api: Gateway, nodes: dict[str, Any]
 
 
 def test_nodes_are_listed_in_pages_in_the_order_of_the_graph(api: Gateway, clock: StandingClock) -> None:
-    """As a topology shows them, with their names: before it has begun, and afterwards."""
+    """The pages have the same nodes as the topology, before it begins and afterwards."""
     nodes = {f"n{number}": {"type": "report", **({"depends_on": ["n0"]} if number else {})} for number in range(5)}
     topology = api.send("POST", PATH, {"nodes": nodes}).body["id"]
     for begun in (False, True):
@@ -378,7 +378,7 @@ def test_nodes_are_listed_in_pages_in_the_order_of_the_graph(api: Gateway, clock
 
 
 def test_a_page_of_nodes_reads_no_other_node(api: Gateway, clock: StandingClock, session: FakeSession) -> None:
-    """It reads its topology's task, the one with its progress, and the hundred nodes; a token is for one topology."""
+    """A page reads only the topology's task, its progress and the page's nodes."""
     nodes = {f"n{number}": {"type": "report"} for number in range(120)}
     first, other = (api.send("POST", PATH, {"nodes": nodes}).body["id"] for _ in range(2))
     claimed_by_a_worker(first, clock)

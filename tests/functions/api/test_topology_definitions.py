@@ -40,17 +40,17 @@ BODY: dict[str, Any] = {
 
 
 def put(api: Gateway, **changes: Any) -> Any:  # noqa: ANN401 - a reply
-    """Put the definition with some fields changed."""
+    """Put the definition with some fields replaced."""
     return api.send("PUT", NIGHTLY, {**BODY, **changes})
 
 
 def conditional(when: str) -> dict[str, Any]:
-    """The nodes; the second one has a condition."""
+    """The nodes, with a condition at the second one."""
     return {**NODES, "report": {**NODES["report"], "when": when}}
 
 
 def test_a_condition_names_parameters_that_the_definition_has(api: Gateway) -> None:
-    """A PUT with another name is refused, and the error names the node; a separate graph has no parameters."""
+    """A condition with an unknown parameter is refused; the error names the node."""
     refused = put(api, nodes=conditional("parameters.regions == 'eu'"))
     assert (refused.status, refused.body["errors"][0]["field"]) == (422, "nodes.report.when")
     assert "unknown parameter 'regions'; there are region, rows" in refused.body["errors"][0]["reason"]
@@ -76,7 +76,7 @@ def test_a_condition_names_parameters_that_the_definition_has(api: Gateway) -> N
 
 
 def test_each_change_is_a_version(api: Gateway) -> None:
-    """201 for a new one, 200 for a replacement; equal contents make no version, and earlier ones can be read."""
+    """Each change adds a version that stays readable; equal contents add none."""
     first = put(api)
     assert (first.status, first.location, first.headers["ETag"]) == (201, NIGHTLY, '"1"')
     again = put(api, nodes=dict(reversed(NODES.items())))
@@ -93,7 +93,7 @@ def test_each_change_is_a_version(api: Gateway) -> None:
 
 
 def test_an_update_of_another_is_not_lost(api: Gateway) -> None:
-    """`If-Match` with an earlier ETag is 412, and `If-None-Match: *` replaces nothing."""
+    """`If-Match` with an earlier ETag gets 412, and `If-None-Match: *` replaces nothing."""
     tag = put(api).headers["ETag"]
     put(api, description="Other")
     late = api.send("PUT", NIGHTLY, BODY, {"if-match": tag})
@@ -105,7 +105,7 @@ def test_an_update_of_another_is_not_lost(api: Gateway) -> None:
 
 
 def test_a_deleted_definition_leaves_nothing_to_the_next_one(api: Gateway) -> None:
-    """Its versions are deleted, numbers continue, and an earlier tag matches nothing."""
+    """Its versions are deleted, version numbers continue, and earlier ETags do not match."""
     tag = put(api).headers["ETag"]
     put(api, description="Other")
     assert api.send("DELETE", NIGHTLY).body["version"] == 2
@@ -119,7 +119,7 @@ def test_a_deleted_definition_leaves_nothing_to_the_next_one(api: Gateway) -> No
 
 
 def test_two_versions_are_compared_field_by_field(api: Gateway) -> None:
-    """Names of added, removed and changed fields, each with both values."""
+    """The differences have each field's name and both values."""
     put(api)
     put(api, nodes={**NODES, "report": {"type": "report", "depends_on": ["fetch"], "delay_seconds": 5}}, description="")
     assert api.send("GET", f"{NIGHTLY}/diff", query="from=1&to=2").body == {
@@ -155,7 +155,7 @@ def test_a_run_is_a_topology_with_the_values_in_its_graph(api: Gateway) -> None:
 
 
 def test_any_task_runs_a_definition_by_its_target(api: Gateway) -> None:
-    """As a run through the definition's own path does."""
+    """A task with a definition as its target equals a run through the definition's path."""
     put(api)
     target = {"kind": "topology", "definition": {"name": "nightly", "parameters": {"rows": 3, "region": "us"}}}
     made = api.send("POST", "/v1/tasks", {"type": "topology", "target": target})
@@ -172,7 +172,7 @@ def test_any_task_runs_a_definition_by_its_target(api: Gateway) -> None:
 
 
 def test_a_repeated_run_is_the_first_one_whatever_the_definition_is_now(api: Gateway) -> None:
-    """By its key: also if the parameters are now invalid, or the definition is deleted."""
+    """A repeat with the key succeeds even if the definition changed or was deleted."""
     put(api)
     key = {"idempotency-key": "k"}
     made = api.send("POST", f"{NIGHTLY}/runs", {"parameters": {"rows": 7}}, key)
@@ -197,7 +197,7 @@ def test_a_repeated_run_is_the_first_one_whatever_the_definition_is_now(api: Gat
     ],
 )
 def test_a_run_that_does_not_fit_is_refused_by_name(api: Gateway, body: Any, status: int, field: str) -> None:  # noqa: ANN401 - JSON
-    """Nothing is created."""
+    """The error names the field, and nothing is created."""
     put(api)
     refused = api.send("POST", f"{NIGHTLY}/runs", body)
     assert (refused.status, [*refused.faults]) == (status, [field])
@@ -224,7 +224,7 @@ def test_a_run_that_does_not_fit_is_refused_by_name(api: Gateway, body: Any, sta
     ],
 )
 def test_what_no_run_could_be_is_refused_by_name(api: Gateway, changes: dict[str, Any], field: str) -> None:
-    """At the PUT of the definition: no version is created."""
+    """The PUT is refused by field name, and no version is created."""
     refused = put(api, **changes)
     assert refused.status == 422
     assert any(each.startswith(field) for each in refused.faults), refused.faults
@@ -232,7 +232,7 @@ def test_what_no_run_could_be_is_refused_by_name(api: Gateway, changes: dict[str
 
 
 def test_a_definition_that_is_not_there_cannot_be_run(api: Gateway) -> None:
-    """404 by its path, 422 with the name of the field by a target."""
+    """The response is 404 by path, and a 422 that names the field by target."""
     missing = api.send("POST", f"{NIGHTLY}/runs", {})
     assert (missing.status, missing.problem["code"]) == (404, "definition_not_found")
     target = {"kind": "topology", "definition": {"name": "nightly"}}
@@ -241,7 +241,7 @@ def test_a_definition_that_is_not_there_cannot_be_run(api: Gateway) -> None:
 
 
 def test_a_definition_that_a_schedule_runs_is_not_deleted(api: Gateway) -> None:
-    """The schedule would have nothing to run; it is checked at its creation, as any task is."""
+    """The schedule would have nothing to run."""
     put(api)
     target = {"kind": "topology", "definition": {"name": "nightly", "parameters": {"rows": 1}}}
     wrong = {"kind": "topology", "definition": {"name": "nightly"}}
@@ -266,7 +266,7 @@ def test_a_definition_that_a_schedule_runs_is_not_deleted(api: Gateway) -> None:
 
 
 def test_an_expansion_that_is_overtaken_by_a_new_version_changes_no_graph(api: Gateway) -> None:
-    """Two processes place the same occurrence, one with an older version: the graph is that of the record's version."""
+    """If two processes place an occurrence, its graph is of the version in the record."""
     large = [sha256(bytes([number])).hexdigest() for number in range(40)]
     put(api, parameters={}, nodes={"old": {"type": "report", "payload": large}})
     target = {"kind": "topology", "definition": {"name": "nightly"}}
@@ -288,7 +288,7 @@ def test_an_expansion_that_is_overtaken_by_a_new_version_changes_no_graph(api: G
 
 
 def test_what_a_late_write_brings_back_of_a_deleted_definition_is_not_shown(api: Gateway) -> None:
-    """A version copied after the deletion belongs to no definition, and the next deletion removes it."""
+    """A version copied after the deletion is not shown, and the next deletion removes it."""
     first = put(api).body["version"]
     definitions = composed(CoreServices).stores.definitions
     copied, _ = definitions.read("local", "nightly")
@@ -303,7 +303,7 @@ def test_what_a_late_write_brings_back_of_a_deleted_definition_is_not_shown(api:
 
 
 def test_a_run_replaces_the_one_that_holds_its_unique_key(api: Gateway) -> None:
-    """With the graph of its own parameters: the task stays, with a new payload and target."""
+    """The task keeps its id, and gets the new parameters and graph."""
     put(api)
     unique = {"unique": {"key": "import", "on_conflict": "replace"}, "delay_seconds": 600}
     made = api.send("POST", f"{NIGHTLY}/runs", {"parameters": {"rows": 1}, **unique}).body

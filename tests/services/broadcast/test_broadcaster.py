@@ -19,7 +19,7 @@ BATCH = ChangeBatch((ONE,))
 
 @dataclass
 class Consumer:
-    """Keeps its records, or fails."""
+    """Records its batches, or fails."""
 
     name: str
     error: Exception | None = None
@@ -34,7 +34,7 @@ class Consumer:
 
 @pytest.mark.parametrize("error", [ValueError("a defect"), Unavailable("throttled"), RecursionError()])
 def test_a_consumer_that_fails_keeps_nobody_waiting(error: Exception) -> None:
-    """The others get theirs, the batch is done, and the failure is counted with the consumer's name."""
+    """Other consumers get the batch, and the failure is counted by the consumer's name."""
     before, broken, after, exact = Consumer("before"), Consumer("push", error), Consumer("after"), Consumer("summary")
     telemetry = FakeTelemetry()
     Broadcaster([exact], [before, broken, after], telemetry).broadcast(BATCH)
@@ -43,7 +43,7 @@ def test_a_consumer_that_fails_keeps_nobody_waiting(error: Exception) -> None:
 
 
 def test_a_figure_that_must_be_right_has_the_batch_delivered_again() -> None:
-    """All others get it first: exact consumers may be repeated for hours."""
+    """Other consumers get the batch first, as an exact consumer may fail for hours."""
     push, broken, exact = Consumer("push"), Consumer("summary", Unavailable("throttled")), Consumer("archive")
     with pytest.raises(BatchNotCounted, match="summary"):
         Broadcaster([broken, exact], [push], FakeTelemetry()).broadcast(BATCH)
@@ -51,6 +51,6 @@ def test_a_figure_that_must_be_right_has_the_batch_delivered_again() -> None:
 
 
 def test_an_empty_batch_bothers_nobody() -> None:
-    """A batch with only poison is done."""
+    """No consumer gets a batch without readable changes."""
     broken = Consumer("summary", ValueError("a defect"))
     Broadcaster([broken], [], FakeTelemetry()).broadcast(ChangeBatch())

@@ -15,7 +15,7 @@ from tests.clocks import StandingClock
 
 @pytest.mark.parametrize("per_second", [0.1, 3, 300, 667, 700, 999, 1_000])
 def test_a_pace_that_is_no_whole_number_of_milliseconds_is_kept(per_second: float) -> None:
-    """This many tasks take as long as the pace says: their sum is rounded, not the time of each."""
+    """The total time is rounded, not the time of each task."""
     clock = StandingClock()
     began, pace = clock.now(), Pace(clock, FilterAction(TaskFilter(), per_second=per_second))
     for done in range(1, 701):

@@ -1,4 +1,4 @@
-"""The pusher of changes: it counts the results of its messages to connections."""
+"""The pusher of changes counts what becomes of its messages."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Store:
-    """One connection that watches all tasks of its owner; a failing store raises."""
+    """One connection that watches all its owner's tasks; reads may fail."""
 
     watching: Connection
     away: bool = False
@@ -49,7 +49,7 @@ class Store:
 
 
 class Executor:
-    """Does one after the other."""
+    """Runs one item after another."""
 
     def map(self, do: Any, items: Any) -> list[Any]:  # noqa: ANN401 - whatever it is given
         """Do it to each."""
@@ -57,14 +57,14 @@ class Executor:
 
 
 def opened(clock: StandingClock, session_ends_at: Millis | None = None) -> Connection:
-    """A new connection of the owner."""
+    """A new connection of an owner."""
     ticket = Ticket.issued("ticket", RUNNING.owner, clock.now(), session_ends_at)
     return Connection.opened("one", ticket, clock.now())
 
 
 @dataclass
 class Sender:
-    """Has the same response to every message."""
+    """Answers every message the same."""
 
     delivery: Delivery
     sent: list[str] = field(default_factory=list)
@@ -94,7 +94,7 @@ CHANGED = ChangeBatch((Change("1", 0, RUNNING, replace(RUNNING, version=3)),))
     ],
 )
 def test_what_becomes_of_a_message_is_counted(delivery: Delivery, away: bool, counted: str, sent: int) -> None:  # noqa: FBT001 - a case
-    """Sent, gone, refused (then told to read again), or lost with the read of the watchers."""
+    """A message is delivered, gone, refused (followed by `stale`), or lost as watchers could not be read."""
     clock, telemetry, sender = StandingClock(), FakeTelemetry(), Sender(delivery)
     store: Any = Store(opened(clock), away=away)
     runtime = Runtime(clock, SeededRandom(), Executor(), telemetry)  # type: ignore[arg-type]  # only `map` is called
@@ -105,7 +105,7 @@ def test_what_becomes_of_a_message_is_counted(delivery: Delivery, away: bool, co
 
 
 def test_a_connection_is_closed_when_the_token_of_its_caller_has_expired() -> None:
-    """Until then it gets every change; the first change after that closes it, and is not sent."""
+    """The first change after the expiry closes the connection, and is not sent."""
     clock, telemetry, sender = StandingClock(), FakeTelemetry(), Sender(Delivery.SENT)
     store: Any = Store(opened(clock, session_ends_at=clock.now() + 10 * SECOND))
     runtime = Runtime(clock, SeededRandom(), Executor(), telemetry)  # type: ignore[arg-type]  # only `map` is called

@@ -52,7 +52,7 @@ def counter(over: Any, spread: int = 2) -> SummaryCounter:  # noqa: ANN401 - any
 
 
 def counter_of(over: Any, generations: Any, spread: int = 2) -> SummaryCounter:  # noqa: ANN401 - any store
-    """A counter over a store, with the generations in another."""
+    """A counter over a store, with generations in another store."""
     on = runtime()
     return SummaryCounter(over, on, spread, Generations(generations, on, is_recounting=True), generations)
 
@@ -117,7 +117,7 @@ def deliveries(changes: Sequence[TaskChange], rng: random.Random) -> Iterable[Ch
 
 @pytest.mark.parametrize("seed", range(25))
 def test_whatever_is_delivered_however_often_the_counts_are_those_of_the_tasks(seed: int) -> None:
-    """Batches come in any order, twice, and cut anew: the final sum equals the tasks."""
+    """However batches are ordered, repeated or split, the counts equal the tasks."""
     rng, kept = random.Random(seed), store()  # noqa: S311 - repeatable on purpose
     lives = [life(number, rng) for number in range(30)]
     counting = counter(kept)
@@ -129,10 +129,10 @@ def test_whatever_is_delivered_however_often_the_counts_are_those_of_the_tasks(s
 
 
 def test_a_change_that_counts_nothing_costs_nothing() -> None:
-    """A heartbeat, a renewed lease or a progress leaves the task in its state: nothing is read or written."""
+    """A change that keeps the task's state, such as a heartbeat, reads and writes nothing."""
 
     class Untouchable:
-        """Any call of it is a failure."""
+        """A store of which any use fails."""
 
         def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - never returns
             raise AssertionError(name)
@@ -162,7 +162,7 @@ class Contended:
 
 
 def test_what_comes_when_a_minute_is_full_is_counted_once_whatever_is_told_again() -> None:
-    """Steps of a full minute are remembered by ten seconds, then by one; each is counted once, in any order."""
+    """Steps of a full minute are recorded by ten seconds, then by one; each counts once."""
     kept = store()
     made = [Change(f"{n}", MORNING + n % 7 * SECOND, None, snapshot(5 * n)) for n in range(1200)]
     batches = [made[start : start + 200] for start in range(0, 1200, 200)]
@@ -184,7 +184,7 @@ def test_what_comes_when_a_minute_is_full_is_counted_once_whatever_is_told_again
 
 
 def test_two_that_fill_a_minute_at_once_count_each_step_once() -> None:
-    """A counter that finds the minute filled meanwhile remembers its steps elsewhere, and none of them twice."""
+    """If another counter fills the minute, steps are recorded elsewhere, none of them twice."""
     kept = store()
     made = [Change(f"{n}", MORNING, None, snapshot(5 * n)) for n in range(300)]
     counter(kept).consume(ChangeBatch(tuple(made[:240])))
@@ -194,7 +194,7 @@ def test_two_that_fill_a_minute_at_once_count_each_step_once() -> None:
 
 
 def test_two_that_count_at_once_do_not_lose_a_step() -> None:
-    """A counter that finds another's count in between reads again; a step delivered to both is counted once."""
+    """If another counter writes first, the counter reads again; a step delivered to both counts once."""
     kept = store()
     created = [Change(f"{n}", MORNING, None, snapshot(5 * n)) for n in range(8)]
     counter(Contended(kept, [*created[:6]])).consume(ChangeBatch(tuple(created)))
@@ -202,7 +202,7 @@ def test_two_that_count_at_once_do_not_lose_a_step() -> None:
 
 
 def test_who_never_succeeds_says_so() -> None:
-    """Then the batch is delivered again."""
+    """The counter fails, so the batch is delivered again."""
 
     class Refusing:
         """A store in which others always count in between."""
@@ -220,7 +220,7 @@ def test_who_never_succeeds_says_so() -> None:
 
 
 def test_more_types_than_a_transaction_takes_are_counted_one_after_the_other() -> None:
-    """An owner may have any number of types: the counts of each are in a separate item."""
+    """Each type's counts are a separate item, so an owner may have any number of types."""
     kept, number = store(), 3 * SUMMARY_TYPES_AT_ONCE + 7
     created = [Change(f"{n}", MORNING, None, snapshot(5 * n, type=f"type-{n}")) for n in range(number)]
     counter(kept).consume(ChangeBatch(tuple(created)))
@@ -228,7 +228,7 @@ def test_more_types_than_a_transaction_takes_are_counted_one_after_the_other() -
 
 
 def test_a_counted_step_is_remembered_for_longer_than_the_stream() -> None:
-    """The stream may redeliver a write for a day: by then it is known, whenever it was counted."""
+    """Counted steps are kept longer than the day in which the stream may redeliver a write."""
     fake: Any = FakeDynamoDB()
     table = new_table(fake)
     counter(DynamoSummaryStore(fake, table)).consume(ChangeBatch((Change("1", MORNING, None, snapshot(1)),)))
@@ -239,7 +239,7 @@ def test_a_counted_step_is_remembered_for_longer_than_the_stream() -> None:
 
 @dataclass
 class Metered:
-    """A store that counts deliveries' write units: a transaction costs twice the units of its items."""
+    """A store that counts write units; a transaction costs its items' units twice."""
 
     inner: DynamoSummaryStore
     units: int = 0

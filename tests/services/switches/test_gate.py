@@ -1,4 +1,4 @@
-"""The rules for a process while switches cannot be read."""
+"""A process's rules while switches cannot be read."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class FaultyStore(DynamoSwitchStore):
 
 
 def new_gate() -> tuple[FaultyStore, StandingClock, SwitchGate]:
-    """A gate of a process that has just started, with its store and its clock."""
+    """The gate of a new process, with its store and clock."""
     store, clock = FaultyStore(), StandingClock()
     return store, clock, SwitchGate(store, Runtime(clock, SeededRandom(), EXECUTOR, FakeTelemetry()))
 
@@ -58,7 +58,7 @@ def test_while_switches_cannot_be_read_the_last_ones_hold() -> None:
 
 
 def test_before_the_first_reading_nothing_begins() -> None:
-    """The stops are unknown then: a task waits some seconds, and continues once the switches were read."""
+    """Until the switches have been read, tasks wait some seconds."""
     store, clock, gate = new_gate()
     store.readable = False
     held = gate.held(task())

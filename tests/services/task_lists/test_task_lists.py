@@ -206,7 +206,7 @@ def filters(account: Account) -> Iterator[TaskFilter]:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_list_has_the_tasks_of_its_filter_in_order(seed: int) -> None:
-    """After any history, delivered in any batches, each filter lists the matching tasks, once each."""
+    """However changes are delivered, each filter lists its matching tasks once."""
     account = Account(Random(seed))  # noqa: S311 - the same history each time
     for _ in range(20):
         account.create_any()
@@ -234,7 +234,7 @@ def test_a_list_has_the_tasks_of_its_filter_in_order(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS[:3])
 def test_without_lists_a_list_has_the_same_tasks(seed: int) -> None:
-    """An owner with few tasks has no lists; the same filters find the same tasks in the same order."""
+    """For an owner with too few tasks for lists, filters find the same tasks in the same order."""
     account = Account(Random(seed), begin_at=1_000)  # noqa: S311 - as above
     for _ in range(60):
         account.create_any()
@@ -249,7 +249,7 @@ def test_without_lists_a_list_has_the_same_tasks(seed: int) -> None:
 
 
 def test_a_short_run_leaves_no_entry() -> None:
-    """A task that starts and ends within one batch is never written to the lists of states, which would cost two."""
+    """A task that starts and ends within a batch is not written to lists of states."""
     account = Account(Random(0))  # noqa: S311 - as above
     account.build()
     for _ in range(50):
@@ -280,7 +280,7 @@ def test_changes_that_may_have_been_lost_begin_the_lists_anew() -> None:
 
 
 def test_lists_that_cannot_follow_are_added_anew_and_delay_nobody() -> None:
-    """DynamoDB throttles one owner's lists: his filters read all tasks until his lists are complete again."""
+    """While an owner's lists are throttled, filters read all of that owner's tasks."""
     account = Account(Random(0))  # noqa: S311 - as above
     account.build()
     account.fake.processed = lambda _asked: 0
@@ -296,7 +296,7 @@ def test_lists_that_cannot_follow_are_added_anew_and_delay_nobody() -> None:
 
 
 def test_lists_that_cannot_follow_are_begun_anew_whoever_else_stores_progress() -> None:
-    """Another process stores the progress of its sweep meanwhile: the change that was not written is not lost."""
+    """A change that was not written is not lost if another process stores its progress meanwhile."""
     account = Account(Random(0))  # noqa: S311 - as above
     account.build()
 
@@ -319,7 +319,7 @@ def test_lists_that_cannot_follow_are_begun_anew_whoever_else_stores_progress() 
 
 
 def test_a_filter_reads_a_page_of_its_tasks_among_many() -> None:
-    """The first page of ten hits takes ten records and at most three other reads, however many tasks there are."""
+    """A page of ten tasks reads ten records and at most three other items."""
     account = Account(Random(0))  # noqa: S311 - as above
     account.build()
     for number in range(600):
@@ -382,7 +382,7 @@ def test_scheduled_nodes_are_listed_although_their_part_of_the_owners_list_is_no
 
 @pytest.mark.parametrize("late", [0, DAY, 60 * DAY, 150 * DAY])
 def test_a_place_in_a_list_is_kept_for_longer_than_the_record(late: int) -> None:
-    """Whenever a task ends, some posting of each of its lists, and the entry of its state, outlive its record."""
+    """A task's entries in lists outlive its record."""
     account = Account(Random(0))  # noqa: S311 - as above
     account.build()
     task = account.create(type="mail")
@@ -398,7 +398,7 @@ def test_a_place_in_a_list_is_kept_for_longer_than_the_record(late: int) -> None
 
 
 def test_the_longest_tags_and_names_have_lists() -> None:
-    """As long as the API allows, in letters of four bytes; two with the same beginning are distinguished."""
+    """Long names that differ only at the end are distinguished."""
     account = Account(Random(0))  # noqa: S311 - as above
     account.build()
     letter = "\U0001f4a5"
@@ -412,7 +412,7 @@ def test_the_longest_tags_and_names_have_lists() -> None:
 
 @pytest.mark.parametrize("has_lists", [False, True])
 def test_a_list_ends_at_the_earliest_time_that_is_asked_for(has_lists: bool) -> None:  # noqa: FBT001 - a parameter
-    """A descending list reads no task of an earlier time, and is complete there, as the history of a schedule needs."""
+    """A descending list with a start reads no earlier task, as a schedule's history needs."""
     account = Account(Random(0), begin_at=1 if has_lists else 1_000)  # noqa: S311 - as above
     if has_lists:
         account.build()

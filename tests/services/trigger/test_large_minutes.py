@@ -1,4 +1,4 @@
-"""Minutes with more tasks than one tick can send: everything is sent, and nothing else waits for it."""
+"""Minutes with more tasks than a tick can send: all are sent, and nothing else waits for them."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Deployment:
         self.time = max(self.time, at)
 
     def map(self, work: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
-        """Do the same for each item, one after the other."""
+        """Do the work for one item after another."""
         return [work(item) for item in items]
 
     def depth(self, _priority: Priority, _lane: str = "") -> QueueDepth:
@@ -124,7 +124,7 @@ class Deployment:
         return []
 
     def run(self, is_over: Callable[[], bool]) -> None:
-        """Tick every minute, or as soon as the tick before is over."""
+        """Tick every minute, or as soon as the previous tick has ended."""
         tick = 0
         while not is_over():
             tick += 1
@@ -165,7 +165,7 @@ def test_a_large_minute_is_dispatched_at_any_pace(number: int, pace: Millis) -> 
 
 
 def test_only_what_was_refused_is_sent_again() -> None:
-    """A queue that sometimes refuses messages continues from there by itself, until it has caught up."""
+    """A queue that refuses messages continues where it stopped, separately, until it has caught up."""
     deployment = Deployment(20_000, 5)
     deployment.refused = frozenset(range(3, 60, 7))
     deployment.run(lambda: deployment.dispatched() >= 20_000)

@@ -40,7 +40,7 @@ def _pages(table: Table, positions: Mapping[int, str]) -> MinutePages:
 
 @pytest.mark.parametrize("most", [1, 3, 5, 100])
 def test_every_item_is_handed_on_once(most: int) -> None:
-    """For any size of the slices; a shard ends with the slice that has its last item."""
+    """With slices of any size, a shard ends with the slice that has its last item."""
     table = Table({0: 9, 1: 0, 2: 4})
     pages = _pages(table, {0: "", 1: "", 2: ""})
     found: list[Any] = []
@@ -53,7 +53,7 @@ def test_every_item_is_handed_on_once(most: int) -> None:
 
 
 def test_reading_goes_on_from_the_positions_of_any_slice() -> None:
-    """A reader that begins where another one stopped repeats no item and leaves none out."""
+    """A reader that continues where another stopped neither repeats nor skips an item."""
     table = Table({0: 9, 1: 2})
     positions: dict[int, str] = {0: "", 1: ""}
     found: list[Any] = []
@@ -67,7 +67,7 @@ def test_reading_goes_on_from_the_positions_of_any_slice() -> None:
 
 
 def test_no_more_than_a_page_of_each_shard_is_held() -> None:
-    """A shard is read further only after all read items have been passed on."""
+    """The next page of a shard is read only after the items read before were passed on."""
     table = Table({0: 100, 1: 100})
     pages, handed_on = _pages(table, {0: "", 1: ""}), 0
     for _ in range(30):
@@ -76,7 +76,7 @@ def test_no_more_than_a_page_of_each_shard_is_held() -> None:
 
 
 def test_a_shard_that_cannot_be_read_holds_up_no_other() -> None:
-    """The others are passed on to their ends; it stays in its place."""
+    """Other shards are read to their ends, and this one keeps its position."""
     table = Table({0: 5, 1: 5})
     table.broken.add(1)
     pages = _pages(table, {0: "", 1: "002"})

@@ -1,4 +1,4 @@
-"""Sending at the best moment: the trigger waits for it, and messages sent late arrive no later."""
+"""Sending at the best moment: the trigger waits for it, and messages that are sent late arrive no later."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Ports:
-    """A clock that wakes too late by this much, and a queue that notes the time of each arrival."""
+    """A clock that oversleeps by this much, and a queue that records how early messages arrive."""
 
     oversleeps: Millis
     time: Millis = NOW

@@ -19,7 +19,7 @@ from tests.clocks import NOW, StandingClock
 
 
 def test_a_process_forgets_owners_that_had_no_place_a_moment_ago() -> None:
-    """However many owners a worker meets in its life, it keeps those that are full now."""
+    """A worker remembers only owners whose quota is used up now."""
     clock = StandingClock()
     database: Any = FakeDynamoDB()
     table = new_table(database)

@@ -1,4 +1,4 @@
-"""Circuit breakers: calls of a failing host pause, with a probe now and then, and a healthy host costs nothing."""
+"""Circuit breakers pause calls to a failing host, apart from probes, and cost a healthy host nothing."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class CountingStore(DynamoCircuitStore):
 
 
 class Endpoint:
-    """A target that responds as the test says, and counts."""
+    """A target that ends as the test says, and counts its calls."""
 
     def __init__(self) -> None:
         self.ending: TargetEnding = Succeeded(b"1")
@@ -97,7 +97,7 @@ class Process:
         owner: str = OWNER,
         seconds: int = 60,
     ) -> TargetEnding:
-        """Call the endpoint, which ends so."""
+        """Call the endpoint, which ends like this."""
         self.endpoint.ending = ending or self.endpoint.ending
         wanted = work(url=url, phase=phase, seconds=seconds)
         return self.circuit_breakers.run(replace(wanted, task=replace(wanted.task, owner=owner)))
@@ -110,7 +110,7 @@ class Process:
 
 @pytest.fixture
 def clock() -> StandingClock:
-    """The time."""
+    """The clock."""
     return StandingClock()
 
 
@@ -132,7 +132,7 @@ def another(process: Process, circuits: CountingStore) -> Process:
 
 
 def test_five_failures_in_a_row_open_the_circuit(process: Process, circuits: CountingStore) -> None:
-    """The sixth call is not made: its task waits until the circuit's time is over, with the reason."""
+    """The sixth call is not made: its task waits, with the reason, until the circuit may close."""
     process.fail()
     held = process.call(Succeeded(b"1"))
     now = process.clock.now()
@@ -145,7 +145,7 @@ def test_five_failures_in_a_row_open_the_circuit(process: Process, circuits: Cou
 
 
 def test_the_failures_of_one_owner_hold_nobody_else_back(process: Process, circuits: CountingStore) -> None:
-    """A host that fails one owner's calls, for any reason, is called for the others, also by other processes."""
+    """A host that fails for one owner is still called for others."""
     process.fail()
     assert isinstance(process.call(), Postponed)
     for each in (process, another(process, circuits)):
@@ -154,7 +154,7 @@ def test_the_failures_of_one_owner_hold_nobody_else_back(process: Process, circu
 
 
 def test_time_limits_that_are_too_short_close_a_host_to_nobody(process: Process) -> None:
-    """A hundred timeouts of calls with a limit of a second open no circuit; five of calls with a minute do."""
+    """Timeouts after one second never open the circuit; five timeouts after a minute do."""
     late = failure("Timeout", "")
     for _ in range(100):
         assert process.call(late, seconds=1) == late
@@ -181,7 +181,7 @@ def test_a_host_that_usually_takes_long_is_given_time(process: Process) -> None:
 
 
 def test_failures_that_are_not_in_a_row_open_nothing(process: Process) -> None:
-    """After one success, or one response that is no 5xx, the count begins anew."""
+    """A success, or any response that is not a 5xx, restarts the count."""
     for sign_of_life in (Succeeded(b"1"), failure("Http404", "", retriable=False)):
         process.fail(CIRCUIT_THRESHOLD - 1)
         process.call(sign_of_life)
@@ -203,7 +203,7 @@ def test_a_healthy_host_costs_no_write_and_one_reading_every_few_seconds(
 
 
 def test_another_process_learns_of_it_within_seconds(process: Process, circuits: CountingStore) -> None:
-    """The others learn it from one process, without failures of their own."""
+    """Other processes learn of the open circuit without failures of their own."""
     other = another(process, circuits)
     other.call(Succeeded(b"1"))
     process.fail()
@@ -214,7 +214,7 @@ def test_another_process_learns_of_it_within_seconds(process: Process, circuits:
 
 
 def test_of_all_processes_one_makes_the_probe(process: Process, circuits: CountingStore) -> None:
-    """While it is under way everybody else is held back, in this process and in others; well again, all are called."""
+    """During the probe all other calls wait, in every process; if it succeeds, the circuit closes."""
     process.fail()
     process.clock.at += CIRCUIT_OPEN
     other = another(process, circuits)
@@ -235,7 +235,7 @@ def test_of_all_processes_one_makes_the_probe(process: Process, circuits: Counti
 
 
 def test_a_probe_that_fails_opens_the_circuit_for_twice_as_long(process: Process, circuits: CountingStore) -> None:
-    """One failure is enough then; an inconclusive probe leaves it to the next."""
+    """A single failed probe is enough; after an inconclusive one, the next probe decides."""
     process.fail()
     process.clock.at += CIRCUIT_OPEN
     assert process.call(failure("EgressFailed", "")) == failure("EgressFailed", "")
@@ -246,7 +246,7 @@ def test_a_probe_that_fails_opens_the_circuit_for_twice_as_long(process: Process
 
 
 def test_a_probe_that_nobody_heard_of_again_ends_by_itself(process: Process, circuits: CountingStore) -> None:
-    """Its process died: after its deadline another one is made."""
+    """If the probe's process died, another probe is made after the deadline."""
     process.fail()
     process.clock.at += CIRCUIT_OPEN
     circuit = circuits.read(OWNER, HOST, consistent=True)
@@ -257,7 +257,7 @@ def test_a_probe_that_nobody_heard_of_again_ends_by_itself(process: Process, cir
 
 
 def test_hosts_and_ports_have_circuits_of_their_own(process: Process) -> None:
-    """A host that fails delays no other, no Python handler, and no cleanup after an outcome."""
+    """A failing host delays no other host, no Python handler and no cleanup."""
     process.fail()
     for url in ("https://other.example.org/", f"https://{HOST}:8443/report", ""):
         assert process.call(Succeeded(b"1"), url=url) == Succeeded(b"1")
@@ -266,7 +266,7 @@ def test_hosts_and_ports_have_circuits_of_their_own(process: Process) -> None:
 
 
 def test_without_its_store_a_circuit_lets_calls_through(process: Process, circuits: CountingStore) -> None:
-    """An outage of the store stops no calls, and raises nothing."""
+    """An outage of the store neither stops calls nor raises."""
     circuits.available = False
     process.fail(3 * CIRCUIT_THRESHOLD)
     assert process.call(Succeeded(b"1")) == Succeeded(b"1")
@@ -274,14 +274,14 @@ def test_without_its_store_a_circuit_lets_calls_through(process: Process, circui
 
 
 def test_a_process_keeps_no_more_hosts_in_mind_than_it_may(process: Process) -> None:
-    """Owners may name as many hosts as they like."""
+    """Owners may use any number of hosts, but a process remembers a limited number."""
     for number in range(MAX_CIRCUITS_KNOWN + 5):
         process.call(url=f"https://h{number}.example.org/")
     assert len(process.circuit_breakers._known) <= MAX_CIRCUITS_KNOWN
 
 
 def test_an_old_reading_does_not_undo_what_was_written_here(process: Process, circuits: CountingStore) -> None:
-    """An eventually consistent reading may be older than the opening; the circuit stays open."""
+    """If an eventually consistent read is older than the opening, the circuit stays open."""
     process.fail()
     process.clock.at += 6 * SECOND
     circuits.read = lambda owner, host, **_: Circuit(owner, host)  # type: ignore[method-assign] # a replica that lags behind
