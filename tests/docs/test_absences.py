@@ -161,7 +161,7 @@ ABSENT: Mapping[tuple[str, str], Callable[[], bool]] = {
         is_refused_by_the_contract, "cancelTask", "state_conflict"
     ),
     ("docs/reference/api.md", "An operation on a topology cannot be cancelled"): lambda: (
-        "An operation on the nodes of a topology cannot be cancelled" in str(document()["paths"])
+        "An operation on topology nodes cannot be cancelled" in str(document()["paths"])
     ),
     ("client/README.md", "there is no option for it"): partial(
         lacks, "client/duetime_client/commands/*.py", '"--token"'

@@ -15,7 +15,7 @@ MUTANTS = (
     Mutant(
         "the task of a job whose start got no response may be cancelled as if nothing had begun",
         "adapters/targets/aws_target.py",
-        "            # The job may have begun nevertheless: it is looked for.\n            return Deferred()",
+        "            # The job may have begun nevertheless, so it is searched for.\n            return Deferred()",
         '            return NotSent("no response")',
         pairs="^job-starting worker cancel-by-force$",
     ),
