@@ -117,7 +117,7 @@ class Client:
 
     @property
     def page_listeners(self) -> list[Callable[[PageRead], object]]:
-        """Callbacks for each page read of a list; a filtered list may need many pages."""
+        """Callbacks that run for each list page read; a filtered list may need many pages."""
         return self._runner.session.page_listeners
 
     @cached_property
@@ -359,7 +359,7 @@ class AsyncClient:
 
     @property
     def page_listeners(self) -> list[Callable[[PageRead], object]]:
-        """Callbacks for each page read of a list; a filtered list may need many pages."""
+        """Callbacks that run for each list page read; a filtered list may need many pages."""
         return self._runner.session.page_listeners
 
     @cached_property

@@ -33,7 +33,7 @@ DONE = task(
 
 
 def test_a_task_answers_what_is_documented() -> None:
-    """A response has exactly the documented fields and types at any point of a task's life."""
+    """A response has exactly the documented fields and types at any point in a task's life."""
     for each in (task(), DONE):
         assert TypeAdapter(TaskResponse).validate_python(json.loads(task_text(each)))
         assert set(json.loads(task_text(each))) == set(TaskResponse.__annotations__) - {

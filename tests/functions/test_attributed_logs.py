@@ -124,7 +124,7 @@ def test_a_logger_that_is_there_before_is_given_the_facts(
 def test_a_line_is_written_once_where_nobody_has_configured_logging(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As in the embedded AWS: lines of Powertools' loggers do not come again through the root logger."""
+    """As in the embedded AWS: the root logger does not repeat lines of Powertools' loggers."""
     logging.getLogger().handlers[:] = []
 
     def body(_context: Context) -> None:

@@ -41,7 +41,7 @@ def test_the_example_is_a_topology_that_can_be_run() -> None:
 
 
 def test_the_demo_runs_the_very_graph() -> None:
-    """Some of all nodes are calls; dependencies and durations are those of the file."""
+    """Some nodes are HTTP calls; dependencies and durations are those of the file."""
     workflow = Workflow.read()
     body = workflow.body(Receiver(80))
     validate_topology(body)

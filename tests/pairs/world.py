@@ -78,7 +78,7 @@ class Actor:
     """One of the two operations while it runs.
 
     Attributes:
-        stop_at: before which of its calls it stops, from 0; `None` if it does not.
+        stop_at: index, from 0, of the call before which it stops; `None` if it does not stop.
         fault: the fault of that call.
         calls: how many calls of AWS it has begun; calls begun at the same instant count as one.
         made: those calls, in words, with the time at which each began.

@@ -213,7 +213,7 @@ def _is_count(call: Call) -> bool:
 
 
 def begun(schedules: Schedules) -> dict[Millis, int]:
-    """The regular runs that have begun: the number of calls of each, by nominal time."""
+    """The number of calls of each regular run that has begun, by nominal time."""
     by_timing = {
         task.schedule_ref.nominal for task in schedules.placed() if task.schedule_ref and task.schedule_ref.is_by_timing
     }

@@ -69,7 +69,7 @@ def test_a_client_is_told_of_the_life_of_a_task(live: Live) -> None:
 
 @pytest.mark.slow
 def test_a_subscription_that_races_with_a_thousand_changes_misses_none(live: Live) -> None:
-    """Whenever a subscription begins among concurrent changes, its view ends right."""
+    """Whenever a subscription begins amid concurrent changes, its final view is correct."""
     ids = [create(live) for _ in range(12)]
     for start in range(0, 24, 6):
         watcher = live.connect()

@@ -120,7 +120,7 @@ def _bar(gate: Gate, total_ms: int) -> Text:
 
 
 def length_of(milliseconds: int) -> str:
-    """A length of time, to the millisecond where it is short."""
+    """A duration: in milliseconds below a second, in tenths of a second below a minute."""
     if milliseconds < _SECOND_MS:
         return f"{milliseconds} ms"
     if milliseconds < _MINUTE_MS:

@@ -379,7 +379,7 @@ def _archive_behind() -> AlarmSpec:
 def _burn_rates(environment: Environment) -> list[BurnRate]:
     """The long windows that Google's Site Reliability Workbook recommends, chapter 5.
 
-    Its short windows would end an alarm sooner, for a composite alarm and more metrics each.
+    Its short windows would end an alarm sooner, but each needs a composite alarm and more metrics.
     """
     levels = (
         ("Accepted", accepted(), "Requests to the API fail", environment.accepted_objective),

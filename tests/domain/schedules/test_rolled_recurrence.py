@@ -60,7 +60,7 @@ def test_the_last_working_day_of_the_month_is_the_month_end_rolled_back() -> Non
 
 
 def test_what_is_rolled_forward_keeps_its_time_of_day_and_its_company() -> None:
-    """Two times on a Saturday run at both times on Monday; equal times run once."""
+    """Two Saturday occurrences move to the same times on Monday; occurrences that fall on the same time run once."""
     twice_on_saturdays = rolled("0 9,17 * * sat", OnExcluded.NEXT_DAY)
     assert times(twice_on_saturdays, "2026-11-21", 2) == ["2026-11-23T09:00", "2026-11-23T17:00"]
     daily = rolled("0 9 * * *", OnExcluded.NEXT_DAY)

@@ -263,8 +263,12 @@ class ScheduleExplanationResponse(TypedDict):
     error: Annotated[
         TaskErrorResponse | None, Field(description="Why the task failed or did not start; null if it did not fail.")
     ]
-    previous_at: Annotated[Instant | None, Field(description="The previous occurrence; null for none, or if unknown.")]
-    next_at: Annotated[Instant | None, Field(description="The next occurrence; null for none, or if unknown.")]
+    previous_at: Annotated[
+        Instant | None, Field(description="The previous occurrence; null if there is none or it is unknown.")
+    ]
+    next_at: Annotated[
+        Instant | None, Field(description="The next occurrence; null if there is none or it is unknown.")
+    ]
 
 
 class StartPreviewResponse(TypedDict):

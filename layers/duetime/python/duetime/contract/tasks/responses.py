@@ -195,7 +195,7 @@ class JobTargetResponse(TypedDict):
     kind: Literal["codebuild", "glue"]
     arn: str
     parameters: Annotated[
-        dict[str, Any], Field(description="Additional fields of the request `StartBuild` or `StartJobRun`.")
+        dict[str, Any], Field(description="Additional fields of the `StartBuild` or `StartJobRun` request.")
     ]
 
 
