@@ -55,7 +55,7 @@ HOLD = [
     "last-member notify-success join",
 ]
 """Pairs of every kind of subject; the others are run by `make pairs`."""
-NEVER_ACCEPTED = {"delete-calendar", "uncap", "switch-no-rate", "get", "get-bulk"}
+NEVER_ACCEPTED = {"delete-calendar", "switch-no-rate", "get", "get-bulk"}
 """What is accepted after another operation only, for no schedule names the calendar any more, or there is a cap or a
 rate; and what only reads."""
 
