@@ -56,8 +56,8 @@ HOLD = [
 ]
 """Pairs of every kind of subject; the others are run by `make pairs`."""
 NEVER_ACCEPTED = {"delete-calendar", "switch-no-rate", "get", "get-bulk"}
-"""What is accepted after another operation only, for no schedule names the calendar any more, or there is a cap or a
-rate; and what only reads."""
+"""Operations that are accepted only after another one, because then no schedule names the calendar or there is a rate;
+and operations that only read."""
 
 
 @pytest.fixture(autouse=True)
