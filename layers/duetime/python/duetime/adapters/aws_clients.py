@@ -134,7 +134,7 @@ class _BotocoreSession:
 def _reads_certificates_once(client: BaseClient) -> BaseClient:
     """Let the client's connections share a TLS context that has already read the trusted certificates.
 
-    botocore reads them for each connection, which takes 14 ms with a full processor, and 50 ms with 512 MB.
+    botocore reads them for each connection, which takes 14 ms with a full processor, and would take 50 ms with 512 MB.
     """
     http = cast("Any", client)._endpoint.http_session  # noqa: SLF001 - botocore has no option for it
     if http._verify:  # noqa: SLF001 - same
