@@ -61,7 +61,7 @@ class Moved(Schedules):
         return task
 
     def go_on(self, times: int = 3) -> None:
-        """Let time pass until this long after the current instant."""
+        """Let time pass until six minutes after the last of this many instants."""
         self.run(self.next + (times - 1) * TENTH + 6 * MINUTE - self.now)
 
 

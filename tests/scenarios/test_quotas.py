@@ -50,7 +50,7 @@ class Limited(Tasks):
         return self.ask(method, path, body, headers=HOSTILE, **more)
 
     def flood(self, waves: int, size: int, method: str = "POST", path: str = "/v1/tasks", body: object = FAR) -> Millis:
-        """Send four waves of concurrent requests per second as the hostile owner; return when they began."""
+        """Send waves of concurrent requests as the hostile owner, four per second; return when the first wave began."""
         began = self.now
         for _ in range(waves):
             self.requests += [(self.now, self.send(method, path, body, headers=HOSTILE)) for _ in range(size)]
@@ -197,7 +197,7 @@ def test_attempts_at_once_are_limited_and_no_task_is_lost() -> None:
 
 @pytest.mark.slow
 def test_a_hostile_owner_does_not_delay_another() -> None:
-    """Floods of another owner's tasks, schedules and nodes at most double an owner's largest lateness."""
+    """Floods of a hostile owner's tasks, schedules and nodes at most double another owner's largest lateness."""
     late = []
     for is_hostile in (False, True):
         with Limited(concurrent_attempts=20, topology_nodes=100, schedules=5) as tasks:
@@ -215,7 +215,7 @@ def test_a_hostile_owner_does_not_delay_another() -> None:
 
 
 def test_waiting_requests_are_limited() -> None:
-    """A create request that waits beyond the limit gets 429, but its task is created all the same."""
+    """Reads that wait beyond the limit get 429, but a create request beyond the limit still creates its task."""
     with Limited(long_polls=2) as tasks:
         task_id = tasks.as_hostile("POST", "/v1/tasks", FAR).body["id"]
         read = [tasks.send("GET", f"/v1/tasks/{task_id}", headers=HOSTILE, query="wait_seconds=20") for _ in range(6)]

@@ -171,7 +171,7 @@ def test_a_request_that_is_sent_again_runs_the_nodes_once() -> None:
 
 
 def test_a_sub_topology_runs_again_with_its_topology_only() -> None:
-    """A sub-topology cannot run again alone, since its children have its result, but can as a node of the outer one."""
+    """A sub-topology cannot be rerun alone, but by naming its node in a retry of the outer topology."""
     nodes: dict[str, dict[str, Any]] = {
         "inner": {"type": "topology", "target": {"kind": "topology"}, "payload": {"nodes": {"a": {"type": PLAIN}}}},
         "after": {"type": PLAIN, "depends_on": ["inner"]},

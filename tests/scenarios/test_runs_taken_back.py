@@ -59,7 +59,7 @@ def test_the_run_that_waits_begins_when_the_one_before_is_taken_back() -> None:
 
 
 def test_a_run_is_taken_back_although_its_schedule_cannot_be_told() -> None:
-    """A run can be cancelled even if its schedule cannot be updated, which notices the end at its own timer."""
+    """If a schedule cannot be updated during a run's cancel, the cancel succeeds, and a timer finds the run's end."""
     with Schedules() as schedules:
         schedules.make(permanent={"gap_seconds": GAP})
         schedules.run(110 * SECOND)
