@@ -1,4 +1,4 @@
-"""An account in which clients watch: WebSocket connections, and a function that reads the table's stream."""
+"""An account whose clients watch over WebSocket connections, and whose function reads the table's stream."""
 
 from __future__ import annotations
 

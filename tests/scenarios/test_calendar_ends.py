@@ -50,7 +50,7 @@ def test_the_end_of_a_calendar_is_told_once_and_in_good_time() -> None:
 
 @pytest.mark.parametrize("known", ["always", "later"])
 def test_a_calendar_that_is_known_is_not_told_of(known: str) -> None:
-    """A calendar without an end, or with one in half a year, causes no warning."""
+    """A calendar without an end, or with an end in half a year, causes no warning."""
     with Schedules() as schedules:
         put(schedules, None if known == "always" else schedules.now + 180 * DAY)
         schedules.make(rate="30 minutes", calendars=["off"])

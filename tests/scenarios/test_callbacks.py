@@ -138,7 +138,7 @@ def test_an_outcome_has_one_callback_whatever_crashes(tasks: Tasks, *, is_writte
 
 
 def has_callback(tasks: Tasks, call: Call) -> bool | None:
-    """Whether a callback is in the table; `None` just before the call that writes one."""
+    """Whether a callback is in the table, or `None` just before the call that writes a callback."""
     if any(task.type == CALLBACK_TYPE for task in tasks.watching.tasks()):
         return True
     return False if CALLBACK_TYPE in str(call.request) else None

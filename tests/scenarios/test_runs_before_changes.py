@@ -51,7 +51,7 @@ class Failing(Schedules):
         return dict(reply.body)
 
     def listed(self, what: str) -> list[dict[str, Any]]:
-        """The runs or occurrences in the hour from the first."""
+        """The runs or occurrences in the hour that begins with the first run."""
         first, last = to_iso(self.first), to_iso(self.first + HOUR)
         reply = self.ask("GET", f"{PATH}/{what}", query=f"scheduled_after={first}&scheduled_before={last}")
         assert reply.status == 200, reply.body

@@ -1,4 +1,4 @@
-"""Tasks that need several locks, and locks that tasks share."""
+"""Tasks that need several locks, and locks that several tasks share."""
 
 from __future__ import annotations
 

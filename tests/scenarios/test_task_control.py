@@ -122,7 +122,7 @@ def test_a_change_that_is_refused_leaves_no_payload_behind() -> None:
 
 
 def test_of_two_payloads_the_unused_one_expires() -> None:
-    """A replaced payload expires, and so does the new one if its change loses to a cancel."""
+    """A replaced payload expires, and so does a new payload if its change loses to a cancel."""
     with Tasks() as tasks:
         payloads = [works.LARGE[number:] for number in range(3)]
         task_id = tasks.create(HOUR, payload=payloads[0])

@@ -692,7 +692,7 @@ def test_a_topology_waits_for_its_state_machine() -> None:
 
 
 def test_a_late_start_was_its_workers() -> None:
-    """The explanation attributes the delay between receipt and claim to the worker."""
+    """The explanation of a late start attributes a delay between receipt and claim to the worker."""
     with Explained() as tasks:
         task_id = tasks.create(10 * SECOND)
         tasks.slow(lambda call: call.operation == "change_message_visibility_batch", 20 * SECOND)

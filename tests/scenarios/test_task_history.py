@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def history(scenario: Scenario, task_id: str) -> dict[str, Any]:
-    """The API's response on a task's events."""
+    """The API's response with a task's events."""
     answer = scenario.ask("GET", f"/v1/tasks/{task_id}/events")
     assert answer.status == 200, answer.body
     body: dict[str, Any] = answer.body
