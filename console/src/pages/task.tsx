@@ -1,4 +1,4 @@
-/** One task: why it waits, its state machine, attempts, events, contents and actions. */
+/** One task, with the reason why it waits, its state machine, attempts, events, contents and actions. */
 import { useEffect } from "preact/hooks";
 import { useLive } from "../api/live";
 import { useResource } from "../api/resource";
@@ -196,7 +196,7 @@ function often({ limit, per_seconds: seconds, burst }: { limit: number; per_seco
 }
 
 function notices({ to, failed, late_seconds: late, running_seconds: running }: NonNullable<Task["notify_on"]>) {
-  const of = [failed && "a failure for good", late !== null && `a start ${duration(late * 1000)} late`, running !== null && `an attempt of more than ${duration(running * 1000)}`].filter(Boolean).join(" and ");
+  const of = [failed && "a final failure", late !== null && `a start ${duration(late * 1000)} late`, running !== null && `an attempt of more than ${duration(running * 1000)}`].filter(Boolean).join(" and ");
   return (
     <>
       of {of} to <code>{to}</code>
@@ -214,7 +214,7 @@ function target({ target }: Task): string {
   return target.kind;
 }
 
-/** The tasks that it waits for, or has waited for. */
+/** The tasks that this task waits for or has waited for. */
 function After({ task }: { task: Task }) {
   return (
     <>
