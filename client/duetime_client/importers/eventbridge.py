@@ -1,8 +1,8 @@
-"""Schedules of EventBridge Scheduler and scheduled rules of EventBridge as schedules.
+"""Imports schedules of EventBridge Scheduler and scheduled rules of EventBridge.
 
 Source: EventBridge Scheduler API Reference (GetSchedule, Target, RetryPolicy), CloudFormation
-`AWS::Scheduler::Schedule` and `AWS::Events::Rule`: the call of the target is retried up to 185 times within a day by
-default; a schedule does not wait for its target, so that runs may overlap.
+`AWS::Scheduler::Schedule` and `AWS::Events::Rule`: by default the call of the target is retried up to 185 times within
+a day; a schedule does not wait for its target, so runs can overlap.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _KNOWN_TARGET = {
 
 
 def import_eventbridge(draft: Draft, sources: Sequence[Source]) -> None:
-    """Import the schedules in answers of the AWS CLI and in templates of CloudFormation."""
+    """Import the schedules in output of the AWS CLI and in CloudFormation templates."""
     for source, documents in readable_documents(draft, sources):
         found = [each for document in documents for each in _schedules(draft, source, document)]
         for line, name, fields, is_rule in found:
@@ -68,12 +68,12 @@ def import_eventbridge(draft: Draft, sources: Sequence[Source]) -> None:
 
 
 def account_source() -> Source:
-    """The source of findings about an account."""
+    """The source for findings about an AWS account."""
     return Source(_ACCOUNT, "")
 
 
 def import_account(draft: Draft, session: Any) -> None:  # noqa: ANN401 - botocore has no types
-    """Import all schedules and scheduled rules that an account has in a region, by botocore's session."""
+    """Import all schedules and scheduled rules in the account and Region of a botocore session."""
     source = account_source()
     scheduler, events = session.create_client("scheduler"), session.create_client("events")
     for page in scheduler.get_paginator("list_schedules").paginate():
@@ -90,7 +90,7 @@ def import_account(draft: Draft, session: Any) -> None:  # noqa: ANN401 - botoco
 
 
 def _plain(answer: object) -> Fields:
-    """An answer of botocore as JSON, its times as text."""
+    """Convert a botocore response to JSON values, with times as ISO 8601 text."""
     made: Fields = json.loads(
         json.dumps(answer, default=lambda each: each.isoformat()), object_pairs_hook=_fields_of_pairs
     )
@@ -104,7 +104,7 @@ def _fields_of_pairs(pairs: list[tuple[str, Any]]) -> Fields:
 
 
 def _schedules(draft: Draft, source: Source, document: object) -> Iterator[tuple[int, str, Fields, bool]]:
-    """Each schedule or rule of a document, with its line and its name."""
+    """The schedules and rules in a document: line, name, fields, and whether the entry is a rule."""
     if isinstance(document, list):
         for each in document:
             yield from _schedules(draft, source, each)
@@ -141,7 +141,7 @@ def _resources(draft: Draft, source: Source, resources: Fields) -> Iterator[tupl
 
 
 def import_one(draft: Draft, source: Source, line: int, name: str, given: Fields, *, is_rule: bool) -> None:
-    """Import a schedule, or a rule with a schedule for each of its targets."""
+    """Import a schedule, or import a rule as a schedule for each of its targets."""
     item = draft.item(source, line, name)
     expression = given.get(_EXPRESSION)
     if not isinstance(expression, str):
@@ -217,7 +217,7 @@ def _task(item: Item, target: Fields) -> dict[str, Any]:
 
 
 def _target(target: Mapping[str, Any], arn: str) -> dict[str, Any] | None:
-    """The target of a task that calls the same resource; `None` if there is none."""
+    """The duetime target that calls the same resource; `None` if duetime cannot call the resource."""
     parts = arn.split(":", _ARN_PARTS - 1)
     if len(parts) < _ARN_PARTS or parts[0] != "arn" or not parts[4]:
         return None
@@ -236,7 +236,7 @@ def _target(target: Mapping[str, Any], arn: str) -> dict[str, Any] | None:
 
 
 def _input(item: Item, given: object) -> dict[str, Any]:
-    """The input as a payload: JSON if it is JSON, else text."""
+    """Convert the input to a payload: the parsed value if the input is JSON, otherwise the text."""
     if not isinstance(given, str):
         item.lost("Target.Input", f"{shown(given)} is known only to CloudFormation")
         return {}

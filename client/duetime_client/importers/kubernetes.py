@@ -1,7 +1,8 @@
-"""CronJobs of Kubernetes as schedules.
+"""Imports Kubernetes CronJobs as schedules.
 
 Source: Kubernetes API Reference, CronJobSpec, JobSpec and PodSpec of `batch/v1`, and "CronJob": runs overlap unless
-`concurrencyPolicy` says otherwise; a job is retried six times, after 10 s, then twice the last wait, up to six minutes.
+`concurrencyPolicy` says otherwise; a job is retried six times, first after 10 s, and each wait is twice the previous
+wait, up to six minutes.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def import_kubernetes(draft: Draft, sources: Sequence[Source]) -> None:
 
 
 def _objects(document: object) -> Iterator[Fields]:
-    """The objects of a document, and of a `List` in it."""
+    """The objects of a document, including the items of a `List` object."""
     for each in document if isinstance(document, list) else [document]:
         if isinstance(each, Fields):
             items = each.get("items")
@@ -154,7 +155,7 @@ def _task(item: Item, job: Fields, metadata: Fields) -> dict[str, Any]:
 
 
 def _container(item: Item, container: Fields, path: str) -> dict[str, Any]:
-    """What a container runs, as a payload; values of the environment from elsewhere are reported."""
+    """Convert a container to a payload (image, command, arguments, environment); report variables with `valueFrom`."""
     found = {key: container[key] for key in ("image", "command", "args") if key in container}
     env: dict[str, object] = {}
     for each in container.get("env") or []:
