@@ -770,7 +770,7 @@ def _judge_machine(status: str) -> Iterator[_Judged]:
         yield _problem(f"the state machine of topologies is {status}", "deploy the stack again")
 
 
-# The API, and its status of dispatch.
+# The API and its dispatch status.
 
 
 def _read_api(deployment: Deployment) -> DeploymentSettings | ClientError:

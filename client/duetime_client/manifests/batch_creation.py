@@ -1,4 +1,4 @@
-"""Creates the tasks of a file in batches, so that a second call with the same key creates only what is missing."""
+"""Creates the tasks of a file in batches, so that a second call with the same key creates only the missing tasks."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class LockedTasks(Check):
     name: str = "locked"
 
     def start(self, session: Session) -> None:
-        """Create them."""
+        """Create the tasks."""
         due = at(session.now_ms() + round(LEAD_SECONDS * 1000))
         lock: LockSpec = {"key": f"verify-{session.run_id}"}
         payload = {"seconds": 0.3}
