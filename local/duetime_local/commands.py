@@ -1,4 +1,4 @@
-"""`duetime local`: the whole stack on this machine."""
+"""The commands of `duetime local`, which run the complete stack on this machine."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 app = CommandGroup(no_args_is_help=True, help="Run the whole stack on this machine, in an embedded AWS.")
 
 KEPT = ".duetime/data"
-"""The data folder, relative to the project."""
+"""The folder for the stack's data, relative to the project."""
 INTERRUPTED = 128 + signal.SIGINT
-"""Exit code after an interrupt, by shell convention."""
+"""The exit code after an interrupt, by shell convention."""
 EXPECTED = (
     ready.AlreadyUp,
     EmulatorFailed,
@@ -57,7 +57,7 @@ EXPECTED = (
     TasksRejected,
     ClientError,
 )
-"""Errors shown by their message, without a traceback."""
+"""Errors that are shown only by their message, without a traceback."""
 
 Port = Annotated[int | None, typer.Option(min=1, max=65535, help="Port of the embedded AWS.", show_default="8750")]
 DataDir = Annotated[
@@ -163,7 +163,7 @@ def run_demo(
 
 @contextmanager
 def _stack_of_demo(display: Display, ready_file: Path) -> Iterator[Stack]:
-    """A stack with the demo's handlers."""
+    """Run a stack with the demo's handlers within the context."""
     if not is_checkout():
         raise ExampleMissing
     with (
@@ -186,7 +186,7 @@ def _run(demo: Demo, api_url: str, display: Display) -> Figures:
 
 
 def kept_at(data_dir: Path | None, *, keep: bool) -> Path | None:
-    """The folder of the stack's data; `None` if it is not kept.
+    """Return the folder for the stack's data; `None` if the data is not kept.
 
     Raises:
         typer.BadParameter: Both options are given.
@@ -217,7 +217,7 @@ def _stay(
 
 @contextmanager
 def interruptible(display: Display) -> Iterator[None]:
-    """End on Ctrl-C, SIGTERM and SIGHUP alike, and show expected errors by their message."""
+    """Treat SIGTERM and SIGHUP like Ctrl-C, and show expected errors by their message."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
     try:

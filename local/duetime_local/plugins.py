@@ -1,4 +1,4 @@
-"""The sub-commands that this package adds to `duetime`, imported only when they run."""
+"""The subcommands that this package adds to `duetime`; each is imported only when it runs."""
 
 from duetime_client.commands.deferred_commands import DeferredCommand
 
