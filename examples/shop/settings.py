@@ -7,7 +7,7 @@ from dataclasses import replace
 from duetime_cdk import DEV, LOCAL_STACK, PROD, STAGING
 
 PULLED = {"stock.count": ("*",)}
-"""The types that external workers pull, and the identities that may pull them."""
+"""The task types that external workers pull, and the identities that are allowed to pull them."""
 
 ENVIRONMENTS = {
     # For experiments: works in a new account, and deleting the stack deletes all its data.
