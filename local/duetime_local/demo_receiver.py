@@ -32,7 +32,7 @@ class Execution:
 
 
 class Receiver:
-    """The executions seen so far; safe to use from many threads."""
+    """The executions that have been recorded so far; can be used from several threads."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -51,7 +51,7 @@ class Receiver:
 
     @property
     def executions(self) -> list[Execution]:
-        """A copy of all executions seen so far."""
+        """A copy of all executions that have been recorded so far."""
         with self._lock:
             return list(self._executions)
 

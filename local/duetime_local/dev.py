@@ -33,9 +33,9 @@ def dev(
     keep: Keep = False,
     ready_file: ReadyFile = ready.READY_FILE,
 ) -> None:
-    """Run the stack on this machine: handlers are reloaded when they are saved.
+    """Run the stack on this machine, and reload handlers when they are saved.
 
-    Their logs and output are shown. Ctrl-C stops the stack.
+    The handlers' logs and output are shown. Ctrl-C stops the stack.
     """
     display = Display()
     kept = kept_at(data_dir, keep=keep)

@@ -3,8 +3,8 @@
 from duetime_client.commands.deferred_commands import DeferredCommand
 
 dev = DeferredCommand(
-    "dev", "duetime_local.dev", "dev", "Run the stack on this machine: handlers are reloaded when they are saved."
+    "dev", "duetime_local.dev", "dev", "Run the stack on this machine, and reload handlers when they are saved."
 )
 local = DeferredCommand(
-    "local", "duetime_local.commands", "app", "Run the whole stack on this machine, in an embedded AWS."
+    "local", "duetime_local.commands", "app", "Run the complete stack on this machine in an embedded AWS."
 )

@@ -79,8 +79,7 @@ def _end(child: subprocess.Popen[bytes], grace_seconds: float) -> None:
         while time.monotonic() < deadline:
             os.killpg(child.pid, signal.SIGKILL)
             child.wait()
-            # Reap orphaned processes here, because the group would stay alive with an init process that does not reap
-            # them.
+            # Reap orphaned processes here; otherwise an init process that does not reap would keep the group alive.
             with suppress(ChildProcessError):
                 os.waitpid(-child.pid, os.WNOHANG)
             time.sleep(0.01)

@@ -58,7 +58,7 @@ def announced(ready: Ready, path: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        # Another stack may have replaced the file meanwhile.
+        # Another stack may have replaced the file in the meantime.
         if _read(path) == ready:
             path.unlink(missing_ok=True)
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Workers(Enum):
-    """Which function processes that run tasks are started with a stack; each process takes a second of CPU time."""
+    """How many processes of functions that run tasks a stack starts with; each start takes a second of CPU time."""
 
     ALL = "all of them, first: for a measurement"
     MEANWHILE = "one first, and the others while the stack is used already: for a demo"
@@ -77,7 +77,7 @@ def running(
         display: shows the steps.
         port: the port of the embedded AWS.
         data_dir: folder in which the stack's data is kept.
-        workers: which function processes that run tasks are started, and when.
+        workers: how many processes of functions that run tasks are started, and when.
         lenient: whether to start with the last working handlers if the current handlers cannot be imported.
     """
     with ExitStack() as context:

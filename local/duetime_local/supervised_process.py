@@ -36,8 +36,7 @@ def guarded(
         stdin=subprocess.PIPE,
         stdout=output,
         stderr=subprocess.STDOUT,
-        # In a separate session, Ctrl-C in the terminal reaches only this process, which then ends the guard and
-        # command.
+        # In a separate session, Ctrl-C reaches only this process, which then ends the guard and the command.
         start_new_session=True,
     )
     with process:

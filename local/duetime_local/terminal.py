@@ -126,7 +126,7 @@ class Display:
         for line in commands_to_try(ready.api_url, types):
             self._console.out(f"  {line}", highlight=False)
         if ready_file != READY_FILE:
-            # Commands find a stack only by the default file.
+            # Commands look only for the default file.
             self._console.print("\nFor commands in another terminal:")
             self._console.out(f"  export {READY_FILE_VARIABLE}={ready_file.absolute()}", highlight=False)
         end = "its tasks are deleted; use --keep to keep them" if kept is None else f"its tasks are kept in {kept}"

@@ -35,13 +35,13 @@ class InProcessTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
         self._after_change = after_change
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request of an `AsyncClient`; virtual time passes before this coroutine continues."""
+        """Send a request from an `AsyncClient`; virtual time passes before this coroutine continues."""
         await request.aread()
         with without_event_loop():
             return self.handle_request(request)
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request of a `Client`, and return the response."""
+        """Send a request from a `Client`, and return the response."""
         body = base64.b64encode(request.read()).decode() or None
         query = request.url.query.decode()
         headers = dict(request.headers)
@@ -77,12 +77,12 @@ class SignedUrlTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
         self._begin = begin
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request of an `AsyncClient`."""
+        """Send a request from an `AsyncClient`."""
         await request.aread()
         return self.handle_request(request)
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request of a `Client`."""
+        """Send a request from a `Client`."""
         sent = request.method, str(request.url), request.headers, request.read()
         status, content = self._begin().s3.send_signed(*sent)
         return httpx.Response(status, content=content, request=request)

@@ -210,7 +210,7 @@ class Deployment:
 
     @cached_property
     def table(self) -> Mapping[str, Any]:
-        """The table of tasks, as returned by `DescribeTable`."""
+        """The tasks table, as returned by `DescribeTable`."""
         found: Mapping[str, Any] = self.call("dynamodb", "describe_table", TableName=self.outputs["TableName"])["Table"]
         return found
 

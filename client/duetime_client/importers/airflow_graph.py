@@ -28,7 +28,7 @@ _MEANINGS = {
     "Branch": "chooses a branch: write `when` at the nodes after it",
     "ShortCircuit": "ends the graph early: write `when` at the nodes after it",
     "TriggerDagRun": "starts another DAG: write a node with the target `topology`",
-    "ExternalTaskSensor": "waits for another DAG: let that one create the task",
+    "ExternalTaskSensor": "waits for another DAG: let the other DAG create the task",
     "Empty": "does nothing: depend on its parents instead, and leave it out",
     "Dummy": "does nothing: depend on its parents instead, and leave it out",
 }

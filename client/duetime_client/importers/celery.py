@@ -75,7 +75,7 @@ def import_celery(draft: Draft, sources: Sequence[Source]) -> None:
         for item, call in _entries(draft, file):
             _import_entry(item, call, tasks, _zone(file) or zone)
         if not tasks and len(draft.schedules) + len(draft.findings) == before:
-            draft.unreadable(file.source, "has no beat_schedule, no add_periodic_task and no settings of Celery")
+            draft.unreadable(file.source, "has no beat_schedule, no add_periodic_task and no Celery settings")
 
 
 def _tasks(draft: Draft, file: _File) -> Iterator[_Task]:
@@ -174,7 +174,7 @@ def _report_settings(draft: Draft, file: _File) -> None:
         elif name.startswith(SETTING_PREFIXES):
             text = "none: settings of brokers, backends and workers have no counterpart"
         else:
-            text = "is only known at run time, or is not a setting of Celery that is known here"
+            text = "is only known at run time, or is not a known Celery setting"
         draft.note(file.source, line, "conf", name, Outcome.LOST, f"{shown_setting(name, value)}: {text}")
 
 
@@ -369,7 +369,7 @@ def _options_of_task(item: Item, options: Mapping[str, Any]) -> None:
         task |= item.timeout(seconds, "time_limit")
     for name, value in options.items():
         if name not in _CARRIED | _RETRIES:
-            item.lost(f"@task {name}", f"{shown(value)}: {TASK_OPTIONS.get(name, 'is not an option of Celery')}")
+            item.lost(f"@task {name}", f"{shown(value)}: {TASK_OPTIONS.get(name, 'is not a Celery option')}")
 
 
 def _retry(item: Item, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -421,5 +421,5 @@ def _options_of_call(item: Item, options: object) -> None:
         if name == "expires" and isinstance(seconds, int | float) and 1 <= seconds <= LONGEST_PERIOD:
             item.fields["task"]["expires_seconds"] = int(seconds)
         else:
-            counterpart = CALL_OPTIONS.get(str(name), "is not an option of Celery")
+            counterpart = CALL_OPTIONS.get(str(name), "is not a Celery option")
             item.lost(f"options.{name}", f"{shown(value)}: {counterpart}")

@@ -36,10 +36,10 @@ _READ = frozenset(
     }
 )
 _KNOWN = {
-    "ActionAfterCompletion": "a schedule without further occurrences is `completed`, and stays until it is deleted",
+    "ActionAfterCompletion": "a schedule without more occurrences is `completed`, and is kept until it is deleted",
     "KmsKeyArn": "the key of the table encrypts everything",
     "RoleArn": _ROLE,
-    "EventPattern": "events create tasks by a rule of their own: see the page about tasks from events",
+    "EventPattern": "events create tasks through a separate rule: see the page about tasks from events",
     "EventBusName": "a schedule needs no event bus",
 }
 _IGNORED = frozenset({"Arn", "CreationDate", "LastModificationDate", "ResponseMetadata", "ManagedBy", "CreatedBy"})
@@ -64,7 +64,7 @@ def import_eventbridge(draft: Draft, sources: Sequence[Source]) -> None:
         for line, name, fields, is_rule in found:
             import_one(draft, source, line, name, fields, is_rule=is_rule)
         if not found and not any(each.file == source.name for each in draft.findings):
-            draft.unreadable(source, "has no schedule of EventBridge Scheduler and no rule of EventBridge")
+            draft.unreadable(source, "has no EventBridge Scheduler schedule and no EventBridge rule")
 
 
 def account_source() -> Source:
@@ -136,7 +136,7 @@ def _resources(draft: Draft, source: Source, resources: Fields) -> Iterator[tupl
         elif isinstance(properties, Fields) and isinstance(properties.get("Events"), Fields):
             for event, given in properties["Events"].items():
                 if isinstance(given, Fields) and str(given.get("Type")).startswith("Schedule"):
-                    text = "is an event of SAM: deploy the template, and use --from-account"
+                    text = "is a SAM event: deploy the template, and use --from-account"
                     draft.note(source, line, f"{logical}.{event}", "Events", Outcome.OMITTED, text)
 
 
@@ -197,7 +197,7 @@ def _task(item: Item, target: Fields) -> dict[str, Any]:
     arn = target.get("Arn")
     found = _target(target, arn) if isinstance(arn, str) and len(arn) <= _LONGEST_ARN else None
     if found is None:
-        item.lost("Target.Arn", f"{shown(arn)} is not a target of duetime, or is known only to CloudFormation")
+        item.lost("Target.Arn", f"{shown(arn)} is not a duetime target, or is known only to CloudFormation")
         task["type"] = item.placeholder("the target is not carried over")
     else:
         task |= {"type": item.draft.options.task_type or type_of(item.name), "target": found}

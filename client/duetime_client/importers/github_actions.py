@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _STAYS = "stays with GitHub: it is not a schedule"
 _KNOWN = {
     "jobs": "steps and actions run on GitHub's runners: let the handler start the workflow, or do its work",
-    "permissions": "the token of the handler decides",
+    "permissions": "the handler's token decides",
     "env": "set the environment of the handlers",
     "defaults": "the steps do not run in duetime",
     "run-name": "give the task a `name`",
@@ -73,7 +73,11 @@ def _settle(item: Item, workflow: Fields, file: str) -> None:
     item.fields["overlap"] = "allow_all" if group is None else "cancel_other" if cancels else "buffer_one"
     if group is not None:
         line = workflow.lines.get("concurrency", 0)
-        item.differs("concurrency", f"holds among the runs of this schedule; {shown(group)} may name more", line)
+        item.differs(
+            "concurrency",
+            f"applies only to this schedule's runs; the group {shown(group)} can include other runs",
+            line,
+        )
     item.comment(workflow.get("name"), "name")
     payload = {"workflow": file, "schedule": item.fields["cron"]}
     # GitHub does not retry scheduled workflow runs.

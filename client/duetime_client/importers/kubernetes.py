@@ -43,13 +43,13 @@ _KNOWN_JOB = {
 }
 _CONTAINER = frozenset({"name", "image", "command", "args", "env"})
 _KNOWN_CONTAINER = {
-    "resources": "set memory and time limit of the handlers' function",
-    "envFrom": "set the environment of the handlers; secrets by their name",
+    "resources": "set the memory and timeout of the handlers' function",
+    "envFrom": "set the environment of the handlers; handlers read secrets by name",
     "volumeMounts": "there are no volumes: use S3 or EFS",
 }
 _KNOWN_POD = {
     "restartPolicy": "a failed attempt is retried by `retry`",
-    "serviceAccountName": "the handlers have a role of IAM",
+    "serviceAccountName": "the handlers have an IAM role",
     "volumes": "there are no volumes: use S3 or EFS",
 }
 
@@ -61,7 +61,7 @@ def import_kubernetes(draft: Draft, sources: Sequence[Source]) -> None:
         for each in objects:
             _import_object(draft, source, each)
         if not objects:
-            draft.unreadable(source, "has no object of Kubernetes")
+            draft.unreadable(source, "has no Kubernetes object")
 
 
 def _objects(document: object) -> Iterator[Fields]:

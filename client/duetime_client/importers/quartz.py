@@ -68,7 +68,7 @@ class _Element:
         return next((each.text.strip() for each in self.children if each.name == name), "")
 
     def each(self, name: str) -> Iterator[_Element]:
-        """The children with a name."""
+        """The children with the given name."""
         return (each for each in self.children if each.name == name)
 
 
@@ -277,10 +277,10 @@ def _import_properties(draft: Draft, source: Source) -> None:
                 "settings",
                 key,
                 Outcome.LOST,
-                f"{shown_setting(key, value)}: is not a cron expression of Quartz",
+                f"{shown_setting(key, value)}: is not a Quartz cron expression",
             )
     if not found:
-        draft.unreadable(source, "has no cron expression and no settings of Quartz")
+        draft.unreadable(source, "has no Quartz cron expression and no Quartz settings")
 
 
 def _properties(text: str) -> Iterator[tuple[int, str, str]]:

@@ -66,7 +66,7 @@ def documents_of(source: Source) -> list[Any]:
             found.append(reader.value(loader.get_node()))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        hint = ": render templates of Helm first" if "{{" in source.text else ""
+        hint = ": render Helm templates first" if "{{" in source.text else ""
         problem = getattr(error, "problem", None) or str(error)
         raise SourceUnreadable(f"is not YAML: {problem}{hint}", mark.line + 1 if mark else 0) from error
     except (RecursionError, ValueError) as error:

@@ -95,7 +95,7 @@ def checked(value: Value) -> Value:
     """Validate and normalize a value for storage.
 
     Raises:
-        ValueInvalid: DynamoDB would reject it.
+        ValueInvalid: DynamoDB would reject the value.
     """
     ((kind, inside),) = value.items()
     if kind == "S":

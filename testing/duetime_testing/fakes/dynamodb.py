@@ -327,7 +327,7 @@ class FakeDynamoDB:
         most = min(self.page, Limit or self.page)
         page = list(islice(found, most))
         answer: dict[str, Any] = {"Count": len(page), "ScannedCount": len(page), **_META}
-        # A full page can be the last page, but only the next request shows that.
+        # A full page can be the last page; only the next request shows whether there are more items.
         if len(page) == most:
             last = page[-1]
             key_names = {table.partition_name, table.sort_name, partition_name}

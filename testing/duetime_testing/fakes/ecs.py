@@ -39,7 +39,7 @@ class FakeEcs:
         self._stopped_at: dict[str, int] = {}
 
     def run_task(self, **request: Any) -> dict[str, Any]:  # noqa: ANN401 - boto3's own
-        """Run a task; repeated requests with the same token start only one task in a cluster.
+        """Run a task; requests to a cluster with the same token start only one task.
 
         Source: ECS API Reference, RunTask and "Ensuring idempotency".
         """

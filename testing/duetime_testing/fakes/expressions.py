@@ -142,7 +142,7 @@ class _Parser:
         return token
 
     def takes(self, wanted: str) -> bool:
-        """Consume the next token if it matches, and return whether it did."""
+        """Consume the next token if it matches `wanted`, and return whether it matched."""
         if self.peek().upper() == wanted:
             self.at += 1
             return True

@@ -80,7 +80,7 @@ class FakeJobs:
 
 
 class FakeBatch(FakeJobs):
-    """A client of AWS Batch, which does not require unique job names. Source: AWS Batch API Reference."""
+    """An AWS Batch client; AWS Batch does not require unique job names. Source: AWS Batch API Reference."""
 
     state_field = "status"
 
@@ -137,7 +137,7 @@ class FakeBatch(FakeJobs):
 
 
 class FakeCodeBuild(FakeJobs):
-    """A client of CodeBuild that does not remember idempotency tokens. Source: CodeBuild API Reference."""
+    """A CodeBuild client that does not remember idempotency tokens. Source: CodeBuild API Reference."""
 
     state_field = "buildStatus"
 
@@ -200,7 +200,7 @@ class FakeCodeBuild(FakeJobs):
 
 
 class FakeGlue(FakeJobs):
-    """A client of Glue. Source: AWS Glue Web API Reference."""
+    """A Glue client. Source: AWS Glue Web API Reference."""
 
     state_field = "JobRunState"
 
@@ -246,7 +246,7 @@ class FakeGlue(FakeJobs):
 
 
 class FakeDurableFunctions(FakeJobs):
-    """A client of Lambda that invokes durable functions.
+    """A Lambda client that invokes durable functions.
 
     Source: Lambda API Reference; Lambda Developer Guide, "Idempotency" of durable functions.
     """

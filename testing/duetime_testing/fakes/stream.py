@@ -48,7 +48,7 @@ class FakeStream:
         table.watch = written
 
     def add(self, old: Item | None, new: Item | None) -> None:
-        """Record a write, unless it does not change the item."""
+        """Record a write if it changes the item."""
         if old == new:
             return
         self._numbers += 1

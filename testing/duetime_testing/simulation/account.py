@@ -299,7 +299,7 @@ class Account:
         self.take(self.random.randrange(1, 9))
 
     def take(self, milliseconds: Millis) -> None:
-        """Let milliseconds pass for the caller."""
+        """Wait for a number of milliseconds in virtual time."""
         self.time.sleep_until(self.time.now() + milliseconds)
 
     def fault_for(self, machine: Machine, operation: str) -> Fault | None:
@@ -355,11 +355,11 @@ class Account:
         """Record that a process ends itself."""
 
     def respond(self, call: HttpCall) -> HttpResponse:
-        """Respond to an HTTP call of a task or callback; overridden by users of the account."""
+        """Respond to an HTTP call of a task or callback; subclasses override this method."""
         raise NotImplementedError
 
     def check_grant(self, function: str, service: str, operation: str, request: Mapping[str, Any]) -> None:
-        """Reject calls that the function's role does not allow; overridden where roles are known."""
+        """Reject calls that the function's role does not allow; subclasses that know the roles override this method."""
 
     def targets(self, machine: Machine, targets: Targets) -> Targets:
         """The targets of a process."""
@@ -641,7 +641,7 @@ class Account:
                 self.sqs.delete_message_batch(QueueUrl=url, Entries=done[first : first + _RECEIVED])
 
     def _pick(self, messages: list[Held]) -> list[Held]:
-        """Return the messages in random order; some messages are duplicated or delayed."""
+        """Return the messages in random order, duplicating or delaying some of them."""
         came = list(messages)
         self.random.shuffle(messages)
         if not self.reordering:

@@ -41,7 +41,7 @@ R = TypeVar("R")
 SKEW = 2_500
 """The maximum skew of a clock in either direction, in milliseconds."""
 FAR = 1_000_000_000
-"""A wait that never ends by itself in a test, in milliseconds."""
+"""A wait that is longer than any test, in milliseconds."""
 
 
 @dataclass
@@ -75,7 +75,7 @@ class Threads:
             try:
                 work()
             except AssertionError:
-                # An assertion of the test failed, not the observed code.
+                # The test's assertion failed, not the observed code.
                 raise
             except Exception as error:  # noqa: BLE001 - nobody waits for it
                 self.raised(error)
@@ -174,29 +174,29 @@ async def _inline(work: Callable[[], R]) -> R:
 
 @dataclass
 class Clients:
-    """Replaces `duetime.adapters.aws_clients.Clients` for one machine with faulty clients of fakes."""
+    """A replacement for `duetime.adapters.aws_clients.Clients` that returns faulty clients for one machine."""
 
     machine: Machine
 
     def dynamodb(self) -> Any:  # noqa: ANN401 - stands in for a client
-        """A client of DynamoDB."""
+        """A DynamoDB client."""
         return FaultyClient(self.machine, self.machine.account.dynamodb, "dynamodb")
 
     def sqs(self, region: str | None = None) -> Any:  # noqa: ANN401 - same
-        """A client of SQS."""
+        """An SQS client."""
         del region
         return FaultyClient(self.machine, self.machine.account.sqs, "sqs")
 
     def s3(self) -> Any:  # noqa: ANN401 - same
-        """A client of S3."""
+        """An S3 client."""
         return FaultyClient(self.machine, self.machine.account.s3, "s3")
 
     def lambdas(self) -> Any:  # noqa: ANN401 - same
-        """A client of Lambda."""
+        """A Lambda client."""
         return FaultyClient(self.machine, self.machine.account.lambdas, "lambda")
 
     def calling_lambdas(self, region: str | None = None) -> Any:  # noqa: ANN401 - same
-        """A client of Lambda that waits for functions; `None` if a Region is given, as only tasks' targets do."""
+        """A Lambda client that waits for responses; `None` for a Region, as Lambda targets are not simulated."""
         if region is not None:
             return None
         return FaultyClient(self.machine, self.machine.account.lambdas, "lambda", once=True)
@@ -207,19 +207,19 @@ class Clients:
         return FaultyClient(self.machine, self.machine.account.connections, "apigatewaymanagementapi")
 
     def events(self, region: str | None = None) -> Any:  # noqa: ANN401 - same
-        """A client of EventBridge."""
+        """An EventBridge client."""
         del region
         return FaultyClient(self.machine, self.machine.account.event_bus, "events")
 
     def step_functions(self, region: str | None = None) -> Any:  # noqa: ANN401 - same
-        """A client of Step Functions: for topologies, or with a Region for executions that tasks start."""
+        """A Step Functions client: for topologies without a Region, for executions that tasks start with a Region."""
         account = self.machine.account
         if region is None:
             return FaultyClient(self.machine, account.states, "states")
         return FaultyClient(self.machine, account.executions_of_tasks, "states", once=True)
 
     def jobs(self, service: str, region: str) -> Any:  # noqa: ANN401 - same
-        """A client of a service that runs jobs."""
+        """A client for a service that runs jobs."""
         del region
         account = self.machine.account
         client = account.ecs if service == "ecs" else account.job_services[service]

@@ -30,7 +30,7 @@ _STEP = re.compile(r"\.([A-Za-z_]+)|\[(\d+)\]")
 _WAITS = ".waitForTaskToken"
 _FAR = 400 * 86_400 * SECOND
 _FRAMING = {"Map": 4, "Fail": 1}
-"""A state's number of history events apart from attempts and iterations; the default is 2, entered and exited.
+"""A state's number of history events apart from attempts and iterations; the default is 2 (entered and exited).
 
 A map also has the events started and ended. Source: Step Functions API Reference, HistoryEvent."""
 
@@ -171,7 +171,7 @@ class StateMachine:
         failures: list[StateFailed] = []
 
         def work(number: int, item: Any) -> None:  # noqa: ANN401 - same
-            self.events += 2  # its start and its end
+            self.events += 2  # the iteration's start and end
             about = {**context, "Map": {"Item": {"Index": number, "Value": item}}}
             inside = _filled(state["ItemSelector"], given, about) if "ItemSelector" in state else item
             try:

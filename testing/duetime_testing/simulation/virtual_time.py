@@ -162,7 +162,7 @@ class VirtualTime:
         return strand
 
     def author(self) -> Strand:
-        """The process whose call is being made, possibly long after the process abandoned the call."""
+        """The process whose call is being made; the process may have abandoned the call long ago."""
         process = self.process()
         return process.on_behalf_of or process
 
