@@ -40,7 +40,7 @@ def _in_file() -> dict[str, str]:
     except ValueError as error:
         raise LocalSecretsInvalid(str(error)) from None
     if not isinstance(values, dict):
-        raise LocalSecretsInvalid("it is not one")
+        raise LocalSecretsInvalid("the file contains another JSON value")
     for name, value in values.items():
         if not isinstance(value, str):
             raise LocalSecretsInvalid(f"the value of {name!r} is not a string")

@@ -71,7 +71,7 @@ class HttpEndpoints:
         self.requests.append(request)
         found = max((each for each in self._answers if call.url.startswith(each)), key=len, default=None)
         if found is None:
-            said = f"no endpoint for {call.url}: the test names none with duetime.http.respond(...)"
+            said = f"no endpoint for {call.url}: add one to the test with duetime.http.respond(...)"
             return HttpResponse(_NOT_FOUND, body=said.encode())
         reply = self._answers[found](request)
         return HttpResponse(reply.status, body=b"" if reply.json is None else json.dumps(reply.json).encode())
