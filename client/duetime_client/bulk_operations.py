@@ -45,7 +45,7 @@ class BulkOperation(ResponseModel):
 
     @property
     def is_running(self) -> bool:
-        """Whether it is still running."""
+        """Whether the operation is still running."""
         return self.state == "running"
 
 

@@ -1,4 +1,4 @@
-"""Change sets of CloudFormation stacks. Needs botocore, the extra `aws`."""
+"""Change sets of CloudFormation stacks. This module requires botocore (the extra `aws`)."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class ChangeSets:
         self._stack = stack
 
     def describe(self, name: str) -> list[Mapping[str, Any]]:
-        """The pages of `DescribeChangeSet`; none if there is no such change set.
+        """The pages of `DescribeChangeSet`; empty if the change set does not exist.
 
         Raises:
-            ChangeSetUnreadable: it cannot be read.
+            ChangeSetUnreadable: the change set cannot be read.
         """
         try:
             return list(self._pages(name))

@@ -30,7 +30,7 @@ class DeadLetterOperations(Resource):
     def retry(
         self, wanted: DeadLetterFilter, *, next_token: str | None = None, **options: Unpack[BulkOptions]
     ) -> Items[FilterActionResult]:
-        """Run every failed task that matches a filter again; works like `tasks.cancel_by_filter`.
+        """Rerun every failed task that matches a filter; works like `tasks.cancel_by_filter`.
 
         For a single task, use `tasks.retry`.
         """

@@ -48,7 +48,7 @@ class Runner:
 
     @cached_property
     def storage(self) -> httpx.Client:
-        """Sends the requests with signed URLs, which few programs make."""
+        """Sends requests to signed URLs; created on first use, because few programs need it."""
         return httpx.Client(transport=self._storage_transport, timeout=self.http.timeout)
 
     def close(self) -> None:
@@ -140,7 +140,7 @@ class AsyncRunner:
 
     @cached_property
     def storage(self) -> httpx.AsyncClient:
-        """Sends the requests with signed URLs, which few programs make."""
+        """Sends requests to signed URLs; created on first use, because few programs need it."""
         return httpx.AsyncClient(transport=self._storage_transport, timeout=self.http.timeout)
 
     async def aclose(self) -> None:
@@ -215,5 +215,5 @@ class _AsyncDevices:
 
 
 def _with_result(steps: Steps[T]) -> Items[T]:
-    """The same steps, yielding their result as an item."""
+    """Run the steps, and yield their result as an item."""
     yield Item((yield from steps))

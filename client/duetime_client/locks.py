@@ -40,7 +40,7 @@ class LockWaiter(ResponseModel):
 
 
 class Lock(ResponseModel):
-    """A named resource: its holders and, except in lists, the waiting tasks in their order."""
+    """A named resource with its holders and, except in lists, the waiting tasks in order."""
 
     key: str
     holders: list[LockHolder]
@@ -57,7 +57,7 @@ class LockOperations(Resource):
 
     @Operation
     def get(self, key: str) -> Request[Lock]:
-        """One lock, with the first of its waiting tasks."""
+        """One lock with its first waiting tasks."""
         return Request("GET", path_of(key), one(Lock))
 
     @Operation
@@ -75,5 +75,5 @@ class AsyncLocks(LockOperations, AsyncResource):
 
 
 def path_of(key: str) -> str:
-    """The path of a lock; the key is one segment of it, whatever characters it has."""
+    """The path of a lock; the key is escaped as one path segment."""
     return f"{LOCKS}/{segment(key)}"

@@ -37,7 +37,7 @@ class ProjectRejected(ClientError, ValueError):
 
 
 def package_name(project: str) -> str:
-    """The import name of the package of handlers of a project.
+    """The import name of a project's handler package.
 
     Raises:
         ProjectRejected: the name cannot become a package name.
@@ -54,11 +54,11 @@ def package_name(project: str) -> str:
 
 
 def project_files(project: str, pipeline: Pipeline | None = None) -> Mapping[PurePosixPath, str]:
-    """The files of a new project by their paths in its folder.
+    """The files of a new project, by their paths in the project's folder.
 
     Args:
-        project: its name.
-        pipeline: adds a workflow that deploys it, and the roles for that.
+        project: the project's name.
+        pipeline: adds a workflow that deploys the project, and the workflow's roles.
 
     Raises:
         ProjectRejected: the name is not valid.
@@ -78,7 +78,7 @@ def project_files(project: str, pipeline: Pipeline | None = None) -> Mapping[Pur
 
 
 def create_project(folder: Path, pipeline: Pipeline | None = None) -> list[Path]:
-    """Create a project in a folder, named after it; returns its files.
+    """Create a project in a folder and name it after the folder; returns the project's files.
 
     Raises:
         ProjectRejected: the name is not valid, or the folder is in use.

@@ -31,7 +31,7 @@ class OrderedTask(ResponseModel):
 
 
 class OrderedKeyLine(ResponseModel):
-    """An ordered key: the task that has the turn and, except in lists, the waiting tasks in their order."""
+    """An ordered key with the task whose turn it is and, except in lists, the waiting tasks in order."""
 
     key: str
     turn: OrderedTask | None
@@ -48,7 +48,7 @@ class OrderedKeyOperations(Resource):
 
     @Operation
     def get(self, key: str) -> Request[OrderedKeyLine]:
-        """One key, with the first tasks in its line."""
+        """One ordered key with the first tasks in its line."""
         return Request("GET", f"{ORDERED_KEYS}/{segment(key)}", one(OrderedKeyLine))
 
 

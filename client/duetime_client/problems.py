@@ -75,7 +75,7 @@ def error_of_problem(status: int, document: object, retry_after: float | None = 
 
 
 def foreign_error(response: httpx.Response, retry_after: float | None) -> ApiError:
-    """The error for a response that is not duetime's own: a gateway's, or another server's."""
+    """The error for a response that comes from a gateway or another server instead of duetime."""
     status = response.status_code
     document = document_of(response)
     message = text_of(document.get("message")) if isinstance(document, Mapping) else ""
@@ -100,7 +100,7 @@ def unexpected_response(response: httpx.Response, reason: str) -> UnexpectedResp
 
 
 def document_of(response: httpx.Response) -> object:
-    """The JSON of a response, or nothing if it has none."""
+    """The JSON of a response, or `None` if the content is not JSON."""
     try:
         return json.loads(response.content)
     except (ValueError, RecursionError):
@@ -118,7 +118,7 @@ def invalid_fields(errors: object) -> list[InvalidField]:
 
 
 def seconds_of(retry_after: str | None, now: datetime) -> float | None:
-    """Seconds of a `Retry-After` header, which is a number or an HTTP date; at most a day."""
+    """The seconds in a `Retry-After` header, which is a number or an HTTP date; at most a day."""
     if retry_after is None:
         return None
     if retry_after.strip().isdecimal():

@@ -41,9 +41,9 @@ class SignalOperations(Resource):
     def send(
         self, name: str, key: str = "", payload: object = None, *, idempotency_key: str | None = None
     ) -> Request[SentSignal]:
-        """Wake all tasks that wait for the event of this name and key; the payload is their result.
+        """Wake all tasks that wait for the event with this name and key; the payload becomes their result.
 
-        A retried request sends no second signal: it carries an idempotency key, by default a random one.
+        A retried request sends no second signal, because it carries an idempotency key (random by default).
         """
         body = {"name": name, "key": key, "payload": payload}
         headers = {IDEMPOTENCY_KEY: key_or_random(idempotency_key)}

@@ -60,7 +60,7 @@ class SigV4(httpx.Auth):
         region = region_of(request.url.host) or self._region
         if not region:
             raise CredentialsMissing("IAM authentication needs a region: set AWS_DEFAULT_REGION")
-        # Only these headers are signed: proxies on the way may rewrite any other.
+        # Only these headers are signed, because proxies can rewrite other headers.
         signed = AWSRequest(
             method=request.method,
             url=str(request.url),

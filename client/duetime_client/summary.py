@@ -63,7 +63,7 @@ class SummaryOperations(Resource):
 
     @Stream
     def list_owners(self) -> Items[OwnerSummary]:
-        """The numbers of tasks of each owner, by owner, page by page; for operators."""
+        """The number of tasks of each owner, by owner, page by page; for operators only."""
         return pages(self._session, f"{SUMMARY}/owners", "owners", partial(read, OwnerSummary))
 
 

@@ -1,4 +1,4 @@
-"""`client.topologies`: graphs of tasks that run as one."""
+"""`client.topologies`: graphs of tasks that run as a unit."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class TopologyFilter(TypedDict, total=False):
 
 
 class DefinitionRun(ResponseModel):
-    """The definition, version and parameters that a topology is a run of."""
+    """The definition, version and parameters from which a topology was created."""
 
     name: str
     version: int
@@ -90,7 +90,7 @@ class DefinitionRun(ResponseModel):
 
 
 class OuterTopology(ResponseModel):
-    """The outer topology of a nested one, and the name of its node there."""
+    """The outer topology of a nested topology, and the name of its node in the outer topology."""
 
     id: str
     run: int
@@ -99,7 +99,7 @@ class OuterTopology(ResponseModel):
 
 
 class TopologySummary(ResponseModel):
-    """A topology as lists show it: its own task."""
+    """A topology in a list, which shows only the topology's own task."""
 
     id: str
     state: TaskState
@@ -115,7 +115,7 @@ class TopologySummary(ResponseModel):
 
     @property
     def is_terminal(self) -> bool:
-        """Whether its outcome is known."""
+        """Whether the topology's outcome is known."""
         return self.state in TERMINAL
 
 
@@ -189,12 +189,12 @@ class TopologyOperations(Resource):
         Args:
             task_id: Id of the topology.
             nodes: Names of nodes to run again with all their dependents, even if the topology succeeded.
-            reason: Why, for its history.
-            if_match: The required version (ETag) of its task.
+            reason: The reason, for the topology's history.
+            if_match: The required version (ETag) of the topology's task.
 
         Raises:
-            Conflict: It has not ended; or it has succeeded, and no nodes are named.
-            InvalidRequest: It has no node with one of the names.
+            Conflict: The topology has not ended, or it has succeeded and no nodes are named.
+            InvalidRequest: The topology has no node with one of the names.
         """
         return _action(task_id, "retry", reason, if_match, nodes)
 
@@ -215,10 +215,10 @@ class TopologyOperations(Resource):
 
     @Operation
     def delete(self, task_id: str, *, if_match: str | None = None) -> Request[None]:
-        """Delete a topology with all of its nodes; one that has not started is cancelled first.
+        """Delete a topology with all of its nodes; a topology that has not started is cancelled first.
 
         Raises:
-            Conflict: The topology or one of its nodes is running: cancel it, and wait for its end.
+            Conflict: The topology or one of its nodes is running; cancel the topology, and wait for its end.
         """
         return Request("DELETE", _path_of(task_id), nothing, headers=guard(if_match))
 

@@ -29,7 +29,7 @@ class UniqueKeyHolder(ResponseModel):
 
 
 class HeldUniqueKey(ResponseModel):
-    """A key of `unique` or `debounce`, as `kind` says, until its task is `started` or `ended`."""
+    """A key of the given `kind` (`unique` or `debounce`), which is held until its task has `started` or `ended`."""
 
     key: str
     kind: str
@@ -42,7 +42,7 @@ class UniqueKeyOperations(Resource):
 
     @Stream
     def list(self) -> Items[HeldUniqueKey]:
-        """All keys that tasks hold, by the due times of these tasks, page by page."""
+        """All keys that are held by tasks, by the tasks' due times, page by page."""
         return pages(self._session, UNIQUE_KEYS, "unique_keys", partial(read, HeldUniqueKey))
 
     @Operation
