@@ -1,4 +1,4 @@
-"""Errors of the handlers of pull workers."""
+"""Errors for the handlers of pull workers."""
 
 from __future__ import annotations
 

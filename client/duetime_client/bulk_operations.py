@@ -1,4 +1,4 @@
-"""`client.bulk_operations`: changes of many tasks that run in the background."""
+"""`client.bulk_operations`: changes to many tasks, which run in the background."""
 
 from __future__ import annotations
 

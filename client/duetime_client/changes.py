@@ -44,7 +44,7 @@ STALE_REREAD_AFTER = timedelta(seconds=1)
 PING_AFTER = timedelta(minutes=5)
 """API Gateway closes a connection on which nothing is sent for ten minutes."""
 RENEW_AFTER = timedelta(hours=1, minutes=55)
-"""API Gateway closes each connection after two hours; a new one is opened earlier."""
+"""API Gateway closes each connection after two hours; a new connection is opened earlier."""
 RECEIVE_SECONDS = 5.0
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
 _REREAD = 100
@@ -57,7 +57,7 @@ _REJECTIONS = frozenset({"fields_invalid", "subscriptions_full"})
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The current state of a record. A record's changes arrive in version order; intermediate ones may be skipped.
+    """The current state of a record. A record's changes arrive in version order; intermediate changes may be skipped.
 
     Attributes:
         id: Id of the task, or name of the schedule.
@@ -184,7 +184,7 @@ class Watch:
         return False
 
     def _new(self, changes: Iterable[Change]) -> Iterator[Change]:
-        """The changes with a newer version than the last one yielded for the record."""
+        """The changes with a newer version than the last change that was yielded for the record."""
         for change in changes:
             if change.version > self._versions.get(change.id, 0):
                 self._versions[change.id] = change.version

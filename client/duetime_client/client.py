@@ -234,7 +234,7 @@ class Client:
 
     @cached_property
     def bulk_operations(self) -> BulkOperations:
-        """Bulk operations: background changes of many tasks."""
+        """Bulk operations: background changes to many tasks."""
         from duetime_client.bulk_operations import BulkOperations
 
         return BulkOperations(self._runner)
@@ -477,7 +477,7 @@ class AsyncClient:
 
     @cached_property
     def bulk_operations(self) -> AsyncBulkOperations:
-        """Bulk operations: background changes of many tasks."""
+        """Bulk operations: background changes to many tasks."""
         from duetime_client.bulk_operations import AsyncBulkOperations
 
         return AsyncBulkOperations(self._runner)

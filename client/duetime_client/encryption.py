@@ -24,7 +24,7 @@ _OF_THE_CONTENT = frozenset({"content-encoding", "content-length", "transfer-enc
 def encrypted_body(codec: PayloadCodec, body: Any) -> Any:  # noqa: ANN401 - any JSON
     """Return a request body with encrypted payloads, results, checkpoints, messages and tracebacks.
 
-    Graphs, which duetime has to read, error types and percentages are not encrypted.
+    Graphs (which duetime has to read), error types and percentages are not encrypted.
     """
     if isinstance(body, list | tuple):
         return [encrypted_body(codec, each) for each in body]

@@ -18,7 +18,7 @@ class AddressInvalid(ClientError, ValueError):
 
 
 class HeaderInvalid(ClientError, ValueError):
-    """A value cannot be sent in an HTTP header. The message does not contain it, as it may be a secret."""
+    """A value cannot be sent in an HTTP header. The message does not contain the value, which may be a secret."""
 
     def __init__(self, header: str) -> None:
         super().__init__(f"the value for the header {header} may contain only printable ASCII characters")
@@ -138,7 +138,7 @@ class ServerError(ApiError):
 
 
 class UnexpectedResponse(ApiError):
-    """The response is not one of a duetime API."""
+    """The response does not come from a duetime API."""
 
 
 class WaitTimeout(ClientError, TimeoutError):

@@ -63,7 +63,7 @@ class GroupOperations(Resource):
 
     @Operation
     def get(self, group_id: str, *, wait_seconds: int = 0) -> Request[Group]:
-        """One group with its counts; `wait_seconds` waits that long for the group to complete."""
+        """One group with its counts; `wait_seconds` is how long to wait for the group to complete."""
         return Request("GET", path_of(group_id), one(Group), query=wait_query(wait_seconds))
 
     @Operation

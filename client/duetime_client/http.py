@@ -37,7 +37,7 @@ def http_options(url: str, headers: Mapping[str, str], timeout: float | httpx.Ti
 
 @cache
 def _user_agent() -> str:
-    """The client's name and version; in the worker function's layers, which lack package metadata, only the name."""
+    """Return the client's name and version, or only the name in the worker function's layers, which lack metadata."""
     try:
         return f"duetime-client/{version('duetime-client')}"
     except PackageNotFoundError:

@@ -1,7 +1,7 @@
 """The API's operations as steps without I/O, written once for both clients.
 
-An operation is a generator of steps. A runner (`io_runners`) executes each step and sends its result back: blocking for
-`Client`, awaiting for `AsyncClient`.
+An operation is a generator of steps. A runner (`io_runners`) executes each step and sends its result back; it blocks
+for `Client`, and awaits for `AsyncClient`.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class OpenConnection:
-    """Open the WebSocket that the following steps use; an open one is closed first."""
+    """Open the WebSocket that the following steps use; an open WebSocket is closed first."""
 
     url: str
 
@@ -92,7 +92,7 @@ class CloseConnection:
 
 @dataclass(frozen=True, slots=True)
 class Item(Generic[T_co]):
-    """Yield a result to the caller, and continue when the next one is requested."""
+    """Yield a result to the caller, and continue when the next result is requested."""
 
     value: T_co
 

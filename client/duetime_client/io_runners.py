@@ -1,4 +1,4 @@
-"""Runners execute the steps of operations: blocking for `Client`, awaiting for `AsyncClient`."""
+"""Runners execute the steps of operations: they block for `Client`, and await for `AsyncClient`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 class Runner:
-    """Executes steps and blocks the caller. Thread-safe."""
+    """Executes steps and blocks the caller; the runner is thread-safe."""
 
     def __init__(
         self,

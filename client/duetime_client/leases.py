@@ -46,7 +46,7 @@ class LeasedTask(BaseModel):
     """Number of consecutive earlier leases of the task that no worker acknowledged."""
     task: Task
     lasts: timedelta = timedelta(0)
-    """Remaining duration of the lease when the API responded, by its clock."""
+    """Remaining duration of the lease when the API responded, by the API's clock."""
 
 
 class LeaseState(BaseModel):
@@ -80,7 +80,7 @@ class LeaseOperations(Resource):
         acknowledge_within_seconds: int | None = None,
         worker: str = "",
     ) -> Request[LeasedTasks]:
-        """Lease due tasks of pulled types; the list is empty if none became due during the wait.
+        """Lease due tasks of pulled types; the list is empty if no task became due during the wait.
 
         The request is not retried: if its response is lost, the tasks stay leased until the leases expire. With
         `acknowledge_within_seconds` (at most `lease_seconds`), leases expire after that time unless a heartbeat renews

@@ -185,7 +185,7 @@ def _options(url: str) -> dict[str, Any]:
 
 
 def _failures(*others: type[Exception]) -> tuple[type[Exception], ...]:
-    """The exceptions of a failed connection, timeouts included."""
+    """The exceptions of a failed connection, including timeouts."""
     from websockets.exceptions import WebSocketException  # noqa: PLC0415 - an extra, which is installed here
 
     return (WebSocketException, OSError, EOFError, *others)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 POLL_SECONDS = 2.0
 """Seconds between two readings while following logs."""
 _LATEST_INGESTION_MS = 30_000
-"""Longest delay after which a line can be ingested later than a newer line; each reading looks back this far."""
+"""How much later than a newer line an older line can be ingested; each reading looks back this far."""
 
 
 @dataclass(frozen=True, slots=True)

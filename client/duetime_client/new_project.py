@@ -27,7 +27,7 @@ _HARMLESS = frozenset({".git", ".gitkeep"})
 
 
 class Pipeline(StrEnum):
-    """Where a pipeline deploys the project."""
+    """The service whose pipeline deploys the project."""
 
     GITHUB = "github"
 

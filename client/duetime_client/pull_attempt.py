@@ -50,7 +50,7 @@ _CLASS_NAME = type.__dict__["__name__"]
 
 
 def acknowledge_within(lease_seconds: int) -> int:
-    """Seconds that a lease lasts before its first heartbeat; few, so that a lost worker's tasks are freed soon."""
+    """Duration of a lease before its first heartbeat in seconds, which is short to free a lost worker's tasks soon."""
     return max(_SHORTEST_ACKNOWLEDGEMENT, min(_LONGEST_ACKNOWLEDGEMENT, lease_seconds // 2))
 
 
@@ -183,7 +183,7 @@ class Attempt:
             return self._failure(*refusal) if refusal else lambda: client.leases.acknowledge_pause(lease, stored)
         if issubclass(type(error), AttemptCancelled):
             return lambda: client.leases.acknowledge_cancel(lease)
-        # Compared by name, because handlers of worker functions raise their own package's error.
+        #  # Errors are compared by name, because handlers of worker functions raise their own package's error.
         is_ours = issubclass(type(error), LeaseLost | Unavailable)
         retriable = is_ours or (_FINAL.isdisjoint(names) and rule.allows(error))
         seconds = requested_wait(error) if retriable else None

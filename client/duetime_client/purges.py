@@ -24,7 +24,7 @@ PURGES = "/v1/purges"
 
 
 class PurgeLeftover(ResponseModel):
-    """Data that is left after a purge, and how long it is kept."""
+    """Data that is left after a purge, and the time until which it is kept."""
 
     kind: str
     until: datetime

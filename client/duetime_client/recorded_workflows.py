@@ -16,7 +16,7 @@ from duetime_client.errors import InvalidField
 from duetime_client.topology_validation import TopologyInvalid
 
 MAX_SECONDS = 800
-"""Longest duration of a node in seconds: an attempt may take 840 s, including its start and end."""
+"""Longest duration of a node in seconds; an attempt can take 840 s, including its start and end."""
 _USUAL_TIMEOUT = 60
 _TIME_TO_SPARE = 30
 _NAME_LENGTH = 128
@@ -24,7 +24,7 @@ _BEYOND_ANY = 1e12
 
 
 def is_workflow(document: object) -> bool:
-    """Whether the document is a recorded workflow, whose nodes are a list; a topology's are an object."""
+    """Whether the document is a recorded workflow, whose nodes are a list; the nodes of a topology are an object."""
     return isinstance(document, dict) and isinstance(document.get("nodes"), list)
 
 

@@ -1,4 +1,4 @@
-"""The context that gives a pull worker's handler the data of its attempt, and takes its reports."""
+"""The context of a pull worker's handler, with the data of the attempt and methods to report back."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 A = ParamSpec("A")
 _MAKING = Lock()
-"""Held while an attempt's steps object, which threads can share, is created."""
+"""Lock for the creation of an attempt's steps, which threads can share."""
 
 
 @dataclass(frozen=True)
@@ -168,10 +168,10 @@ class Context:
 
     @property
     def client(self) -> Client:
-        """The client of the worker, for this task: the tasks that it creates are its children.
+        """The worker's client for this task; the tasks that the client creates become the task's children.
 
-        In a coroutine, it is an `AsyncClient`: annotate the context with `AsyncContext` there. A repeated attempt
-        creates nothing twice.
+        In a coroutine, the client is an `AsyncClient`, and the context should be annotated with `AsyncContext`. A
+        repeated attempt creates nothing twice.
 
         Raises:
             ClientMissing: A test created the context without `client`.
@@ -256,7 +256,7 @@ class Context:
             checkpoint: at most 4 KB of JSON; it replaces the earlier checkpoint.
 
         Raises:
-            CheckpointInvalid: it is not JSON or too large.
+            CheckpointInvalid: the checkpoint is not JSON or is too large.
             LeaseLost: the lease has been lost.
         """
         from duetime_client.handler_values import encoded_checkpoint  # noqa: PLC0415 - for handlers that use it only

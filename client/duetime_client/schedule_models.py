@@ -344,7 +344,7 @@ class PlannedRuns(ResponseModel):
 
 
 class ForecastPeriod(ResponseModel):
-    """The number of runs planned in a period; `schedules` lists those with the most."""
+    """The number of runs planned in a period; `schedules` lists the schedules with the most runs."""
 
     start_at: datetime
     runs: int

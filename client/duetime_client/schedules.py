@@ -216,7 +216,7 @@ class ScheduleOperations(Resource):
 
     @Operation
     def list_backfills(self, name: str) -> Request[Backfills]:
-        """The backfills of a schedule: running ones, and the latest finished ones."""
+        """The running and the latest finished backfills of a schedule."""
         return Request("GET", f"{path_of(name)}/backfills", several(Backfill, "backfills"))
 
     @Operation
@@ -297,7 +297,7 @@ class ScheduleOperations(Resource):
 
     @Stream
     def watch(self, name: str) -> Items[Change]:
-        """Changes of a schedule's tasks as they happen, beginning with existing ones; see `tasks.watch`."""
+        """Changes to a schedule's tasks as they happen, beginning with existing tasks; see `tasks.watch`."""
         return watch(self._session, f"schedule:{name}", {})
 
 

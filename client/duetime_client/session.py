@@ -60,7 +60,7 @@ class PageRead:
     Attributes:
         entries: The number of entries on the page.
         examined: The number of records the API scanned for the page; the number of entries if the list does not report
-            it.
+            this number.
         examined_to: Due time of the last record scanned; `None` at the end of the list or if not reported.
         has_more: Whether there is a next page.
     """
@@ -174,7 +174,7 @@ class Session:
             raise DecryptionFailed(error) from error
 
     def _address(self, path: str, query: Iterable[tuple[str, str]]) -> str:
-        # Encoded strictly, because a SigV4 signature covers the exact spelling of the query.
+        # # The query is encoded strictly, because a SigV4 signature covers its exact spelling.
         encoded = urlencode([*query], quote_via=quote, safe="", errors="replace")
         return f"{self.url}{path}?{encoded}" if encoded else f"{self.url}{path}"
 

@@ -25,7 +25,7 @@ class SentSignal(ResponseModel):
 
     Attributes:
         woken: how many tasks the request has woken.
-        operation_id: the bulk operation that wakes the rest in the background; `None` if there is none.
+        operation_id: the bulk operation that wakes the other tasks in the background; `None` if all are woken.
     """
 
     id: str

@@ -29,7 +29,7 @@ CONTENTS: Mapping[str, str] = {
     "AWS::Cognito::UserPool": "users",
     "AWS::SSM::Parameter": "a value",
 }
-"""What is lost when a resource is replaced, by type; includes types that projects add to the stack."""
+"""The content that is lost when a resource is replaced, by type, including types that projects add to the stack."""
 
 
 class Loss(StrEnum):

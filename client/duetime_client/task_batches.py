@@ -38,7 +38,7 @@ class BatchFunction(TaskFunction[P, Any]):
     """A function registered for batches of a task type; calling it calls the function.
 
     Args:
-        concurrency: how many attempts the worker runs at a time, which is also the maximum size of a batch.
+        concurrency: how many attempts the worker runs at a time, which also limits the size of a batch.
     """
 
     def __init__(

@@ -57,7 +57,7 @@ class CostSum:
     Attributes:
         name: the group; `None` for tasks without a schedule or the tag.
         tasks, attempts: the number of tasks and of attempts.
-        dollars: their total cost.
+        dollars: the total cost of the group.
     """
 
     name: str | None

@@ -78,7 +78,7 @@ def creation_headers(
 def create_tasks(
     session: Session, tasks: Iterable[NewTask], idempotency_key: str | None = None, traceparent: str | None = None
 ) -> Steps[Results]:
-    """Creates tasks in requests as large as the API accepts; returns a result for each task, in the given order."""
+    """Creates tasks in requests as large as the API accepts; returns a result for each task, in order."""
     key, kind = key_or_random(idempotency_key), str if idempotency_key else RandomKey
     remaining = iter(tasks)
     results: Results = []

@@ -76,8 +76,8 @@ class TaskOperations(TaskActions, FilterActions):
     ) -> Steps[Results]:
         """Create many tasks in requests as large as the API accepts, and return a result for each task, in order.
 
-        If a later request fails, the tasks of the earlier ones exist. Calling again with the same key and the
-        same tasks creates only what is missing.
+        If a later request fails, the tasks of the earlier requests exist. Calling again with the same key and the same
+        tasks creates only what is missing.
         """
         return create_tasks(self._session, tasks, idempotency_key, traceparent)
 
@@ -90,7 +90,7 @@ class TaskOperations(TaskActions, FilterActions):
     def create_upload(self, payload: bytes, *, idempotency_key: str | None = None) -> Steps[Any]:
         """Upload a payload of up to 5 MB, and return a reference for the `payload` of a task, such as in a batch.
 
-        The same bytes with the same key are the same upload.
+        The same bytes with the same key give the same upload.
         """
         from duetime_client.uploads import sent_payload, uploaded  # noqa: PLC0415 - for few payloads only
 
@@ -99,7 +99,7 @@ class TaskOperations(TaskActions, FilterActions):
 
     @Operation
     def download_payload(self, task: Task) -> Steps[Any]:
-        """The payload of a task that was just read: JSON or bytes; an uploaded one is fetched from S3."""
+        """The payload (JSON or bytes) of a task that was just read; an uploaded payload is fetched from S3."""
         from duetime_client.uploads import downloaded  # noqa: PLC0415 - for binary payloads only
 
         return downloaded(self._session, task.payload)
@@ -137,7 +137,7 @@ class TaskOperations(TaskActions, FilterActions):
 
     @Operation
     def list_attempts(self, task_id: str) -> Request[Attempts]:
-        """The attempts of a task that have ended, oldest first."""
+        """The ended attempts of a task, oldest first."""
         return Request("GET", f"{path_of(task_id)}/attempts", attempts_of)
 
     @Operation
@@ -192,8 +192,8 @@ class TaskOperations(TaskActions, FilterActions):
     def watch(self, task_id: str | None = None, /, **filters: Unpack[TaskFilter]) -> Items[Change]:
         """Yield changes to one task, or to all of the caller's tasks, over a WebSocket as they happen.
 
-        For all tasks, which filters narrow down, only changes from now on are yielded. For one task, its current state
-        comes first, and the iteration ends with the task. Lost connections are reopened; without the package
+        For all tasks, which filters narrow down, only changes from now on are yielded. For one task, the task's current
+        state comes first, and the iteration ends with the task. Lost connections are reopened; without the package
         `websockets` (`duetime-client[live]`), or where a WebSocket cannot be opened, the API is polled.
         """
         return watch(self._session, MINE if task_id is None else f"task:{task_id}", filters)

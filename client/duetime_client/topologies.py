@@ -177,7 +177,7 @@ class TopologyOperations(Resource):
 
     @Stream
     def watch(self, task_id: str) -> Items[Change]:
-        """Changes of a topology and its nodes as they happen, to its end; see `tasks.watch`."""
+        """Changes to a topology and its nodes as they happen, until the topology ends; see `tasks.watch`."""
         return watch(self._session, f"topology:{task_id}", {})
 
     @Operation
@@ -200,12 +200,12 @@ class TopologyOperations(Resource):
 
     @Operation
     def cancel(self, task_id: str, *, reason: str = "", if_match: str | None = None) -> Request[Task]:
-        """Cancel nodes that have not started, and ask running ones to stop."""
+        """Cancel nodes that have not started, and ask running nodes to stop."""
         return _action(task_id, "cancel", reason, if_match)
 
     @Operation
     def pause(self, task_id: str, *, reason: str = "", if_match: str | None = None) -> Request[Task]:
-        """Start no more nodes; running ones continue."""
+        """Start no more nodes; running nodes continue."""
         return _action(task_id, "pause", reason, if_match)
 
     @Operation

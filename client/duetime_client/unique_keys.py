@@ -47,7 +47,7 @@ class UniqueKeyOperations(Resource):
 
     @Operation
     def get(self, key: str) -> Request[HeldUniqueKey]:
-        """One key, with the task that holds it."""
+        """One unique key with the task that holds the key."""
         return Request("GET", f"{UNIQUE_KEYS}/{segment(key)}", one(HeldUniqueKey))
 
 

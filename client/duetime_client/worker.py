@@ -203,7 +203,8 @@ class Worker:
         Args:
             client: client of the deployment; may also be given to `run`.
             concurrency: how many tasks run at a time, each in a thread.
-            lease_seconds: duration of a lease, after which another worker gets the task; renewed every third of it.
+            lease_seconds: duration of a lease, after which another worker gets the task; the lease is renewed after
+                each third of it.
             wait_seconds: how long a request waits for a task; if this is shorter than `stop_seconds`, a stopped worker
             releases the tasks of the last request.
             pause_seconds: pause after a response without tasks.
@@ -465,7 +466,7 @@ class Worker:
         self.on_event(WorkerEvent("leased", task.id, task.type, task.attempt))
         with self._changed:
             self._running.append(attempt)
-        # Daemon threads instead of an executor, whose threads would keep the process from ending.
+        #  # Daemon threads are used, because the threads of an executor would keep the process from ending.
         threading.Thread(target=self._run, args=(attempt,), name=f"duetime {task.id}", daemon=True).start()
 
     def _run(self, attempt: Attempt) -> None:
