@@ -183,7 +183,7 @@ class Attempt:
             return self._failure(*refusal) if refusal else lambda: client.leases.acknowledge_pause(lease, stored)
         if issubclass(type(error), AttemptCancelled):
             return lambda: client.leases.acknowledge_cancel(lease)
-        #  # Errors are compared by name, because handlers of worker functions raise their own package's error.
+        # Errors are compared by name, because handlers of worker functions raise their own package's error.
         is_ours = issubclass(type(error), LeaseLost | Unavailable)
         retriable = is_ours or (_FINAL.isdisjoint(names) and rule.allows(error))
         seconds = requested_wait(error) if retriable else None

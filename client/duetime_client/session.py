@@ -174,7 +174,7 @@ class Session:
             raise DecryptionFailed(error) from error
 
     def _address(self, path: str, query: Iterable[tuple[str, str]]) -> str:
-        # # The query is encoded strictly, because a SigV4 signature covers its exact spelling.
+        # The query is encoded strictly, because a SigV4 signature covers its exact spelling.
         encoded = urlencode([*query], quote_via=quote, safe="", errors="replace")
         return f"{self.url}{path}?{encoded}" if encoded else f"{self.url}{path}"
 

@@ -50,7 +50,7 @@ class SigV4(httpx.Auth):
 
     async def async_auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
         """Add the signature to an asynchronous request."""
-        #  # Signing runs in a thread, because refreshing expiring credentials blocks.
+        # Signing runs in a thread, because refreshing expiring credentials blocks.
         credentials = await asyncio.to_thread(self._credentials.get_frozen_credentials)
         await request.aread()
         self._sign(request, credentials)

@@ -466,7 +466,7 @@ class Worker:
         self.on_event(WorkerEvent("leased", task.id, task.type, task.attempt))
         with self._changed:
             self._running.append(attempt)
-        #  # Daemon threads are used, because the threads of an executor would keep the process from ending.
+        # Daemon threads are used, because the threads of an executor would keep the process from ending.
         threading.Thread(target=self._run, args=(attempt,), name=f"duetime {task.id}", daemon=True).start()
 
     def _run(self, attempt: Attempt) -> None:

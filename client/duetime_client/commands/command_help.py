@@ -16,7 +16,7 @@ from typer.core import TyperCommand, TyperGroup
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    #  # Typer has no public name for the base of its context and commands.
+    # Typer has no public name for the base of its context and commands.
     from typer._click import Context, HelpFormatter
     from typer._click.core import Parameter
 
@@ -162,7 +162,7 @@ def group_help_lines(group: TyperGroup, ctx: Context) -> Iterator[Text]:
 def _head(command: TyperCommand | TyperGroup, ctx: Context, *, is_cut: bool = False) -> Iterator[Text]:
     usage = Text.assemble(("Usage: ", "bold"), ctx.command_path)
     for piece in command.collect_usage_pieces(ctx):
-        #  # An argument's own metavar may already have brackets.
+        # An argument's own metavar may already have brackets.
         usage.append(f" {piece.strip('{}').replace('[[', '[').replace(']]', ']')}")
     yield usage
     for paragraph in (command.help or "").split("\n\n")[: 1 if is_cut else None]:

@@ -14,7 +14,7 @@ from typer.main import get_command, get_group
 from duetime_client.commands.option_bundles import CommandGroup
 
 if TYPE_CHECKING:
-    #  # Typer has no public name for the base of its context and commands.
+    # Typer has no public name for the base of its context and commands.
     from typer._click import Command
 
 

@@ -1,4 +1,4 @@
-"""`duetime doctor`: what is wrong with a deployment, and what to do."""
+"""`duetime doctor`: finds out what is wrong with a deployment, and what to do."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ def _values(entry: object) -> list[object]:
 
 def _cell(value: object) -> str:
     if isinstance(value, str):
-        #  # A tab or line end inside a value would split the value.
+        # A tab or line end inside a value would split the value.
         return value.replace("\t", " ").replace("\n", " ")
     return "" if value is None else json.dumps(value, ensure_ascii=False)
 

@@ -114,13 +114,13 @@ def filter_action(
     listed: Callable[[BulkFilter], Iterator[Task]],
     pages: Callable[[BulkFilter, BulkOptions], Iterator[FilterActionResult]],
 ) -> None:
-    """Apply an action to many tasks after confirmation; exit code 1 if some could not be changed.
+    """Apply an action to many tasks after confirmation; exit code 1 if some tasks could not be changed.
 
     Args:
         call: the call of the command.
         selection: the tasks to change.
         done: the participle for the output: `cancelled`.
-        listed: lists the tasks that match a filter, as `open_tasks` does.
+        listed: lists the matching tasks, as `open_tasks` does.
         pages: applies the action, page by page.
     """
     task_filter, options = selection.filter(call.clock), selection.options

@@ -121,7 +121,7 @@ def eventbridge_scheduler(
 @app.command()
 @examples("duetime import airflow dags/*.py > dags.jsonl")
 def airflow(call: SilentCall, files: FILES, *, flags: ImportFlags) -> None:
-    """Import DAGs from Python files, which are not run; each schedule runs a task or, if it is simple, a graph."""
+    """Import DAGs from Python files, which are not run; a DAG becomes a schedule of a task or a simple graph."""
     _import(call, files, flags, import_airflow)
 
 

@@ -46,7 +46,7 @@ def create(
     expires: Annotated[
         str | None, typer.Option("--expires", metavar="DURATION", help="How long the link is valid; default: 1d.")
     ] = None,
-    message: Annotated[str, typer.Option(metavar="TEXT", help="Message for the person who opens the link.")] = "",
+    message: Annotated[str, typer.Option(metavar="TEXT", help="For the person who opens the link.")] = "",
     takes_payload: Annotated[
         bool, typer.Option("--takes-payload", help="Let the link's holder send the result of the task.")
     ] = False,

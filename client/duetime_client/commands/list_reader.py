@@ -45,7 +45,7 @@ class ListReader:
         self._client = client
         self._clock = clock
         self._what = what
-        #  # A program would mistake a partial array for the complete list.
+        # A program would mistake a partial array for the complete list.
         self._keeps_part = not as_json
         self._examined = 0
         self._examined_to: datetime | None = None

@@ -92,7 +92,7 @@ def _chosen() -> Choice | None:
 
 def _print_local_logs(context: typer.Context, arguments: list[str]) -> None:
     """Run `duetime local logs`, which reads the embedded AWS, on the stack of the context."""
-    #  # Imported here because the command belongs to another distribution, which imports this module.
+    # Imported here because the command belongs to another distribution, which imports this module.
     from duetime_client.commands.plugins import loaded, plugins  # noqa: PLC0415 - see the line above
 
     plugin = plugins().get(LOCAL)
@@ -158,7 +158,7 @@ def print_logs(
     as_json: bool = False,
     codec: PayloadCodec | None = None,
 ) -> None:
-    """Print recent lines and, with `follow`, new ones until Ctrl-C; a codec decrypts them."""
+    """Print recent lines and, with `follow`, new lines until Ctrl-C; a codec decrypts the lines."""
     first = since_ms(clock, since)
     lines = reader.follow(first, clock.sleep) if follow else reader.read(first)
     from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - an extra, which was found before

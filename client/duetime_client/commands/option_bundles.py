@@ -86,7 +86,7 @@ def options_of(bundle: Any) -> list[inspect.Parameter]:  # noqa: ANN401 - any da
 
 
 def _made(bundle: Any, values: dict[str, Any]) -> Any:  # noqa: ANN401 - any dataclass
-    """A bundle with the values of its options, which are removed from the given ones."""
+    """A bundle with the values of its options, which are removed from the given values."""
     types = get_type_hints(bundle)
     return bundle(
         **{

@@ -15,7 +15,7 @@ from duetime_client.commands.usage_errors import plain, suggesting
 from duetime_client.errors import ClientError
 
 if TYPE_CHECKING:
-    #  # Typer has no public name for the base of its context and commands.
+    # Typer has no public name for the base of its context and commands.
     from importlib.metadata import EntryPoint
 
     from typer._click import Command, Context, HelpFormatter
@@ -75,7 +75,7 @@ class PluggableGroup(HelpfulGroup):
         return [*own, *(name for name in sorted(plugins()) if name not in own)]
 
     def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
-        """The built-in command of this name, else the plugin's."""
+        """The built-in command with this name, else the plugin's command."""
         if cmd_name in BUILTIN:
             builtin = BUILTIN[cmd_name]
             return builtin.summarized() if self._summaries_only else builtin.load()
@@ -92,7 +92,7 @@ def plugins() -> dict[str, EntryPoint]:
 
 
 def loaded(plugin: EntryPoint, *, summary_only: bool = False) -> Command:
-    """The plugin's command, or one that reports why it cannot be loaded."""
+    """The plugin's command, or a command that reports why the plugin cannot be loaded."""
     try:
         found = plugin.load()
         if isinstance(found, DeferredCommand):

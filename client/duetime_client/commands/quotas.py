@@ -62,7 +62,7 @@ def set_quotas(
     ],
     reason: Annotated[str, typer.Option(metavar="TEXT", help="Why; for other operators.")] = "",
 ) -> None:
-    """Set the quotas of an owner; the defaults apply to other quotas. This replaces the owner's existing quotas."""
+    """Set the quotas of an owner; other quotas get their defaults. This replaces the owner's existing quotas."""
     wanted = _limits_of(limits)
     with call.client() as client:
         found = client.quotas.put(name, wanted, reason=reason)

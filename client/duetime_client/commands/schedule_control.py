@@ -37,7 +37,7 @@ def pause(
     reason: Annotated[str, typer.Option(metavar="TEXT", help="Reason; shown with the schedule.")] = "",
     if_match: IfMatch = None,
 ) -> None:
-    """Pause a schedule, or all with a tag; queued tasks will not run."""
+    """Pause a schedule, or all schedules with a tag; queued tasks will not run."""
     with call.client() as client:
         if name is None or of_tag:
             tags = _tags(name, of_tag, if_match)
@@ -51,7 +51,7 @@ def pause(
 def resume(
     call: Call, name: OneSchedule = None, *, of_tag: OfTag = None, reason: Why = "", if_match: IfMatch = None
 ) -> None:
-    """Resume a paused schedule, or all with a tag, from now on; occurrences during the pause are not caught up."""
+    """Resume a schedule from now on, or all schedules with a tag; occurrences during the pause are not caught up."""
     with call.client() as client:
         if name is None or of_tag:
             tags = _tags(name, of_tag, if_match)

@@ -124,7 +124,7 @@ def decision(occurrence: Occurrence) -> Text:
     # The note of a moved occurrence already contains the time.
     is_said = "moved to" in (occurrence.note or "")
     if occurrence.due_at is not None and occurrence.due_at != occurrence.scheduled_at and not is_said:
-        # Uses the occurrence's UTC offset, like all times in the table.
+        # The time has the occurrence's UTC offset, like all times in the table.
         offset = datetime.fromisoformat(occurrence.local_time).tzinfo
         text.append(f" at {occurrence.due_at.astimezone(offset).isoformat(' ', 'seconds')}")
     if occurrence.note:

@@ -31,7 +31,7 @@ _CONVERTED = frozenset({"payload", "lock", "locks", "rate", "unique", "debounce"
 
 
 def task_fields(options: TaskOptions) -> TaskFields:
-    """The task fields set by options; others are absent."""
+    """The task fields set by options; other fields are absent."""
     fields: TaskFields = {**graph_fields(options), **plain_fields(options)}
     fields |= payload_fields(options)
     if options.tag:

@@ -43,7 +43,7 @@ def show_tasks(tasks: Sequence[Task], clock: Clock, *, more: bool = False) -> No
 
 
 def show_count(found: TaskCount, _clock: Clock) -> None:
-    """Print a number of tasks, and what they cost so far."""
+    """Print the number of tasks, and what the tasks cost so far."""
     more = "" if found.is_exact else " or more: not all tasks were examined"
     cost = f"; cost so far: {shown_dollars(found.cost_dollars)}" if found.tasks else ""
     console().print(f"{found.tasks:,}{more}{cost}", highlight=False)

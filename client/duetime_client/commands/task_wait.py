@@ -43,14 +43,14 @@ def wait(
 ) -> None:
     """Wait until tasks have ended, and show them.
 
-    Exit code 0 if all succeeded, 1 if one did not, 4 after a timeout.
+    Exit code 0 if all tasks succeeded, 1 if a task did not succeed, 4 after a timeout.
     """
     clock = call.clock
     patience = None if timeout is None else seconds(timeout, "--timeout")
     wanted = list(dict.fromkeys(each.upper() for each in _words(task_ids)))
     with call.client() as client, console(stderr=True).status("") as status:
         ended = waited_for(client, wanted, clock, patience, lambda left: status.update(f"{counted(left, 'task')} open"))
-        # A list has no results, and the table shows none.
+        # Tasks from a list have no results, which only the JSON shows.
         tasks = [client.tasks.get(each) if call.as_json else ended[each] for each in wanted]
     if call.as_json:
         show_json([task.document for task in tasks])

@@ -72,7 +72,7 @@ def delete(call: Call, name: Name) -> None:
 
 
 def _nested(values: dict[str, object]) -> dict[str, object]:
-    """Options by name, of which dotted names are parts."""
+    """Nest options by name; a dotted name, such as `lock.key`, sets a part of an option."""
     nested: dict[str, Any] = {}
     for path, value in values.items():
         *parts, last = path.split(".")

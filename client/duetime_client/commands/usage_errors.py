@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    #  # Typer has no public name for this error.
+    # Typer has no public name for this error.
     from typer._click.exceptions import NoSuchOption
 
 _PLAIN = (

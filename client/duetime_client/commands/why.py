@@ -102,7 +102,7 @@ def show_task(explanation: TaskExplanation, clock: Clock) -> None:
         Column("since", lambda gate: timed(gate.since, clock, now, units=1) if gate.since else ""),
         Column("time", lambda gate: "" if gate.duration_ms is None else length_of(gate.duration_ms), right=True),
         Column("share", lambda gate: _bar(gate, explanation.total_ms)),
-        #  # The text is not repeated if it was already printed above.
+        # The text is not repeated if it was already printed above.
         Column("what", lambda gate: "" if gate.state in _SAID else gate.text, wraps=True),
     ]
     table = table_of(explanation.gates, columns)
