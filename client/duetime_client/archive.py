@@ -55,7 +55,7 @@ class ArchiveQuery:
         if not 1 <= days <= MOST_DAYS:
             raise ArchiveQueryInvalid(f"from {self.first} to {self.last} are {days} days; 1 to {MOST_DAYS} are allowed")
         if unknown := [name for name in self.columns if name not in COLUMNS]:
-            raise ArchiveQueryInvalid(f"no such columns: {', '.join(unknown)}; there are {', '.join(COLUMNS)}")
+            raise ArchiveQueryInvalid(f"no such columns: {', '.join(unknown)}; known columns: {', '.join(COLUMNS)}")
 
     @property
     def sql(self) -> str:

@@ -121,7 +121,7 @@ def chosen_stack(stacks: Sequence[str], name: str) -> str:
         return stacks[0]
     known = ", ".join(stacks) or "none"
     raise StackNotFound(
-        f"there is no stack {name!r}; there is {known}" if name else f"choose one with --stack: {known}"
+        f"there is no stack {name!r}; known stacks: {known}" if name else f"choose one with --stack: {known}"
     )
 
 

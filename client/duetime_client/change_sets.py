@@ -34,7 +34,7 @@ class ChangeSets:
         try:
             return list(self._pages(name))
         except ModuleNotFoundError:
-            raise ChangeSetUnreadable(name, 'it needs botocore: pip install "duetime-client[aws]"') from None
+            raise ChangeSetUnreadable(name, 'botocore is not installed: pip install "duetime-client[aws]"') from None
 
     def delete(self, name: str) -> None:
         """Delete a change set that was not executed."""

@@ -13,7 +13,7 @@ class AddressInvalid(ClientError, ValueError):
     """The API's address is not an http or https URL, or it has a query."""
 
     def __init__(self, url: str) -> None:
-        hint = "" if "://" in url else "; it begins with https:// or http://"
+        hint = "" if "://" in url else "; it must begin with https:// or http://"
         super().__init__(f"{url!r} is not an http or https URL to which paths can be added{hint}")
 
 

@@ -44,8 +44,8 @@ def package_name(project: str) -> str:
     """
     if _NAME.fullmatch(project) is None:
         raise ProjectRejected(
-            f"{project!r} cannot name a project: it begins with a letter, and has letters, digits, and single `-`, `_`"
-            " or `.` between them"
+            f"{project!r} cannot name a project: a name begins with a letter, and has letters, digits, and single `-`,"
+            " `_` or `.` between them"
         )
     name = re.sub(r"[._-]+", "_", project).lower()
     if keyword.iskeyword(name) or name in _TAKEN | _TAKEN_TOO or name in sys.stdlib_module_names:

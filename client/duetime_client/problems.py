@@ -81,7 +81,7 @@ def foreign_error(response: httpx.Response, retry_after: float | None) -> ApiErr
     message = text_of(document.get("message")) if isinstance(document, Mapping) else ""
     if status in _OTHER_SERVER or status < HTTPStatus.BAD_REQUEST:
         # A missing route means that the address is wrong, not that a task does not exist.
-        return unexpected_response(response, "no duetime API at this address; give its whole URL, with the path")
+        return unexpected_response(response, "no duetime API at this address; give its complete URL, with the path")
     phrase = phrase_of(status)
     problem = Problem(status, phrase, phrase, message or phrase, retry_after=retry_after)
     return _error_type(status)(problem)

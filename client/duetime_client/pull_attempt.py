@@ -127,7 +127,7 @@ class Attempt:
             `released`, or `failed` for a task that must not start again; `lost` if the API did not accept the report.
         """
         self.context._until = -math.inf  # noqa: SLF001 - its maker
-        lease, message = self.leased.id, "its worker was stopped before the handler returned"
+        lease, message = self.leased.id, "the worker was stopped before the handler returned"
         try:
             if self._starts_once:
                 return self._client.leases.fail(lease, "WorkerStopped", message, retriable=False).state
@@ -288,7 +288,7 @@ class Attempt:
             except ClientError as error:
                 if _is_refused(error) and not is_refused:
                     # The API may enforce limits that this client does not know.
-                    is_refused, send = True, self._failure("ResultNotJson", f"the API rejected it: {error}")
+                    is_refused, send = True, self._failure("ResultNotJson", f"the API rejected the report: {error}")
                     continue
                 if not may_pass(error):
                     raise

@@ -67,7 +67,7 @@ def stored() -> Iterator[None]:
         if isinstance(error, RateLimited) or error.status in PASSING:
             raise Unavailable(str(error)) from error
         # The API may enforce limits that this client does not know.
-        raise StepInvalid(f"the API rejected it: {error}") from error
+        raise StepInvalid(f"the API rejected the value: {error}") from error
     except Unreachable as error:
         raise Unavailable(str(error)) from error
 

@@ -45,7 +45,7 @@ def body_of_workflow(document: dict[str, Any], task_type: str, time_scale: float
     for number, recorded in enumerate(document["nodes"]):
         key, node = _node(f"nodes[{number}]", recorded, task_type, time_scale)
         if key in nodes:
-            raise TopologyInvalid([InvalidField(f"nodes[{number}].id", f"is {key!a}, as for an earlier node")])
+            raise TopologyInvalid([InvalidField(f"nodes[{number}].id", f"is {key!a}, the id of an earlier node")])
         nodes[key] = node
     name = document.get("name")
     return {**({"name": name[:_NAME_LENGTH]} if isinstance(name, str) else {}), "nodes": nodes}

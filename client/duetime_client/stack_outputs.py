@@ -62,7 +62,7 @@ def change_signing_keys(stack: str, change: Callable[[SigningKeys], SigningKeys]
             return
     except (BotoCoreError, Rejected, ValueError) as error:
         raise StackUnreadable(stack, str(error)) from error
-    raise StackUnreadable(stack, "another rotation of its secret is under way: try again")
+    raise StackUnreadable(stack, "another rotation of the secret is under way; try again")
 
 
 def _session(stack: str) -> Any:  # noqa: ANN401 - botocore has no types
@@ -70,7 +70,7 @@ def _session(stack: str) -> Any:  # noqa: ANN401 - botocore has no types
         # Imported here, because botocore is an extra and takes longer to import than all other modules.
         import botocore.session  # noqa: PLC0415 - see the line above
     except ModuleNotFoundError:
-        raise StackUnreadable(stack, 'it needs botocore: pip install "duetime-client[aws]"') from None
+        raise StackUnreadable(stack, 'botocore is not installed: pip install "duetime-client[aws]"') from None
     return botocore.session.get_session()
 
 
@@ -84,5 +84,5 @@ def _output(stack: str, session: Any, name: str) -> str:  # noqa: ANN401 - botoc
         raise StackUnreadable(stack, str(error)) from error
     outputs = {output["OutputKey"]: output["OutputValue"] for output in found.get("Outputs", ())}
     if name not in outputs:
-        raise StackUnreadable(stack, f"it has no output {name}")
+        raise StackUnreadable(stack, f"the stack has no output {name}")
     return str(outputs[name])

@@ -129,7 +129,7 @@ def _why_not(context: Context) -> Exception | None:
 def _error_for(context: Context, error: BaseException) -> BaseException:
     """The error of one attempt whose batch has raised an exception."""
     if isinstance(error, AttemptPaused | AttemptCancelled) and context.requested_action is None:
-        return BatchStopped("the function stopped the batch because of a request to another of its tasks")
+        return BatchStopped("the function stopped the batch because of a request to another task in the batch")
     return error
 
 

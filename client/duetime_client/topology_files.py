@@ -100,7 +100,7 @@ def _object(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:
-            raise _refusal(f"holds {name!a} twice in one object")
+            raise _refusal(f"contains {name!a} twice in one object")
         found[name] = value
     return found
 

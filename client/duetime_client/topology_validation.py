@@ -56,7 +56,7 @@ def validate_topology(body: object) -> None:
 def _faults(body: object, known: Collection[str]) -> Iterator[InvalidField]:
     nodes = body.get("nodes") if isinstance(body, dict) else None
     if not isinstance(body, dict) or not isinstance(nodes, dict):
-        yield InvalidField("nodes", "should be an object: each node by its name")
+        yield InvalidField("nodes", "should be an object with nodes by name")
         return
     is_valid = True
     for fault in (*_shape_faults(body, nodes, known), *_rule_faults(body, nodes)):
@@ -124,7 +124,7 @@ def _condition_faults(place: str, condition: object, parents: Sequence[str]) -> 
     if condition is None:
         return
     if not isinstance(condition, str):
-        yield InvalidField(place, "should be a text: a JMESPath expression")
+        yield InvalidField(place, "should be text with a JMESPath expression")
         return
     # Most topologies have no conditions, and do not need the parser.
     from duetime_common.conditions import ConditionInvalid, reject_condition  # noqa: PLC0415

@@ -118,7 +118,7 @@ def _objects(stack: str, bucket: str, folder: Path | None) -> ArchiveObjects:
     except (BotoCoreError, ClientError) as error:
         raise ArchiveUnreadable(f"the stack {stack} cannot be read: {error}") from error
     if not name:
-        raise ArchiveUnreadable(f"the stack {stack} has no archive: `archive_days` of its settings is 0")
+        raise ArchiveUnreadable(f"the stack {stack} has no archive: its setting `archive_days` is 0")
     return BucketObjects(s3, name)
 
 

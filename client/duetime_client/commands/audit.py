@@ -53,7 +53,7 @@ def audit(  # noqa: PLR0913 - a command's options are its parameters
     try:
         group = audit_group(session, stack)
         if group is None:
-            raise ended(f"the stack {stack} has no audit log: its setting is audit_retention", 1)
+            raise ended(f"the stack {stack} has no audit log; the setting audit_retention enables it", 1)
         first, last = _time_ms(clock, since), _time_ms(clock, until) if until else None
         found = list(audit_records(session.create_client("logs"), group, wanted, first, last))
     except failures as error:

@@ -35,7 +35,7 @@ class ContextUnknown(ClientError, LookupError):
 
     def __init__(self, name: str, known: Iterable[str]) -> None:
         names = ", ".join(sorted(known)) or "none"
-        super().__init__(f"there is no context {name!r}; known are: {names} (duetime context list)")
+        super().__init__(f"there is no context {name!r}; known contexts: {names} (duetime context list)")
 
 
 class DeploymentUnknown(ClientError, LookupError):

@@ -136,7 +136,7 @@ def _show(found: CostEstimate) -> None:
     table.add_row("idle deployment", "ticks, polls of empty queues", f"{found.idle:,.2f}")
     table.add_row("a month", "", f"{found.dollars:,.2f}", style="bold")
     console().print(table)
-    console().print(f"{found.per_million:,.2f} dollars a million tasks, without the idle deployment")
+    console().print(f"{found.per_million:,.2f} dollars per million tasks, without the idle deployment")
     console().print(
         f"By the list prices of {found.workload.region} as assumed on {AS_OF}, without free tiers. Durations are"
         " assumed, not measured. Left out: alarms, metrics and the dashboard of CloudWatch, storage, what your handlers"

@@ -78,7 +78,7 @@ def create_from_file(client: Client, lines: Sequence[TaskLine], key: str | None,
 def _show_refused(out: Console, result: LineResult, number: int) -> None:
     if number > MOST_SHOWN:
         if number == MOST_SHOWN + 1:
-            out.print("more lines are refused: --json lists all of them", style="yellow")
+            out.print("more lines are refused; --json lists all refused lines", style="yellow")
         return
     for each in result.reasons:
         where = Text.assemble((f"line {result.line.line}: ", "bold red"), printable(each.field and f"{each.field}: "))
