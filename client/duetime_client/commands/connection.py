@@ -79,7 +79,7 @@ Codec = Annotated[
     typer.Option(
         "--codec",
         envvar="DUETIME_CODEC",
-        help="Encrypts what is sent, and decrypts what is shown: a codec in a module, which may be in this folder.",
+        help="Codec that encrypts sent values and decrypts shown values; its module may be in this folder.",
         rich_help_panel=PANEL,
         metavar="MODULE:NAME",
     ),
@@ -141,7 +141,7 @@ class Deployment:
         """
         key = os.environ.get(API_KEY_VARIABLE, "")
         if self.auth is Authentication.KEY and not key:
-            raise CredentialsMissing(f"authentication by an API key needs one in {API_KEY_VARIABLE}")
+            raise CredentialsMissing(f"authentication by API key needs a key in {API_KEY_VARIABLE}")
         return key or None if self.auth in {None, Authentication.KEY} else None
 
 

@@ -64,7 +64,7 @@ class OutputOptions:
         if self.as_json and self.output not in {None, OutputFormat.JSON}:
             raise typer.BadParameter("give either --json or --output, not both", param_hint="--json")
         if self.query is not None and self.output is OutputFormat.TABLE:
-            raise typer.BadParameter("needs another format than table", param_hint="--query")
+            raise typer.BadParameter("needs a format other than table", param_hint="--query")
         query = None if self.query is None else Query.of(self.query)
         if self.output is OutputFormat.TABLE or not (self.as_json or self.output or query):
             return None

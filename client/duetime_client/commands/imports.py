@@ -45,7 +45,7 @@ class ImportFlags:
         str, typer.Option("--type", metavar="TYPE", help="Type of all tasks; default: from the names in the file.")
     ] = ""
     timezone: Annotated[
-        str, typer.Option("--timezone", metavar="ZONE", help="Time zone of entries whose file names none.")
+        str, typer.Option("--timezone", metavar="ZONE", help="Time zone of entries whose file names no zone.")
     ] = ""
     prefix: Annotated[str, typer.Option("--prefix", metavar="TEXT", help="Prefix of the names of schedules.")] = ""
     with_suspended: Annotated[

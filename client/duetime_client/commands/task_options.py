@@ -110,7 +110,7 @@ IfMatch = Annotated[
     _request(
         metavar="VERSION",
         parser=lambda text: text if '"' in text else f'"{text}"',
-        help="Only if it still has this version.",
+        help="Only if this version is still current.",
     ),
 ]
 IdempotencyKey = Annotated[
@@ -354,7 +354,7 @@ class UniqueOptions:
 
     unique: Annotated[str | None, _start(metavar="KEY", help="Allow no other task with this key.")] = None
     unique_until: Annotated[
-        UniqueUntil | None, _start(help="Whether the task holds the key until it starts, or has ended (default).")
+        UniqueUntil | None, _start(help="Whether the task holds the key until it has started or ended (default).")
     ] = None
     on_conflict: Annotated[
         UniqueConflict | None,

@@ -60,7 +60,7 @@ def run(
         bool, typer.Option("--wait", help="Wait until the topology has ended; exit code 1 unless it succeeded.")
     ] = False,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Show its progress until it has ended; implies --wait.")
+        bool, typer.Option("--watch", help="Show the topology's progress until it ends; implies --wait.")
     ] = False,
 ) -> None:
     """Run the graph of a file."""
@@ -95,7 +95,7 @@ def show(
     call: Call,
     topology_id: Id,
     *,
-    watch: Annotated[bool, typer.Option("--watch", help="Show its progress until it has ended.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Show the topology's progress until it ends.")] = False,
 ) -> None:
     """Show the state of a topology and its nodes."""
     clock = call.clock
