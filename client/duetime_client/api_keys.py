@@ -74,7 +74,7 @@ class ApiKeyOperations(Resource):
 
     @Stream
     def list(self) -> Items[ApiKey]:
-        """The keys of all owners, in order of creation, page by page."""
+        """List the keys of all owners in order of creation, page by page."""
         return pages(self._session, API_KEYS, "keys", partial(read, ApiKey))
 
     @Operation

@@ -59,7 +59,7 @@ def audit_records(
     since_ms: int,
     until_ms: int | None = None,
 ) -> Iterator[Mapping[str, Any]]:
-    """The records of a period, oldest first, page by page.
+    """Yield the records of a period, oldest first, page by page.
 
     Args:
         logs: a botocore client for CloudWatch Logs.

@@ -62,7 +62,7 @@ class BulkOperationOperations(Resource):
 
     @Operation
     def list(self) -> Request[Operations]:
-        """The latest bulk operations of the caller, newest first."""
+        """List the latest bulk operations of the caller, newest first."""
         return Request("GET", BULK_OPERATIONS, several(BulkOperation, "operations"))
 
     @Operation

@@ -30,7 +30,7 @@ class CalendarOperations(Resource):
 
     @Stream
     def list(self) -> Items[Calendar]:
-        """All calendars, by name, page by page."""
+        """List all calendars by name, page by page."""
         return pages(self._session, CALENDARS, "calendars", partial(read, Calendar))
 
     @Operation

@@ -112,7 +112,7 @@ class Watch:
     _pause: float = FIRST_PAUSE
 
     def changes(self) -> Items[Change]:
-        """Changes as they arrive, until the watched task or topology ends.
+        """Yield changes as they arrive, until the watched task or topology ends.
 
         Raises:
             ApiError: The watched record does not exist, or the caller is rejected.
@@ -192,7 +192,7 @@ class Watch:
 
 
 def watch(session: Session, topic: str, filters: TaskFilter) -> Items[Change]:
-    """Watches a topic: `task:ID`, `topology:ID`, `schedule:NAME`, or all tasks of the caller (`MINE`)."""
+    """Watch a topic: `task:ID`, `topology:ID`, `schedule:NAME`, or all tasks of the caller (`MINE`)."""
     return Watch(
         topic=topic,
         subscription={"filter": body_of(filters)} if filters else {},

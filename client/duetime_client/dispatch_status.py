@@ -65,7 +65,7 @@ class DispatchOperations(Resource):
 
     @Operation
     def get_status(self) -> Request[DispatchStatus]:
-        """When the trigger last ran, who reads which shards, and how many messages the queues have; for operators."""
+        """Get when the trigger last ran, what reads each shard, and how many messages are queued; for operators."""
         return Request("GET", DISPATCH, one(DispatchStatus))
 
 

@@ -58,12 +58,12 @@ class GroupOperations(Resource):
 
     @Stream
     def list(self) -> Items[Group]:
-        """All groups by id, page by page."""
+        """List all groups by id, page by page."""
         return pages(self._session, GROUPS, "groups", partial(read, Group))
 
     @Operation
     def get(self, group_id: str, *, wait_seconds: int = 0) -> Request[Group]:
-        """One group with its counts; `wait_seconds` is how long to wait for the group to complete."""
+        """Get a group with its counts; `wait_seconds` is how long to wait for the group to complete."""
         return Request("GET", path_of(group_id), one(Group), query=wait_query(wait_seconds))
 
     @Operation

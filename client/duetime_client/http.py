@@ -46,7 +46,7 @@ def _user_agent() -> str:
 
 @cache
 def _certificates(*, trust_env: bool) -> ssl.SSLContext:
-    """The trusted certificate authorities, shared by all clients because loading them is slow."""
+    """Load the trusted certificate authorities, which all clients share because loading them is slow."""
     return httpx.create_ssl_context(trust_env=trust_env)
 
 

@@ -40,7 +40,7 @@ class IntakeRule(ResponseModel):
 
 
 class IntakeRuleList(ResponseModel):
-    """The intake rules of a deployment, by name."""
+    """List the intake rules of a deployment by name."""
 
     rules: list[IntakeRule]
 

@@ -112,7 +112,7 @@ class LeaseOperations(Resource):
 
     @Operation
     def list_steps(self, lease: str) -> Request[StepResults]:
-        """The stored results of a leased task's steps by name."""
+        """Get the stored results of a leased task's steps by name."""
         return Request("GET", f"{LEASES}/{segment(lease)}/steps", _steps)
 
     @Operation

@@ -23,7 +23,7 @@ LOCKS = "/v1/locks"
 
 
 class LockHolder(ResponseModel):
-    """A task that holds a lock; its fence is `None` while the lock is only reserved for it."""
+    """A task that holds a lock; the fence is `None` while the lock is only reserved for the task."""
 
     task_id: str
     mode: TaskLockMode = "exclusive"
@@ -52,17 +52,17 @@ class LockOperations(Resource):
 
     @Stream
     def list(self) -> Items[Lock]:
-        """All locks that were used in the last day or so, by key, page by page."""
+        """List all locks that were used in the last day or so, in the order of their keys, page by page."""
         return pages(self._session, LOCKS, "locks", partial(read, Lock))
 
     @Operation
     def get(self, key: str) -> Request[Lock]:
-        """One lock with its first waiting tasks."""
+        """Get a lock with its first waiting tasks."""
         return Request("GET", path_of(key), one(Lock))
 
     @Operation
     def release(self, key: str) -> Request[Lock]:
-        """Take a lock from its holders by force; the first waiting task gets it."""
+        """Take a lock from its holders by force; the first waiting task gets the lock."""
         return Request("DELETE", path_of(key), one(Lock))
 
 

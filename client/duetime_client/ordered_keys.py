@@ -43,12 +43,12 @@ class OrderedKeyOperations(Resource):
 
     @Stream
     def list(self) -> Items[OrderedKeyLine]:
-        """All ordered keys that were used in the last year or so, by key, page by page."""
+        """List all ordered keys that were used in the last year or so, sorted and page by page."""
         return pages(self._session, ORDERED_KEYS, "ordered_keys", partial(read, OrderedKeyLine))
 
     @Operation
     def get(self, key: str) -> Request[OrderedKeyLine]:
-        """One ordered key with the first tasks in its line."""
+        """Get an ordered key with the first tasks in its line."""
         return Request("GET", f"{ORDERED_KEYS}/{segment(key)}", one(OrderedKeyLine))
 
 

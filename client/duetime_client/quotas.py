@@ -43,12 +43,12 @@ class QuotaOperations(Resource):
 
     @Operation
     def list(self) -> Request[QuotaList]:
-        """The default quotas and, for operators, the owners with different quotas."""
+        """Get the default quotas and, for operators, the owners with different quotas."""
         return Request("GET", QUOTAS, one(QuotaList))
 
     @Operation
     def get(self, owner: str) -> Request[OwnerQuotas]:
-        """The quotas of one owner, and their usage; callers who are not operators can read only their own quotas."""
+        """Get the quotas of an owner and their usage; callers who are not operators can read only their own quotas."""
         return Request("GET", _path_of(owner), one(OwnerQuotas))
 
     @Operation

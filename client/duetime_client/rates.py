@@ -67,12 +67,12 @@ class RateOperations(Resource):
 
     @Stream
     def list(self) -> Items[Rate]:
-        """All rates that were used in the last week, or are paused or pinned, by key, page by page."""
+        """List all rates that were used in the last week, or are paused or pinned, by key and page by page."""
         return pages(self._session, RATES, "rates", partial(read, Rate))
 
     @Operation
     def get(self, key: str) -> Request[Rate]:
-        """One rate with its first waiting tasks."""
+        """Get a rate with its first waiting tasks."""
         return Request("GET", path_of(key), one(Rate))
 
     @Operation

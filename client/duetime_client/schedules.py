@@ -65,7 +65,7 @@ class ScheduleOperations(Resource):
 
     @Operation
     def get(self, name: str) -> Request[Schedule]:
-        """One schedule, with its next occurrences and recent skips."""
+        """Get a schedule with its next occurrences and recent skips."""
         return Request("GET", path_of(name), one(Schedule))
 
     @Stream
@@ -78,7 +78,7 @@ class ScheduleOperations(Resource):
         name_prefix: str | None = None,
         page_size: int | None = None,
     ) -> Items[Schedule]:
-        """All schedules, or the schedules that match the filters, by name, page by page.
+        """List all schedules, or the schedules that match the filters, by name and page by page.
 
         Args:
             state: The state or states of the schedules.
@@ -97,7 +97,7 @@ class ScheduleOperations(Resource):
 
     @Operation
     def get_forecast(self, *, hours: int | None = None) -> Request[Forecast]:
-        """The runs that active schedules plan in the next hours (24 by default), and the minutes with several runs."""
+        """Get the planned runs of active schedules for the next hours (default: 24), and the minutes with several runs."""
         return Request("GET", "/v1/forecast", one(Forecast), query=[*_query({"hours": hours})])
 
     @Operation
@@ -159,7 +159,7 @@ class ScheduleOperations(Resource):
 
     @Operation
     def list_events(self, name: str) -> Request[ScheduleHistory]:
-        """The history of a schedule, oldest event first: who did what, when and why."""
+        """Get the history of a schedule, oldest event first: who did what, when and why."""
         return Request("GET", f"{path_of(name)}/events", one(ScheduleHistory))
 
     @Operation
@@ -216,17 +216,17 @@ class ScheduleOperations(Resource):
 
     @Operation
     def list_backfills(self, name: str) -> Request[Backfills]:
-        """The running and the latest finished backfills of a schedule."""
+        """List the running and the latest finished backfills of a schedule."""
         return Request("GET", f"{path_of(name)}/backfills", several(Backfill, "backfills"))
 
     @Operation
     def get_backfill(self, name: str, backfill_id: str) -> Request[Backfill]:
-        """One backfill of a schedule, with its progress."""
+        """Get a backfill of a schedule with its progress."""
         return Request("GET", _backfill_path(name, backfill_id), one(Backfill))
 
     @Operation
     def cancel_backfill(self, name: str, backfill_id: str) -> Request[Backfill]:
-        """Cancel a backfill; tasks it has already created still run."""
+        """Cancel a backfill; tasks that it has already created still run."""
         return Request("DELETE", _backfill_path(name, backfill_id), one(Backfill))
 
     @Operation
@@ -238,7 +238,7 @@ class ScheduleOperations(Resource):
         scheduled_before: datetime | str | None = None,
         limit: int | None = None,
     ) -> Request[Occurrences]:
-        """Future occurrences with their tasks in time order, and past occurrences if `scheduled_after` is in the past.
+        """List future occurrences with their tasks in time order; also past ones if `scheduled_after` is in the past.
 
         Occurrences at `scheduled_after` are included, and occurrences at `scheduled_before` are not.
         """
@@ -256,7 +256,7 @@ class ScheduleOperations(Resource):
         scheduled_before: datetime | str | None = None,
         page_size: int | None = None,
     ) -> Items[ScheduleRun]:
-        """Past and planned runs over the schedule's life, newest first; pages are fetched as needed.
+        """List past and planned runs over the schedule's life, newest first; pages are fetched as needed.
 
         Planned runs come first, unless `status` selects others. Runs that were scheduled for `scheduled_after` are
         included, and runs for `scheduled_before` are not.
@@ -275,7 +275,7 @@ class ScheduleOperations(Resource):
         name: str | None = None,
         **timing: Unpack[TimingFields],
     ) -> Request[Occurrences]:
-        """The next occurrences of a timing after `start`, each with the decision whether it runs; nothing is created.
+        """Get the next occurrences of a timing after `start`, each with the decision whether it runs; creates nothing.
 
         `name` is the name of the future schedule, which determines the effect of `spread_seconds`.
         """
@@ -286,7 +286,7 @@ class ScheduleOperations(Resource):
 
     @Operation
     def explain(self, name: str, at: datetime | str | None = None) -> Request[ScheduleExplanation]:
-        """Why a schedule did or did not run at a given time; a time without seconds means any time in that minute.
+        """Explain why a schedule did or did not run at a time; a time without seconds means any time in that minute.
 
         Without a time, the explanation is about the latest occurrence.
 
@@ -297,7 +297,7 @@ class ScheduleOperations(Resource):
 
     @Stream
     def watch(self, name: str) -> Items[Change]:
-        """Changes to a schedule's tasks as they happen, beginning with existing tasks; see `tasks.watch`."""
+        """Yield changes to a schedule's tasks as they happen, beginning with existing tasks; see `tasks.watch`."""
         return watch(self._session, f"schedule:{name}", {})
 
 

@@ -55,7 +55,7 @@ class StepKeys(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PageRead:
-    """One page of a list. It may be empty and still have a next page.
+    """A page of a list. A page may be empty and still have a next page.
 
     Attributes:
         entries: The number of entries on the page.
@@ -73,7 +73,7 @@ class PageRead:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One API, and how its requests are retried.
+    """An API, and how requests to it are retried.
 
     Attributes:
         url: The address of the API, as `checked` returns it.

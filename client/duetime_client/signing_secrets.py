@@ -44,12 +44,12 @@ class SigningSecretOperations(Resource):
 
     @Operation
     def list(self) -> Request[SigningSecrets]:
-        """The live secrets of the caller, current secret first."""
+        """List the live secrets of the caller, current secret first."""
         return Request("GET", "/v1/signing-secrets", one(SigningSecrets))
 
     @Operation
     def list_public_keys(self, owner: str) -> Request[SigningKeys]:
-        """The live public keys that verify calls for an owner, current key first."""
+        """List the live public keys that verify calls for an owner, current key first."""
         return Request("GET", "/v1/signing-keys", one(SigningKeys), query=(("owner", owner),))
 
 

@@ -55,7 +55,7 @@ class SwitchOperations(Resource):
 
     @Operation
     def list(self) -> Request[StopSwitches]:
-        """All switches that apply to the caller and, for operators, the circuit breakers that are not closed."""
+        """List all switches that apply to the caller and, for operators, the circuit breakers that are not closed."""
         return Request("GET", SWITCHES, one(StopSwitches))
 
     @Operation

@@ -102,7 +102,7 @@ class TaskLinkOperations(Resource):
 
     @Operation
     def list(self, task_id: str) -> Request[Links]:
-        """The links of a task, in order of creation."""
+        """List the links of a task in order of creation."""
         return Request("GET", f"{path_of(task_id)}/links", several(TaskLink, "links"))
 
     @Operation

@@ -57,7 +57,7 @@ class TypeOperations(Resource):
 
     @Stream
     def list(self) -> Items[TypeInfo]:
-        """The types with a handler, with pull workers or with defaults of the caller, by name, page by page."""
+        """List the types with a handler, with pull workers or with the caller's defaults, by name and page by page."""
         return pages(self._session, TYPES, "types", partial(read, TypeInfo))
 
     @Operation

@@ -66,7 +66,7 @@ class TaskOperations(TaskActions, FilterActions):
 
     @Operation
     def preview(self, task_type: str, /, **fields: Unpack[TaskFields]) -> Request[StartPreview]:
-        """When a task with these fields would start, and the reasons for that time; nothing is created."""
+        """Preview when a task with these fields would start, and why; nothing is created."""
         body = {"type": task_type, **body_of(fields)}
         return Request("POST", f"{TASKS}/preview", one(StartPreview), body=body, repeatable=True)
 
@@ -99,19 +99,19 @@ class TaskOperations(TaskActions, FilterActions):
 
     @Operation
     def download_payload(self, task: Task) -> Steps[Any]:
-        """The payload (JSON or bytes) of a task that was just read; an uploaded payload is fetched from S3."""
+        """Get the payload (JSON or bytes) of a task that was just read; an uploaded payload is fetched from S3."""
         from duetime_client.uploads import downloaded  # noqa: PLC0415 - for binary payloads only
 
         return downloaded(self._session, task.payload)
 
     @Stream
     def list(self, *, page_size: int | None = None, **filters: Unpack[TaskFilter]) -> Items[Task]:
-        """All tasks that match the filters, fetched page by page as they are needed."""
+        """List all tasks that match the filters; pages are fetched as needed."""
         return pages(self._session, TASKS, "tasks", task_in, list(query_of(filters, page_size)))
 
     @Operation
     def count(self, **filters: Unpack[TaskFilter]) -> Request[TaskCount]:
-        """Count the tasks that match the filters, and their cost; see `is_exact` for more than a thousand tasks."""
+        """Count the tasks that match the filters, with their cost; `is_exact` may be false above a thousand tasks."""
         query = [*query_of(filters, 1), ("count", "true")]
         return Request("GET", TASKS, count_of, query=query)
 
@@ -137,22 +137,22 @@ class TaskOperations(TaskActions, FilterActions):
 
     @Operation
     def list_attempts(self, task_id: str) -> Request[Attempts]:
-        """The ended attempts of a task, oldest first."""
+        """List the ended attempts of a task, oldest first."""
         return Request("GET", f"{path_of(task_id)}/attempts", attempts_of)
 
     @Operation
     def list_steps(self, task_id: str) -> Request[TaskSteps]:
-        """The steps that the task's handler has completed, in the order in which they ended."""
+        """List the steps that the task's handler has completed, in the order in which they ended."""
         return Request("GET", f"{path_of(task_id)}/steps", several(TaskStep, "steps"))
 
     @Operation
     def list_events(self, task_id: str) -> Request[TaskHistory]:
-        """The history of a task, oldest event first: actions with actor and reason, attempts, and the end."""
+        """Get the history of a task, oldest event first: actions with actor and reason, attempts, and the end."""
         return Request("GET", f"{path_of(task_id)}/events", one(TaskHistory))
 
     @Operation
     def explain(self, task_id: str) -> Request[TaskExplanation]:
-        """Why a task waits, or where its time went."""
+        """Explain why a task waits, or where its time went."""
         return Request("GET", f"{path_of(task_id)}/explain", one(TaskExplanation))
 
     @Stream

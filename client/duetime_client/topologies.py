@@ -148,18 +148,18 @@ class TopologyOperations(Resource):
 
     @Operation
     def get(self, task_id: str) -> Request[Topology]:
-        """A topology with the states of its nodes."""
+        """Get a topology with the states of its nodes."""
         return Request("GET", _path_of(task_id), one(Topology))
 
     @Stream
     def list(self, *, page_size: int | None = None, **filters: Unpack[TopologyFilter]) -> Items[TopologySummary]:
-        """All topologies that match the filters, fetched page by page as they are needed."""
+        """List all topologies that match the filters; pages are fetched as needed."""
         query = list(query_of(filters, page_size))
         return pages(self._session, TOPOLOGIES, "topologies", partial(read, TopologySummary), query)
 
     @Stream
     def list_nodes(self, task_id: str, *, page_size: int | None = None) -> Items[ListedTopologyNode]:
-        """The nodes of a topology in the order of its graph, fetched page by page as they are needed."""
+        """List the nodes of a topology in the order of its graph; pages are fetched as needed."""
         query = list(query_of({}, page_size))
         return pages(self._session, f"{_path_of(task_id)}/nodes", "nodes", partial(read, ListedTopologyNode), query)
 
@@ -177,7 +177,7 @@ class TopologyOperations(Resource):
 
     @Stream
     def watch(self, task_id: str) -> Items[Change]:
-        """Changes to a topology and its nodes as they happen, until the topology ends; see `tasks.watch`."""
+        """Yield changes to a topology and its nodes as they happen, until the topology ends; see `tasks.watch`."""
         return watch(self._session, f"topology:{task_id}", {})
 
     @Operation

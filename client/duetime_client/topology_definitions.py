@@ -103,12 +103,12 @@ class TopologyDefinitionOperations(Resource):
 
     @Stream
     def list(self) -> Items[DefinitionSummary]:
-        """The latest version of each definition, by name, page by page."""
+        """List the latest version of each definition by name, page by page."""
         return pages(self._session, DEFINITIONS, "definitions", partial(read, DefinitionSummary))
 
     @Operation
     def get(self, name: str, *, version: int | None = None) -> Request[TopologyDefinition]:
-        """A version of a definition; by default the latest version."""
+        """Get a version of a definition, by default the latest version."""
         query = [] if version is None else [("version", str(version))]
         return Request("GET", _path_of(name), one(TopologyDefinition), query=query)
 
@@ -134,12 +134,12 @@ class TopologyDefinitionOperations(Resource):
 
     @Operation
     def list_versions(self, name: str) -> Request[Sequence[DefinitionVersion]]:
-        """The versions of a definition, latest first."""
+        """List the versions of a definition, latest version first."""
         return Request("GET", f"{_path_of(name)}/versions", several(DefinitionVersion, "versions"))
 
     @Operation
     def get_diff(self, name: str, before: int, after: int | None = None) -> Request[DefinitionDiff]:
-        """The differences between two versions; without `after`, between one version and the latest version."""
+        """List the differences between two versions; without `after`, between one version and the latest version."""
         query = [("from", str(before)), *([] if after is None else [("to", str(after))])]
         return Request("GET", f"{_path_of(name)}/diff", one(DefinitionDiff), query=query)
 
@@ -154,7 +154,7 @@ class TopologyDefinitionOperations(Resource):
         idempotency_key: str | None = None,
         **fields: Unpack[RunFields],
     ) -> Request[Task]:
-        """Create a topology from a version, by default the latest, with values for its parameters."""
+        """Create a topology from a version, by default the latest version, with values for its parameters."""
         body = {**body_of(fields), "parameters": dict(parameters or {})}
         if version is not None:
             body["version"] = version

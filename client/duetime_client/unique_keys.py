@@ -42,12 +42,12 @@ class UniqueKeyOperations(Resource):
 
     @Stream
     def list(self) -> Items[HeldUniqueKey]:
-        """All keys that are held by tasks, by the tasks' due times, page by page."""
+        """List all keys that tasks hold, in the order of the tasks' due times, page by page."""
         return pages(self._session, UNIQUE_KEYS, "unique_keys", partial(read, HeldUniqueKey))
 
     @Operation
     def get(self, key: str) -> Request[HeldUniqueKey]:
-        """One unique key with the task that holds the key."""
+        """Get a unique key with the task that holds it."""
         return Request("GET", f"{UNIQUE_KEYS}/{segment(key)}", one(HeldUniqueKey))
 
 
