@@ -97,7 +97,7 @@ class ScheduleOperations(Resource):
 
     @Operation
     def get_forecast(self, *, hours: int | None = None) -> Request[Forecast]:
-        """Get the planned runs of active schedules for the next hours (default: 24), and the minutes with several runs."""
+        """Get the planned runs of active schedules for the next hours (default: 24), and minutes with several runs."""
         return Request("GET", "/v1/forecast", one(Forecast), query=[*_query({"hours": hours})])
 
     @Operation
