@@ -15,6 +15,6 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def stack() -> Iterator[Stack]:
-    """The functions, over AWS fakes that contain no data."""
+    """The Lambda functions, over AWS fakes that contain no data."""
     yield Stack.faked()
     composition.use(None)

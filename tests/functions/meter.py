@@ -99,7 +99,7 @@ class Meter:
         indexes = [index for each in capacities for index in each.get("GlobalSecondaryIndexes", {}).values()]
         index_units = sum(index["CapacityUnits"] for index in indexes)
         total = sum(each["CapacityUnits"] for each in capacities)
-        # Reads are only collected here and measured later, because measuring a read may send another query.
+        # Without the lock, two threads could overwrite each other's counts, because `+=` is not atomic.
         with self._lock:
             self.requests[model.name] += 1
             self.table_units += refused + total - index_units

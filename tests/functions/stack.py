@@ -1,4 +1,4 @@
-"""The functions over a test's own AWS; they are called like Lambda calls them, with the same events."""
+"""The Lambda functions over a test's own AWS. They are called as Lambda would call them, with the same events."""
 
 from __future__ import annotations
 

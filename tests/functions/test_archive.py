@@ -31,7 +31,7 @@ PLAIN = TaskSpec(type="canary.noop")
 
 @pytest.fixture
 def stack() -> Iterator[Stack]:
-    """The functions, with an archive bucket."""
+    """The Lambda functions, with an archive bucket."""
     made = Stack.faked({Variable.ARCHIVE_BUCKET: BUCKET})
     made.cloud.s3.create_bucket(Bucket=BUCKET)
     yield made
@@ -47,7 +47,7 @@ def ended(stack: Stack, number: int, spec: TaskSpec = PLAIN) -> list[Task]:
 
 
 def removal_of(stack: Stack, tasks: Sequence[Task], *, by_ttl: bool = True) -> dict[str, Any]:
-    """The stream event for deleted tasks; TTL deletes them unless `by_ttl` is false."""
+    """The stream event for tasks that were deleted by TTL, or by another deletion if `by_ttl` is false."""
     fakes: Any = stack.cloud.dynamodb
     stream = FakeStream(stack.clock.now, by_ttl=by_ttl, filters=[schema.REMOVED_TASKS_FILTER])
     (table,) = fakes.fake.tables.values()

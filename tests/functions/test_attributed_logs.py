@@ -100,7 +100,7 @@ def test_each_of_ten_handlers_at_once_is_told_apart(
             print(f"error of {context.task_id}", file=sys.stderr)  # noqa: T201 - same
             log.warning("logged by %s", context.task_id)
 
-    # Remove the existing root handlers: in Lambda, duetime's handler replaces them, too.
+    # Only duetime's own log handler is left, so that each line is written once.
     logging.getLogger().handlers[:] = []
     lines = run(stack, monkeypatch, capsys, body, tasks=10)
     assert len(lines) == 10 * 5 * 3
@@ -190,7 +190,7 @@ def test_what_utf_8_cannot_write_is_printed_escaped(
 def test_coroutines_and_copied_contexts_are_attributed_and_other_threads_are_not(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Lines of code that `asyncio` runs, or that runs in a copy of the handler's context, name the attempt.
+    """Log lines name the attempt if they come from `asyncio` code or from a copy of the handler's context.
 
     A plain thread can outlive its attempt, so its lines are left unchanged and never name another task.
     """

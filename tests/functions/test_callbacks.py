@@ -34,7 +34,7 @@ def receiver() -> Iterator[Receiver]:
 
 @pytest.fixture
 def stack() -> Iterator[Stack]:
-    """The functions over AWS fakes, with a signing secret."""
+    """The Lambda functions over AWS fakes, with a signing secret."""
     settings: dict[str, str] = {Variable.HTTP_ALLOW: "127.0.0.1", Variable.SIGNING_SECRET: "signing"}
     yield Stack.faked(settings, {"signing": SECRET})
     composition.use(None)

@@ -37,7 +37,7 @@ BUDGET = {
     "attempts": 167,
     "authorizer": 167,
 }
-"""How many library modules each function imports when it starts. `bench` measures the time."""
+"""The number of library modules that each function may import when it starts; `bench` measures the time."""
 CLIENTS = {
     "api": ["dynamodb", "sqs"],
     "trigger": ["dynamodb", "sqs", "lambda"],
@@ -61,7 +61,7 @@ MOST_MODULES = {"api": 135, "intake": 85}
 MOST_COLLECTIONS = 2
 """The maximum number of garbage collections beyond the youngest generation while a function is imported."""
 _ORDINARY = re.compile(r"^ *@dataclass\(frozen=True, slots=True(?!, eq=False)", re.MULTILINE)
-"""A dataclass that should use `frozen` instead, because it does not compare by identity."""
+"""Matches dataclasses that could use `frozen`; those with `eq=False` cannot, as `frozen` has no such option."""
 SCRIPT = """
 import gc, sys
 before = sum(generation["collections"] for generation in gc.get_stats()[1:])

@@ -41,7 +41,7 @@ def receiver() -> Iterator[Receiver]:
 
 @pytest.fixture
 def stack() -> Iterator[Stack]:
-    """The functions with a secret for endpoints; the worker's HTTP calls go through the egress function."""
+    """The Lambda functions with a secret for endpoints; the worker's HTTP calls go through the egress function."""
     secrets = json.dumps({"crm": {"arn": SENT_SECRET, "hosts": ["127.0.0.1"]}})
     settings: dict[str, str] = {
         Variable.HTTP_ALLOW: "127.0.0.1",
@@ -193,7 +193,7 @@ def test_what_of_a_response_is_kept(
 def test_a_body_is_cut_off_so_that_its_result_is_not_too_large(
     stack: Stack, receiver: Receiver, character: bytes, keep: str
 ) -> None:
-    """A text grows when it is encoded as JSON, so even with the largest `max_bytes` only as much as fits is kept."""
+    """A text grows when it is encoded as JSON, so even with the largest `max_bytes`, only as much as fits is kept."""
     receiver.answers["GET", "/"] = (200, character * (MAX_RESULT_BYTES // len(character) + 1))
     response = {"keep": keep, "when_larger": "truncate", "max_bytes": MAX_RESULT_BYTES}
     task = run(stack, {"url": receiver.url, "method": "GET", "response": response})
@@ -207,7 +207,7 @@ def test_a_body_is_cut_off_so_that_its_result_is_not_too_large(
 
 
 def test_all_of_a_response_is_its_status_headers_and_body(stack: Stack, receiver: Receiver) -> None:
-    """`keep: all` stores the status, the body and the headers, in lower case and without cookies."""
+    """`keep: all` stores the status, the body and the headers without cookies; header names are in lower case."""
     receiver.headers = {"X-Rows": "3", "Set-Cookie": "session=1"}
     task = run(stack, {"url": receiver.url, "method": "GET", "response": {"keep": "all"}})
     assert task.result is not None

@@ -1,4 +1,4 @@
-"""Tests of the egress function between the worker and an endpoint, called like Lambda would call it."""
+"""Tests of the egress function between the worker and an endpoint; it is called as Lambda would call it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def receiver() -> Iterator[Receiver]:
 
 @pytest.fixture
 def stack() -> Iterator[Stack]:
-    """The functions over AWS fakes, with a signing secret."""
+    """The Lambda functions over AWS fakes, with a signing secret."""
     settings: dict[str, str] = {Variable.HTTP_ALLOW: "127.0.0.1", Variable.SIGNING_SECRET: "signing"}
     yield Stack.faked(settings, {"signing": SECRET})
     composition.use(None)
@@ -61,7 +61,7 @@ def test_a_batch_of_calls_is_one_invocation(stack: Stack, events: list[dict[str,
     target = HttpTarget(f"{receiver.url}/job")
     tasks = [stack.create(TaskSpec("report", payload=b'{"n":1}', target=target)) for _ in range(10)]
     assert stack.work(Priority.NORMAL) == []
-    # How many calls begin within the window depends on the machine's load: on an idle machine, all ten do.
+    # The number of calls that begin within the window depends on the machine's load. On an idle machine, all ten do.
     assert sum(len(event["calls"]) for event in events) == 10
     assert len(events) < 10
     for task in tasks:

@@ -30,7 +30,7 @@ _WRITES = frozenset({"put_item", "update_item", "delete_item"})
 
 @pytest.fixture
 def stack() -> Iterator[Stack]:
-    """The functions over AWS fakes, after one task has run."""
+    """The Lambda functions over AWS fakes, after one task has run."""
     made = Stack.faked({})
     made.create(TaskSpec(TYPE))
     made.work(Priority.NORMAL)

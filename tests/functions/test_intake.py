@@ -32,7 +32,7 @@ EVENTS = "123456789012:role/Events"
 
 @pytest.fixture
 def intake(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Stack:
-    """The functions, with an intake, and a handler that does no work."""
+    """The Lambda functions, with an intake, and a handler that does no work."""
     monkeypatch.setitem(REGISTRY, "report", Registered({"run": lambda _context, _payload: "done"}))
     rejects = stack.cloud.sqs.create_queue(QueueName=f"rejects-{uuid4().hex}")["QueueUrl"]
     stack.environ[Variable.INTAKE_REJECTS] = rejects
@@ -174,7 +174,7 @@ def test_a_redelivered_event_is_its_run_whatever_becomes_of_the_definition(intak
 
 
 def test_a_redelivered_event_with_a_large_payload_leaves_the_payload_alone(intake: Stack) -> None:
-    """A redelivered event does not write its payload again, since a payload without an expiry would stay forever."""
+    """A redelivered event does not rewrite the payload of an ended task, because it would lose its expiry."""
     payload = "".join(f"{index * 2654435761 % 2**32:08x}" for index in range(2_000))
     record = message(intake, {"type": "report", "payload": payload})
     take(intake, record)
@@ -197,7 +197,7 @@ def test_delays_count_from_the_event(intake: Stack) -> None:
 
 
 def test_an_event_that_comes_after_the_recovery_scans_of_its_minute_is_found_all_the_same(intake: Stack) -> None:
-    """If a task's home minute has passed, it gets a timer in the current minute, so a lost message does not lose it."""
+    """A task whose home minute has passed gets a timer in the current minute, so it survives a lost message."""
     record = message(intake, {"type": "report"})
     intake.clock.at += 2 * DAY
     take(intake, record)

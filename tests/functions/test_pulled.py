@@ -44,7 +44,7 @@ def settings_of(cloud: Cloud) -> dict[str, str]:
 
 @pytest.fixture
 def metered(engine: Emulator, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Stack, Meter]]:
-    """The functions over the embedded engine, every call counted."""
+    """The Lambda functions over the embedded engine, every call counted."""
     for name, value in engine.environ.items():
         monkeypatch.setenv(name, value)
     session = boto3.Session()

@@ -51,7 +51,7 @@ CHAIN: dict[str, dict[str, Any]] = {
 
 
 class Graphs:
-    """The functions over the embedded engine, every call counted, and a frame that the test goes through."""
+    """The Lambda functions over the embedded engine, every call counted, and a frame that the test goes through."""
 
     def __init__(self, session: boto3.Session, arn: str) -> None:
         self.meter = Meter(session)
@@ -105,7 +105,7 @@ class Graphs:
 
 @pytest.fixture
 def graphs(engine: Emulator, monkeypatch: pytest.MonkeyPatch) -> Iterator[Graphs]:
-    """The functions, and a handler that does nothing."""
+    """The Lambda functions, and a handler that does nothing."""
     for name, value in engine.environ.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setitem(REGISTRY, "node", Registered({"run": lambda _context, _payload: {"rows": 3}}))

@@ -19,7 +19,7 @@ LATER = {"type": "later", "delay_seconds": 3600, "allow_unknown_type": True}
 
 @pytest.fixture
 def stack(api: Gateway) -> Stack:
-    """The functions over fakes, with an audit log."""
+    """The Lambda functions over fakes, with an audit log."""
     del api
     return Stack.faked({Variable.AUDIT_LOG_GROUP: "audit"})
 
