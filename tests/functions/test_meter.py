@@ -245,7 +245,7 @@ def run(stack: Stack, spec: TaskSpec) -> None:
 
 
 def test_an_idempotency_key_costs_one_unit(metered: tuple[Stack, Meter]) -> None:
-    """An idempotency key costs one write unit for its item, and no index unit."""
+    """An idempotency key costs one write unit, for an item of its own."""
     _stack, meter = metered
     order = Order(TaskSpec("report", payload=PAYLOAD), IdempotencyKey("key-1", "0" * 64))
     composed(TaskServices).creator.create(OWNER, order)
@@ -283,7 +283,7 @@ def test_a_task_after_others_costs_two_units_and_three_for_each_of_them(
 ) -> None:
     """A task after others costs a refused claim and a release, and three units for each of the others.
 
-    They pay for the note at the other task, its mark, and its separate write of `finished_at`.
+    The three units are for the note at the other task, its mark, and its separate write of `finished_at`.
     """
     stack, meter = metered
     others = [create(stack) for _ in range(count)]
@@ -299,7 +299,7 @@ def test_a_task_after_others_costs_two_units_and_three_for_each_of_them(
     )
     task = composed(TaskServices).creator.create(OWNER, Order(spec))
     assert stack.work(Priority.NORMAL) == []
-    # The task's record, its refused claim, and for each of the others a note and a mark.
+    # These are the task's record, its refused claim, and for each of the others a note and a mark.
     assert (meter.table_units, meter.index_units) == (1 + 1 + 2 * count, 1)
     assert meter.requests["BatchGetItem"] == 3
     for delivery in deliveries:
@@ -368,7 +368,7 @@ def test_a_retry_costs_two_units_and_a_message(
 def test_a_step_costs_one_unit(metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch) -> None:
     """A step costs one unit for its result.
 
-    The first attempt queries only the switches, and a later attempt the steps, too.
+    The first attempt queries only the switches, and a later attempt also queries the steps.
     """
     stack, meter = metered
     stack.environ[Variable.TRACEBACKS] = "log"
@@ -578,7 +578,7 @@ def test_a_request_of_ones_own_costs_nothing_until_its_record_is_larger_than_a_k
 def test_a_callback_costs_four_units_and_its_place_in_the_list(
     metered: tuple[Stack, Meter], described: dict[str, Any]
 ) -> None:
-    """A callback costs a separate write of `finished_at`, and the three units and the lookup of its own task."""
+    """A callback costs a separate write of `finished_at`, a lookup, and the three units of the callback's own task."""
     stack, meter = metered
     composed(HttpServices).__dict__["caller"] = _Heard()
     create(stack, callback_url="https://example.org/ended", **described)
@@ -591,7 +591,7 @@ def test_a_callback_costs_four_units_and_its_place_in_the_list(
 def test_an_event_outside_the_record_of_its_callback_costs_four_units_more(metered: tuple[Stack, Meter]) -> None:
     """A callback event outside the record costs four units.
 
-    Its item is written three times, and `finished_at` separately.
+    Three are for an item that is written three times, and one is for a separate write of `finished_at`.
     """
     stack, meter = metered
     composed(HttpServices).__dict__["caller"] = _Heard()
@@ -779,8 +779,8 @@ def test_the_hardest_legal_task_costs_a_unit_for_each_kilobyte_of_its_record(
     composed(TaskServices).creator.create(OWNER, Order(spec))
     assert (meter.table_units, meter.index_units) == (7, 1)
     assert stack.work(Priority.NORMAL) == []
-    # The claim, the outcome with its result, and `finished_at`; taking and releasing each lock; the callback's record,
-    # and two writes of the callback's payload, which is outside the record.
+    # These are the claim, the outcome with its result, `finished_at`, taking and releasing each lock, the callback's
+    # record, and two writes of the callback's payload, which is outside the record.
     assert (meter.table_units, meter.index_units) == (7 + 7 + 7 + 7 + 5 * 2 + 12, 1 + 1 + 5)
 
 
@@ -793,7 +793,7 @@ def test_a_payload_outside_the_record_costs_its_size_three_times(metered: tuple[
     assert 15 <= written <= 45
     assert meter.table_units == 1 + 2 * written
     assert stack.work(Priority.NORMAL) == []
-    # The claim, the outcome, the expiry of the payload's item, and the separate write of `finished_at`.
+    # These are the claim, the outcome, the expiry of the payload's item, and the separate write of `finished_at`.
     assert meter.table_units == 1 + 2 * written + 1 + 1 + written + 1
 
 
@@ -846,7 +846,7 @@ def test_switches_cost_a_worker_one_small_reading_every_five_seconds(metered: tu
 def test_a_link_costs_two_reads_and_a_write(metered: tuple[Stack, Meter]) -> None:
     """Creating a link costs two reads and a write.
 
-    A use costs a read and a write more than a decision, which reads and writes the task.
+    Using the link costs two reads and a write more than the decision alone.
     """
     stack, meter = metered
     task = create(stack, target=ApprovalTarget(timeout_seconds=600))
@@ -1005,9 +1005,9 @@ _PAID = EventTarget("order.paid", "o-17", timeout_seconds=600)
 def test_a_wait_for_an_event_costs_its_place_and_its_looks(
     metered: tuple[Stack, Meter], end: str, units: int, listed: int
 ) -> None:
-    """A wait for an event costs five writes: record, claim, note, timer and wait.
+    """A wait for an event costs a record, a claim, a note, a timer, the wait, and two reads.
 
-    Its end costs a claim and the outcome.
+    Its end costs a claim, the outcome and two reads.
     """
     stack, meter = metered
     task = create(stack, target=_PAID)
@@ -1018,7 +1018,7 @@ def test_a_wait_for_an_event_costs_its_place_and_its_looks(
     if end == "signalled":
         meter.reset()
         send(Signal("order.paid", "o-17"))
-        # The signal's item, and the task with a timer in the current minute.
+        # These are the signal's item, and the task with a timer in the current minute.
         assert (meter.table_units, meter.index_units) == (1 + 2, 0)
     else:
         waiting = composed(TaskServices).reader.get(OWNER, task.id)
@@ -1072,7 +1072,7 @@ def send(signal: Signal, key: IdempotencyKey | None = None) -> int:
 def test_a_signal_costs_its_item_and_a_check_of_each_task(metered: tuple[Stack, Meter]) -> None:
     """A signal costs its item and a query for waiting tasks.
 
-    An idempotency key costs another unit, and each task a read and a write.
+    An idempotency key costs another unit, and each woken task costs a read and a write.
     """
     stack, meter = metered
     meter.reset()

@@ -56,7 +56,7 @@ class Output:
 
 @pytest.fixture
 def output(capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture) -> Iterator[Output]:
-    """All output from now on, including log records of libraries from the level INFO."""
+    """All output from now on, including log records of libraries at the level INFO and above."""
     caplog.set_level(logging.INFO)
     yield Output(capsys, caplog)
     composition.use(None)

@@ -65,7 +65,7 @@ def work(stack: Stack) -> None:
 def test_an_ordered_task_that_need_not_wait_costs_five_units_more(stack: Stack) -> None:
     """An ordered task that need not wait costs five more units.
 
-    They are for its number, its place, its turn, the place's removal, and the end of its follow-ups.
+    They are for its number, its place in line, its turn, the removal of the place, and the end of the follow-ups.
     """
     stack.create(TaskSpec(TYPE))
     work(stack)
@@ -106,5 +106,5 @@ def test_a_task_that_waits_costs_a_check_and_its_enqueuing(stack: Stack) -> None
     assert spent(stack, lambda: work(stack))[0] == 3
     task = composed(TaskServices).reader.record(OWNER, TaskId(second))
     assert (task.state, task.waiting_for) == (State.WAITING, "order customer-17")
-    # The record and place of the first task, the turn, and the record of the second task, still in its own minute.
+    # These are the record and place of the first task, the turn, and the record of the second task in its own minute.
     assert spent(stack, lambda: composed(TaskServices).updater.cancel(OWNER, TaskId(first), None))[0] == 4

@@ -66,7 +66,8 @@ def counting() -> Iterator[Stack]:
 def test_what_a_process_does_not_know_yet_costs_three_reads_and_two_writes() -> None:
     """A new process reads the generation of the counts, a page of the table and the list of owners once.
 
-    It also writes the generation and its first value. From then on, it reads the generation once a minute.
+    It also writes the first generation and the owner's entry in the list. From then on, it reads the generation once a
+    minute.
     """
     stack = stack_of(1)
     stream = stream_of(stack)
@@ -94,7 +95,8 @@ def spent_on(stack: Stack, *events: dict[str, Any]) -> Spent:
 def test_a_delivery_of_a_minute_costs_four_units_however_many_tasks(counting: Stack) -> None:
     """A delivery for ten tasks that are created in one second and run in a later one costs four units.
 
-    They are one transaction of two items. The function also reads the counts once, and queries who watches.
+    The units are for one transaction of two items. The function also reads the counts once, and queries which clients
+    watch tasks.
     """
     stream = stream_of(counting)
     for _ in range(10):
@@ -127,7 +129,7 @@ def test_a_delivery_that_comes_again_costs_one_read(counting: Stack) -> None:
 
 
 def test_a_summary_that_is_off_costs_nothing() -> None:
-    """If the summary is off, a delivery only queries who watches."""
+    """If the summary is off, a delivery only queries which clients watch tasks."""
     stack = stack_of(0)
     stream = stream_of(stack)
     stack.create(TaskSpec(type="canary.noop"))

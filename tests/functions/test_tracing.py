@@ -56,7 +56,7 @@ def stack(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack
 
 
 def exported(receiver: Receiver) -> dict[str, Span]:
-    """The exported spans by name; of spans with the same name, the latest."""
+    """The exported spans by name. If several spans have the same name, only the latest is included."""
     return {span.name: span for span in all_exported(receiver)}
 
 
