@@ -140,7 +140,7 @@ def test_events_that_are_tasks_do_not_pass_through_rules(intake: Stack) -> None:
 
 
 def test_an_event_cancels_the_tasks_of_its_rule(intake: Stack) -> None:
-    """A matching event cancels the filtered tasks by one bulk operation, and a repeated delivery starts no other."""
+    """A matching event cancels the filtered tasks by one bulk operation, and a repeat does not start another."""
     later = {**TASK, "delay_seconds": 600}
     take(intake, *(message(intake, {**later, "tags": {"order": each}}) for each in ("o-17", "o-18")))
     rule = {"pattern": SOURCE, "cancel": {"filter": {"type": "report"}, "fields": {"tags.order": "detail.id"}}}
