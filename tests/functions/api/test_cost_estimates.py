@@ -103,9 +103,9 @@ def test_a_schedule_is_estimated_for_a_month(api: Gateway) -> None:
 
 
 def test_a_topology_is_estimated_with_its_nodes(api: Gateway) -> None:
-    """A topology's estimate has its own task, its state transitions and its nodes, but only the first item of a map.
+    """A topology's estimate has its own task, its state transitions, and each node with its expected duration.
 
-    Nodes that are not in the request are left out.
+    It omits a map's items after the first, and nodes that are not in the request.
     """
     nodes = {"a": TASK, "b": {**TASK, "depends_on": ["a"], "expected_seconds": 30}}
     found = estimated(api, "/v1/topologies", {"nodes": nodes})

@@ -110,7 +110,7 @@ MAPPED: dict[str, Any] = {
 
 
 def each(**fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
-    """A graph with a map some of whose fields are replaced."""
+    """The graph with a map, in which these fields of the map's node are replaced."""
     return {"nodes": {**MAPPED, "each": {**MAPPED["each"], **fields}}}
 
 

@@ -63,7 +63,10 @@ def test_a_role_allows_what_is_declared_and_nothing_else(role: Role) -> None:
 
 @pytest.mark.usefixtures("secured")
 def test_a_token_without_scopes_of_ours_is_not_limited() -> None:
-    """A token without duetime scopes permits all operations, except those on all owners that the settings restrict."""
+    """A token without duetime scopes permits everything except operations on all owners.
+
+    The settings can permit those, too.
+    """
     plain = codes_of(scoped("openid profile"))
     assert {plain[one.id] for one in OPERATIONS if one.needs not in {Role.OPERATOR, Role.ADMIN}} == {""}
     assert plain["getDispatchStatus"] == "operator_required"

@@ -130,7 +130,7 @@ def test_owners_cannot_take_the_room_of_operators(ops: Gateway) -> None:
 def test_the_switch_of_an_operator_replaces_that_of_the_owner(ops: Gateway) -> None:
     """An owner can neither change nor delete an operator's switch for that owner.
 
-    Its deletion by an operator also removes the owner's switch.
+    If an operator deletes the switch, the owner's own switch is also removed.
     """
     ann = replace(ops, headers={"X-Duetime-Owner": "ann"})
     assert ann.send("PUT", ANN, CAP).status == 200
