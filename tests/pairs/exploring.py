@@ -178,8 +178,7 @@ class Exploration:
                 return
             yield from self._second_stops(Interleaving(self.pair, k), result)
             first, second = result.footprints
-            # If a call has no data in common with the other operation's calls, stopping after it equals stopping before
-            # it.
+            # If a call has no data in common with the other operation, stopping after it equals stopping before it.
             k += 1
             # By then, the other operation may have done a part of the first operation's work.
             while k < min(len(self._alone), len(first)) and self._may_skip(result):
@@ -258,8 +257,7 @@ class Exploration:
             # Some requests are accepted only during a step, such as a target's report on a running attempt.
             ends = [end for end in self._orders + self._steps if end.agrees(self.pair, result)]
         if wanted.fault is not None and not ends:
-            # If a fault prevents a request's effect, its response is that of an unneeded request; the follow-up notices
-            # it.
+            # If a fault prevents an effect, the response is that of an unneeded request; the follow-up notices this.
             beside = self._result(replace(wanted, m=0, is_order=True))
             ends = [*self._orders, *self._steps, _End(*beside.outcomes, self._compared(beside.state))]
         defined = definition_of(result.state)

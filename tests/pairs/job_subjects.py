@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _MACHINE = {"kind": "step_functions", "arn": JOBS, "wait": True}
 _CONTAINER = {"kind": "ecs", "arn": TASK_DEFINITION, "cluster": CLUSTER, "container": "report"}
 _UNLISTED = 90 * SECOND
-"""How long a job is not listed, which is longer than the lease of the worker that starts the job."""
+"""The time during which a job is not listed; it exceeds the lease of the worker that starts the job."""
 _UNHEARD = 6 * MINUTE
 """The time after which a job's end has been found, with or without its event."""
 

@@ -430,7 +430,7 @@ class World(FaultSimulation):
                 self.do(partial(self.users.ask, "POST", f"/v1/tasks/{task.id}/retry"))
 
     def begin_execution(self, execution: Execution) -> None:
-        """Run a job that a task has started; while everything settles it ends soon, before that only on request."""
+        """Run a job that a task has started: while everything settles, it ends soon; before that, only on request."""
         super().begin_execution(execution)
         if self.ticking:
             self.time.start_process(partial(self._end_soon, execution))
