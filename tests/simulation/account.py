@@ -128,7 +128,7 @@ class Account(account.Account):
 
 
 def _outcome(result: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON, or an error
-    """The part of a response for several tasks that is about one of them."""
+    """The part of a response for several tasks that concerns one task."""
     if isinstance(result, BaseException):
         return {"status": 500, "error": str(result)}
     return {"status": 202} if isinstance(result, Accepted) else {"status": 200, "result": result}

@@ -58,16 +58,16 @@ _RETRIABLE = frozenset(
         *("Panic", "CancelledError", "KeyboardInterrupt", "GeneratorExit", "BaseExceptionGroup"),
     }
 )
-"""Types of errors after which another attempt follows, if the task has any left."""
+"""Types of errors after which another attempt follows, if the task has attempts left."""
 _BEGINNING = frozenset({"prepare", "run"})
 OVERDUE = 30 * SECOND
 """How much longer than its timeout a call may last, until the timeout is noticed and the process has ended."""
 SWITCHED = 85 * SECOND
 """The time after which all processes have read a switch, even if reading it fails at first."""
 MOST_UNRECEIVED = 3
-"""The maximum number of consecutive leases of a pulled task that count as no attempt, because no report uses them."""
+"""The maximum number of consecutive leases of a pulled task that no report uses, and which count as no attempt."""
 TOLD = 25 * SECOND
-"""The maximum time until a target learns of a request to stop or pause: a third of a lease, plus its own step."""
+"""The maximum time until a target learns of a request to stop or pause: a third of a lease, plus a target's step."""
 
 
 class AttemptWatching:
@@ -138,7 +138,7 @@ class AttemptWatching:
             self._heard[name] = int(new[_FENCE]["N"])
 
     def _was_unreceived(self, name: str, old: Mapping[str, Any]) -> bool:
-        """Whether an ended lease was no attempt, as no report used it; this may happen a limited number of times."""
+        """Whether an ended lease was no attempt, because no report used it; few such leases are allowed."""
         task = task_of(old)
         fence, claimer = self._claimed_by.get(name, (0, None))
         home = None if claimer is None else claimer.home
@@ -192,15 +192,12 @@ class AttemptWatching:
         self._check(not others, f"{name} became {after} by {author.home} while {others} goes on")
 
     def _check_wanted(self, name: str, new: Mapping[str, Any]) -> None:
-        """Check that a user asked for each cancellation.
-
-        `DependencyWatching` checks those of tasks that never started.
-        """
+        """Check that a user asked for each cancellation; `DependencyWatching` checks tasks that never started."""
         task = task_of(new)
         if task.was_never_let_start:
             return
         is_apart = task.node_ref is not None or task.schedule_ref is not None or isinstance(task.target, TopologyTarget)
-        # Group members are cancelled with their group, and the task after the group by its rule.
+        # Group members are cancelled with their group, and the task after the group is cancelled by its rule.
         is_apart = is_apart or task.group is not None or task.completes is not None
         is_wanted = is_apart or not self.hears_all or not self.may_cancel.isdisjoint({name, task.name, task.type})
         self._check(is_wanted, f"{name}, called {task.name!r}, was cancelled, and nobody has asked for that")
@@ -217,7 +214,7 @@ class AttemptWatching:
         self._switches.clear()
 
     def _check_switch(self, task: Task, phase: str) -> None:
-        """Check that no task of a stopped type begins, and no more tasks of a limited type than its limit."""
+        """Check that no task of a stopped type begins, and that the tasks of a limited type do not exceed its limit."""
         set_at, most = self._switches.get(task.type, (0, 0))
         claimed_at = self._account.watching.claimed_at
         if task.type not in self._switches or claimed_at.get(task.id.text, 0) < set_at + SWITCHED:
@@ -249,12 +246,12 @@ class AttemptWatching:
         self._check(stopped is None or fence <= stopped, f"{name} began again although it was to stop for good")
 
     def fails(self, effect: Effect, kind: str) -> None:
-        """Record that a handler ends with an error, which must end its attempt unless another fault does."""
+        """Record that a handler ends with an error, which must end its attempt unless another fault ends it first."""
         if effect.phase in _BEGINNING:
             self.errors[effect.task_id, effect.fence] = kind
 
     def _check_errors(self, name: str, task: Task) -> None:
-        """Check that without faults, no attempt is lost whose handler ended with an error, whatever the error is."""
+        """Check that without faults, no attempt is lost if its handler ended with an error of any kind."""
         if self._account.faulty or not task.attempt_history:
             return
         for line in task.attempt_history:
@@ -274,7 +271,7 @@ class AttemptWatching:
             late = now - effect.attempt_began - effect.timeout
             self._check(late <= OVERDUE, f"{effect} goes on {late} ms after its time")
         asked_at = self._asked_at.get(effect.task_id)
-        # A task that runs in another task's call ends with that call, whatever its own user requests.
+        # A task that runs in another task's call ends with that call, regardless of requests for the task itself.
         is_alone = effect.task_id not in self._account.joined
         if asked_at is not None and effect.phase == "run" and is_alone and not self._account.faulty:
             task = self._account.watching.record(effect.task_id)

@@ -72,7 +72,7 @@ class BulkUsers:
     def _change_by_filter(self) -> None:
         """Change the priority of tasks that match a filter.
 
-        Nothing else changes priorities, so each task keeps the last one.
+        Nothing else changes priorities, so each task keeps its last priority.
         """
         meant, priority = self._filter(), self.random.choice(["high", "low"])
         name = meant.get("name", "")
@@ -102,7 +102,7 @@ class BulkUsers:
                 self.users.ask("POST", f"/v1/bulk-operations/{answer.body['id']}/cancel")
 
     def check_changed(self) -> None:
-        """Check that changes which a response confirmed to a user are in force."""
+        """Check that the changes that were confirmed to a user are in effect."""
         for task in self.simulation.watching.tasks():
             wanted = self._changed.get(task.name) if task.node_ref is None and task.schedule_ref is None else None
             is_so = wanted in {None, task.priority.value}

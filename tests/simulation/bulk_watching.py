@@ -1,4 +1,4 @@
-"""Invariants of bulk operations under all faults: they have one holder at a time, and each ends for good."""
+"""Invariants of bulk operations under all faults: each operation has one holder at a time, and ends permanently."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class BulkWatching:
         self._check_holder(name, old, new)
 
     def _check_holder(self, name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
-        """Check that only an operation's holder writes its steps, and that it waited for the last lease's end."""
+        """Check that only an operation's holder writes its steps, and that it has waited for the last lease's end."""
         check, writer = self._account.watching.check, self._writer()
         before, after = int(old[_EPOCH]["N"]), int(new[_EPOCH]["N"])
         check(before <= after <= before + 1, f"the bulk operation {name} went from epoch {before} to {after}")

@@ -1,6 +1,6 @@
-"""Invariants of tasks with `after` under all faults: each starts or ends because of outcomes that the others have had.
+"""Invariants of tasks with `after` under all faults: each task starts or ends as the outcomes of the others require.
 
-The condition of each rule is written again here. That no task waits forever is checked at the end, as for all tasks.
+The condition of each rule is written again here. A check at the end, as for all tasks, finds tasks that wait forever.
 """
 
 from __future__ import annotations

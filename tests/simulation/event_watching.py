@@ -92,7 +92,7 @@ class EventWatching:
         self._stream.add(old, new)  # type: ignore[arg-type]  # items
 
     def _note_success(self, run: Task) -> None:
-        """Record the success of a scheduled run, but of no backfill, and forget it if the run is deleted or undone."""
+        """Record the success of a scheduled run, except a backfill's, and forget it if the run is deleted or undone."""
         line, ref = (run.attempt_history or (None,))[-1], run.schedule_ref
         if run.state is not State.SUCCEEDED or run.erased or line is None or line.started_at is None or ref is None:
             self._successes.pop(run.id.text, None)
@@ -137,7 +137,7 @@ class EventWatching:
         task, check = self._account.watching.record(name), self._account.watching.check
         check(self.late[name] == 1, f"{name} has {self.late[name]} events of its late start, {self._ids[name]}")
         if task is None or task.pull_queue or not isinstance(task.target, HandlerTarget):
-            # Its calls are not watched. A pull worker's task starts only with the worker's first heartbeat.
+            # Calls of such tasks are not watched. A pull worker's task starts only with the worker's first heartbeat.
             return
         called_at = self._called_at.get(name)
         check(called_at is not None, f"{name} is said to have started late, and was not called")

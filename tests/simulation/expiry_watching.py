@@ -1,6 +1,6 @@
 """Invariants of every item's expiry under all faults: no item expires while it may still be needed.
 
-`tests/time_to_live.py` has the rules. They are checked here at each write, and after everything has ended.
+The rules are in `tests/time_to_live.py`. They are checked here at each write, and after everything has ended.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class ExpiryWatching:
 
 
 def is_controlled(item: Mapping[str, Any]) -> bool:
-    """Whether the owner of a rate has paused or pinned it."""
+    """Whether a rate was paused or pinned by its owner."""
     return any(item.get(name, {"N": "0"})["N"] != "0" for name in ("pz", "pl"))
 
 

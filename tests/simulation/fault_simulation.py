@@ -86,7 +86,7 @@ _DEPENDENCIES = 3
 _SLOW_BULK = 3
 """In one of this many seeds with tasks and faults, there are bulk operations that last for minutes."""
 _FROZEN_HOLDERS = 0.02
-"""The probability that a process which runs such an operation is suspended before a call."""
+"""The probability that a process which runs a bulk operation is suspended before a call."""
 _ORDERED = 3
 """In one of this many seeds with tasks, users create many tasks with ordered keys."""
 _RATES_CHANGE = 5
@@ -109,7 +109,7 @@ Returned = TypeVar("Returned")
 
 
 class Theme(Enum):
-    """What the users of a simulation do."""
+    """The activity of a simulation's users."""
 
     TASKS = "tasks"
     """Tasks, some of which are locked, deferred or pulled."""
@@ -126,7 +126,7 @@ THEMES = [
     (Theme.SCHEDULES, Theme.TOPOLOGIES),
 ]
 PEOPLE = {1: 3, 2: 1}
-"""The number of users who work with tasks, by the number of themes."""
+"""The number of users who work with tasks, by the number of themes in the simulation."""
 
 
 class Boom(Exception):
@@ -150,7 +150,7 @@ _ERRORS: list[Callable[[], BaseException]] = [
 ]
 """The errors that handlers raise at random."""
 _REPORTS = 0.1
-"""The fraction of handler calls that report such a text as their progress."""
+"""The fraction of handler calls whose reported progress is a text that cannot be encoded in UTF-8."""
 _UNWRITABLE = {"file": FILE}
 _BATCHES = 2
 """In one of this many simulations, tasks have a batch handler."""
@@ -159,9 +159,9 @@ _FAILING_BATCHES = 0.1
 _UNWRITABLE_RESULTS = 0.05
 """The fraction of results that cannot be stored."""
 _LOSSES = 2
-"""In this many more attempts, a task is lost again that was lost when the faults ended."""
+"""The number of further attempts in which a task is lost that was already lost when the faults ended."""
 _LOST_WITH_MESSAGES = 0.5
-"""The fraction of killed processes whose messages are lost, too."""
+"""The fraction of killed processes whose messages are also lost."""
 
 
 def _is_step(call: Call) -> bool:
@@ -307,7 +307,7 @@ class FaultSimulation(Account):
             self.time.start_process(partial(self.users.use_ordered_keys, end))
         if self.uses_batches:
             if self.faulty:
-                # With faults only, because without faults all tasks must be on time.
+                # This happens only with faults, because without faults all tasks must be on time.
                 self.worker_batch = 30, SECOND
             self.time.start_process(partial(self.users.use_batches, end))
 
@@ -357,7 +357,7 @@ class FaultSimulation(Account):
             self.time.start_process(partial(self.users.control_rates, end))
 
     def _look(self) -> None:
-        """Check repeatedly what no write and no call shows."""
+        """Repeatedly check conditions that neither writes nor calls reveal."""
         while True:
             self.take(_LOOKS)
             self.attempts.look()
@@ -374,7 +374,7 @@ class FaultSimulation(Account):
         self.time.run_until(until)
 
     def job_raised(self, machine: Machine, error: Exception) -> None:
-        """Record an error in a thread, where no error may be raised."""
+        """Record an error in one of a machine's threads, which must not raise errors."""
         super().job_raised(machine, error)
         self.watching.check(False, f"a job of {machine} raised {error!r}")  # noqa: FBT003 - it does not hold
 
@@ -432,7 +432,7 @@ class FaultSimulation(Account):
         self.streams.expired()
 
     def _check_tasks_are_over(self) -> None:
-        """Check that all tasks have ended, unless a token was lost, which only its own timeout of hours detects."""
+        """Check that all tasks have ended, unless a token was lost, which is detected only by its timeout of hours."""
         if "token lost" not in self.faults:
             for task in self._open_tasks():
                 self.watching.check(False, f"{task.id} is still {task.state}")  # noqa: FBT003 - it does not hold
@@ -560,7 +560,7 @@ class FaultSimulation(Account):
             self.states.break_execution(stopped.arn)
 
     def _cut_off(self) -> None:
-        """Let no call of a process arrive for a while."""
+        """Block all calls of a process for a while."""
         if busy := self._busy():
             self.count("machine cut off")
             victim = self.random.choice(busy)
@@ -609,7 +609,7 @@ class FaultSimulation(Account):
             self.watching.check_thawed(strand)
 
     def _heat(self) -> None:
-        """Throttle one of the table's partitions for a while, either that of a near minute or any other."""
+        """Throttle a table partition for a while: the partition of a minute in the near future, or any other one."""
         partitions = sorted(self.table.partitions)
         minutes = [each for each in partitions if each[:2] == "20"]
         if not partitions:
@@ -632,7 +632,7 @@ class FaultSimulation(Account):
         self.sends_fail_until = self.time.now() + self.random.choice([20, 240, 300]) * SECOND
 
     def _refuse_creations(self) -> None:
-        """Let the table refuse new records for minutes, and then the queues new messages.
+        """Let the table refuse new records for minutes, and then let the queues refuse new messages.
 
         Clients that repeat requests with their idempotency keys complete their creations long after the tasks' minutes.
         """
@@ -758,8 +758,8 @@ class FaultSimulation(Account):
 
     def _behave(self, phase: str, context: Context | Asked) -> Any:  # noqa: ANN401 - same
         draw = self.random.random()
-        # This uses a separate random generator, as above. An endpoint has no context for progress, and raises only
-        # `Boom`.
+        # This uses a separate random generator, like other draws. An endpoint has no context for progress, and raises
+        # only `Boom`.
         apart = Random(f"{self.seed} {context.task_id} {context.fence} {phase}")  # noqa: S311 - repeatable
         is_handler = not isinstance(context, Asked)
         if not isinstance(context, Asked) and apart.random() < _REPORTS:

@@ -1,4 +1,4 @@
-"""Invariants of the jobs that AWS runs for tasks: a task has one job at a time, and its end is that of the attempt."""
+"""Invariants of the jobs that AWS runs for tasks: a task has one job at a time, whose end is the attempt's end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ENDS = {
     AttemptOutcome.RETRIED: frozenset({False}),
     AttemptOutcome.FAILED: frozenset({False, None}),
 }
-"""By outcome of an attempt, whether its job may have succeeded; `None` if there was no job, or its end is unknown."""
+"""By outcome of an attempt, whether its job may have succeeded; `None` if there was no job, or the end is unknown."""
 
 
 class JobWatching:
@@ -64,7 +64,7 @@ class JobWatching:
         return (job for name, job in self.running() if task_of_job(name) == task_id)
 
     def check_end(self) -> None:
-        """Check that no job is running, none was begun twice, and each attempt's outcome is that of its job."""
+        """Check that no job is running, no job was begun twice, and each attempt has the outcome of its job."""
         check = self._account.watching.check
         check(not list(self.running()), f"{list(self.running())} are still running")
         check(len(set(self.names)) == len(self.names), "a job was begun twice")

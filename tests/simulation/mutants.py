@@ -101,7 +101,7 @@ def main(
 
 
 def hunted(mutant: Mutant, seeds: int, first: int = 0) -> Hunt:
-    """Search for a mutant until a promise is broken, the run itself fails, or the time is over."""
+    """Search for a mutant until a promise is broken, the run itself fails, or the time runs out."""
     began = monotonic()
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "duetime"

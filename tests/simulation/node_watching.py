@@ -106,7 +106,7 @@ class NodeWatching:
         if node_ref is None or run_state is None or run_state.task_id(node_ref.key) != task.id:
             return
         is_rolled_back = whole.state is State.RUNNING and graph.on_failure is OnFailure.ROLLBACK
-        # Its outer topology is rolling it back if the state is `ROLLING_BACK`.
+        # In the state `ROLLING_BACK`, the outer topology rolls this topology back.
         if not (is_rolled_back or whole.state is State.ROLLING_BACK):
             return
         for edge in graph.edges_out[node_ref.key]:

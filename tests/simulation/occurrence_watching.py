@@ -1,4 +1,4 @@
-"""Invariants of the runs of schedules under all faults: their number, order, and that permanent schedules go on."""
+"""Invariants of the runs of schedules under all faults: their number, order, and that permanent schedules continue."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class OccurrenceWatching:
             self._check(ran, f"{name} has not run its occurrence of {instant.nominal}, which nobody has stopped")
 
     def _check_skipped(self, schedule_ref: ScheduleRef, name: str, task: Task) -> None:
-        """Check that no run is skipped for another if all must wait, or for a later one that does not exist."""
+        """Check that no run is skipped if all runs must wait, or in favor of a later run that does not exist."""
         stored = self._revision(schedule_ref)
         is_for_another = is_reason("overlap", task.error.message if task.error else None)
         if stored is None or not is_for_another or schedule_ref.schedule in self.overlapping:
@@ -142,7 +142,7 @@ class OccurrenceWatching:
         return self._account.schedules.revisions.get((schedule_ref.schedule, schedule_ref.mark, schedule_ref.revision))
 
     def look(self) -> None:
-        """Check that permanent schedules go on, promptly without faults, and otherwise soon after the last fault."""
+        """Check that permanent schedules continue, promptly without faults, and otherwise soon after the last fault."""
         now = self._account.time.now()
         patience = PROMPT if not self._account.faulty else _LONGEST if self._account.is_calm else DAY
         calm_at = self._account.calm_at or 0
@@ -166,7 +166,7 @@ class OccurrenceWatching:
         return not is_over and has_runs and stored.name not in self._account.schedules.disturbed
 
     def check_end(self) -> None:
-        """Check that failures have paused the right schedules, and that none has ended with runs left."""
+        """Check that failures have paused the right schedules, and that no schedule has ended with runs left."""
         for name, most in self.limits.items():
             self._check_used_up(name, most)
         for name in self._account.schedules.names:

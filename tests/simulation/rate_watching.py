@@ -1,4 +1,4 @@
-"""Invariants of rates under all faults: no window has more starts than its limit and burst, and none while paused.
+"""Invariants of rates under all faults: starts respect each window's limit and burst, and do not occur in a pause.
 
 A start counts when the target is called, by the caller's clock, because no scheduler can know the difference between
 two machines' clocks.
@@ -97,7 +97,7 @@ class RateWatching:
         window, times = rate.per_seconds * SECOND, [at for at, _ in starts]
         for first in range(bisect_left(times, now - window + 1), bisect_left(times, now) + 1):
             inside = [used for _, used in starts[first : bisect_left(times, times[first] + window)]]
-            # Tasks with a lower limit may start as often as those with the fastest rate.
+            # Tasks with a lower limit may start as often as tasks with the fastest rate.
             used = [*inside, *asked]
             if min(used, key=_interval) != rate:
                 continue

@@ -41,7 +41,7 @@ EPOCH = 1
 _BEFORE, _GAP = (MINUTE, 5 * MINUTE), (2 * SECOND, 4 * MINUTE)
 """How long users are busy before the restore point, and from the restore point to the loss."""
 _SKEW, _MOMENTS = SECOND, 10
-"""The time by which a backup may mix writes to different items, and the number of table states that are mixed.
+"""The time within which a backup may mix writes to different items, and the number of table states that it mixes.
 
 Source: DynamoDB Developer Guide, "Backup and restore: how it works" (usually less than a second).
 """

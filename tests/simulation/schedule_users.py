@@ -29,7 +29,7 @@ _EXCLUDED = 0.1
 _MOVED = 0.3
 """The fraction of the other schedules with a calendar that is replaced repeatedly."""
 _ROLLED = 0.25
-"""The fraction of the rest with a calendar that moves other days' times to today, and is replaced repeatedly."""
+"""The fraction of the remaining schedules with a calendar that moves other days' times to today, and often changes."""
 _ONLY_FILLED = 2
 """One of this many schedules is only backfilled."""
 _HOURS = "/v1/calendars/hours"

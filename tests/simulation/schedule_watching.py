@@ -277,7 +277,7 @@ class ScheduleWatching:
             )
 
     def check_explained(self) -> None:
-        """Check that the explanation of each begun occurrence says so, whatever was changed later."""
+        """Check that the explanation of each begun occurrence reports its start, even after later changes."""
         # An occurrence that its schedule skipped may have been claimed before by a process that crashed.
         begun = [
             task

@@ -90,7 +90,7 @@ def runs_of(account: RestoreSimulation, task_id: str) -> list[int]:
 def test_nothing_starts_in_a_restored_table_before_the_operator_lets_it() -> None:
     """After a restore, no task starts before the operator permits it.
 
-    Then tasks that were due before, after and since the restore point run once each.
+    Then each task runs once, whether it was due before the restore point, after it, or after the restore.
     """
     with simulation() as account:
         tasks = [create(account, delay_seconds=seconds) for seconds in (30, 90, 400)]

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 RECOVERY = 3 * MINUTE + LEASE
-"""The promise that a task is late after a fault by at most three minutes plus the lease."""
+"""The promised maximum lateness of a task after a fault: three minutes plus the lease."""
 WORK = 2 * SECOND
 STEP = 30 * SECOND
 
@@ -93,7 +93,7 @@ class Interruption:
 
 
 def each(live: Callable[[Fault | None, int], Interruption], fault: Fault) -> int:
-    """Run a scenario once for each of its calls, which fails then, and return the number of calls."""
+    """Run a scenario once for each of its calls, let that call fail, and return the number of calls."""
     calls = len(live(None, 0).calls)
     for number in range(1, calls + 1):
         live(fault, number)
@@ -208,7 +208,7 @@ def _run_to_the_end(schedules: Schedules, within: Millis) -> None:
 
 @FAULTS
 def test_one_fault_anywhere_misses_and_doubles_no_occurrence(fault: Fault) -> None:
-    """With a fault at any call, each minute's occurrence has one task that ends in time, and none is missed."""
+    """With a fault at any call, each minute's occurrence has one task that ends in time, and is not missed."""
 
     def live(fault: Fault | None, number: int) -> Interruption:
         with Schedules() as schedules:
@@ -258,7 +258,7 @@ def test_one_fault_anywhere_keeps_to_the_number_of_runs(fault: Fault) -> None:
 
 @FAULTS
 def test_one_fault_anywhere_lets_a_buffered_occurrence_run(fault: Fault) -> None:
-    """With a fault at any call, no occurrence of a schedule with one waiting place is stuck, missed, or overlaps."""
+    """With a fault at any call, no occurrence of a schedule with one waiting place is stuck, is missed, or overlaps."""
 
     def live(fault: Fault | None, number: int) -> Interruption:
         with Schedules() as schedules:

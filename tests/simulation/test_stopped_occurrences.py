@@ -57,7 +57,7 @@ def violations_of(seed: int, rate: float) -> list[object]:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in SEEDS[2:])])
 def test_no_change_brings_back_what_was_stopped_nor_drops_what_is_due(seed: int) -> None:
-    """Whatever is changed, an occurrence that was stopped never begins, and each other occurrence does."""
+    """After any changes, an occurrence that was stopped never begins, and every other occurrence begins."""
     assert violations_of(seed, 0.0) == []
 
 

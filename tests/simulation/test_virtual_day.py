@@ -28,7 +28,7 @@ _UNPROCESSABLE = 422
 LENGTH = 3 * HOUR
 """How long the jobs run; a day would take a quarter of an hour of real time."""
 _NEVER = 10
-"""The maximum number of jobs with a day that does not exist."""
+"""The maximum number of jobs whose date does not exist."""
 _LATEST: Millis = 1_000
 """The time in milliseconds by which an occurrence may be late without faults, which is the promised p99."""
 

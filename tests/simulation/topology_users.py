@@ -34,7 +34,7 @@ _MAPPED = 0.1
 _TYPES = [works.PLAIN, works.PLAIN, works.UNDONE, works.PHASED]
 IF_SUCCEEDED, NEVER, BROKEN = "parents.{}.outcome == 'succeeded'", "parents.{}.result == 'never'", "parents.{}.outcome"
 CONDITIONS = (IF_SUCCEEDED, IF_SUCCEEDED, NEVER, BROKEN)
-"""Conditions on a parent: that it succeeded, a condition that is always false, and one whose value is no boolean."""
+"""Conditions on a parent: it must have succeeded, a condition that is always false, and one that is not a boolean."""
 _RULES = [TriggerRule.ALL_SUCCESS] * 6 + list(TriggerRule)
 
 
@@ -154,7 +154,7 @@ class TopologyUsers:
         self.random.choice(calls)()
 
     def _decide(self, topology: str) -> None:
-        """Approve or reject a topology's node, which may wait for this, or may not even be an approval."""
+        """Approve or reject a topology's node, which may wait for a decision, or may not even be an approval."""
         nodes = sorted(self.simulation.topologies.nodes_of(topology))
         waiting = [name for name in nodes if self.simulation.topologies.waits_for_approval(name)]
         if not nodes:

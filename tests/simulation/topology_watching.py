@@ -1,4 +1,4 @@
-"""Invariants of topologies under all faults: nodes follow their parents, succeed once, and agree with the whole."""
+"""Invariants of topologies under all faults: nodes follow their parents, succeed once, and agree with the topology."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ class TopologyWatching:
         return self.graphs[key]
 
     def check_end(self, accepted: Sequence[str]) -> None:
-        """Check that each topology's outcome agrees with the outcomes of its nodes, and that nothing of it is open."""
+        """Check that each topology's outcome agrees with its nodes' outcomes, and that none of its work is open."""
         for name in accepted:
             whole = self.account.watching.record(name)
             if whole is None:

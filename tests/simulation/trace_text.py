@@ -159,7 +159,7 @@ def _response(answer: object, is_record: bool) -> str:  # noqa: FBT001 - same
 
 
 def _brief(item: Mapping[str, Any], is_record: bool) -> str:  # noqa: FBT001 - same
-    """The important fields of a record; another item is shown completely."""
+    """The important fields of a record; other items are shown completely."""
     if not is_record:
         return _item(item, is_record)
     named = {_NAMES.get(name, name): value for name, value in item.items()}

@@ -41,7 +41,7 @@ _DRAIN = 4 * MINUTE
 _BUSY, _GAP = (30 * SECOND, 2 * MINUTE), (SECOND, MINUTE)
 _CALM = 6 * HOUR
 _LATEST_START = REGION_LIFE + MINUTE
-"""After the old Region has received the record, the time in which an earlier invocation may still start its batch."""
+"""The time in which an invocation in the old Region may still start its batch after the record was received there."""
 
 
 class Situation(StrEnum):

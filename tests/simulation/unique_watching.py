@@ -1,7 +1,7 @@
 """Invariants of unique keys under all faults: one task at a time holds a key, and responses are true.
 
-The holder of a key is determined here from the task records alone, without the items of keys. The same is true of a
-task's due time: however often the task is replaced, it must start.
+The holder of a key is determined here from the task records alone, without the items of keys. A task's due time is
+also determined from the records; however often the task is replaced, it must start.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class UniqueWatching:
     """Watches which tasks hold unique keys.
 
     Attributes:
-        answered: how often a creation returned an existing task, by what was done with the task.
+        answered: how often a creation returned an existing task, by the action on the task.
     """
 
     def __init__(self, account: FaultSimulation) -> None:

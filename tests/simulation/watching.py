@@ -466,7 +466,7 @@ class Watching:
         failed = [line for line in lines if line.error and line.error.type == f"Http{CONFLICT}"]
         self.check(not failed, f"{task.id} has failed by a status that is success")
         if task.actions.records:
-            return  # its user may have had it run at once
+            return  # a user may have run the task at once
         for line, later in itertools.pairwise(lines):
             if line.error and line.error.type == "Http503" and line.started_at and later.started_at:
                 waited = later.started_at - line.started_at - line.took
