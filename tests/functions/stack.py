@@ -143,7 +143,7 @@ class Stack:
         return self.run(priority, self.receive(priority))
 
     def run(self, priority: Priority, event: dict[str, Any]) -> list[str]:
-        """Let the worker process a received batch, delete its messages like Lambda, and return the ids of kept ones."""
+        """Let the worker process a received batch, delete messages like Lambda, and return the ids of kept messages."""
         answer = self.call("worker", event)
         kept = [failure["itemIdentifier"] for failure in answer["batchItemFailures"]]
         done = [record for record in event["Records"] if record["messageId"] not in kept]

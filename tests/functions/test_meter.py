@@ -508,7 +508,7 @@ class _States:
         self.fake = FakeStepFunctions()
 
     def step_functions(self, region: str) -> FakeStepFunctions:
-        """The same client, whatever the region."""
+        """Return the same Step Functions client for every Region."""
         del region
         return self.fake
 
@@ -871,7 +871,7 @@ def test_a_link_costs_two_reads_and_a_write(metered: tuple[Stack, Meter]) -> Non
 def test_a_request_with_a_key_costs_a_consistent_reading_and_a_write_an_hour(metered: tuple[Stack, Meter]) -> None:
     """Each request with a key reads the key's item, so that revocation takes effect.
 
-    Only the first one records the key's use.
+    Only the first request records the key's use.
     """
     stack, meter = metered
     admin = ApiKeyAdmin(composed(ApiKeyServices).check.store, composed().runtime, is_on=True)

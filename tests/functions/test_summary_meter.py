@@ -111,7 +111,7 @@ def test_a_delivery_of_a_minute_costs_four_units_however_many_tasks(counting: St
 
 
 def test_a_task_alone_costs_four_units_for_each_delivery(counting: Stack) -> None:
-    """A task that is created, begun and ended in three deliveries of its own costs a transaction for each of them."""
+    """A task that is created, begun and ended in three separate deliveries costs one transaction for each delivery."""
     stream = stream_of(counting)
     counting.create(TaskSpec(type="canary.noop"))
     counting.work(Priority.NORMAL)

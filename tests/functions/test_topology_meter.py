@@ -165,7 +165,7 @@ def test_a_topology_within_another_costs_what_both_cost(graphs: Graphs) -> None:
         graphs.work()
     chain = len(CHAIN) * (NODE + NODE_MORE) + 2 + 1
     own = OWN_TASK + RUN + END
-    # The inner topology's expiry, which is written at the end of the outer one, and its token.
+    # These are the inner topology's expiry, written at the outer topology's end, and the inner topology's token.
     assert graphs.meter.table_units == own + own + chain + 2
     assert graphs.meter.requests["StartExecution"] == 2
     assert graphs.estimated_writes({"part": inner}) == graphs.meter.table_units + graphs.meter.index_units
@@ -240,7 +240,7 @@ def test_nodes_that_wait_are_written_in_batches(graphs: Graphs) -> None:
     graphs.meter.reset()
     graphs.state("plan", topology)
     assert graphs.meter.requests["BatchExecuteStatement"] == 3
-    # The node that starts at once, and the run's progress when it begins and when it opens.
+    # These are writes for the node that starts at once, and for the run's progress when it begins and when it opens.
     assert graphs.meter.requests["PutItem"] == 1 + 2
     assert (graphs.meter.table_units, graphs.meter.index_units) == (61 + 2, 61)
 
@@ -266,7 +266,7 @@ def test_first_nodes_are_written_in_batches(graphs: Graphs) -> None:
     graphs.work()
     graphs.meter.reset()
     graphs.state("plan", topology)
-    # The run's progress when it begins and when it opens.
+    # These are writes for the run's progress when it begins and when it opens.
     assert (graphs.meter.requests["BatchExecuteStatement"], graphs.meter.requests["PutItem"]) == (3, 2)
     assert graphs.meter.requests["SendMessageBatch"] == 6
     assert (graphs.meter.table_units, graphs.meter.index_units) == (60 + 2, 60)
@@ -285,7 +285,7 @@ def test_a_plan_that_is_started_again_is_refused_each_record_once(
             graphs.state("plan", topology)
     graphs.meter.reset()
     graphs.state("plan", topology)
-    # The node that starts at once, and the run's progress when it opens.
+    # These are writes for the node that starts at once, and for the run's progress when it opens.
     assert (graphs.meter.requests["BatchExecuteStatement"], graphs.meter.requests["PutItem"]) == (3, 1 + 1)
     assert (graphs.meter.table_units, graphs.meter.index_units) == (60 + 2, 1)
 
@@ -311,9 +311,10 @@ def test_a_look_at_a_run_costs_two_units_and_one_question(graphs: Graphs) -> Non
 
 
 def test_a_definition_costs_its_items_and_a_run_of_it_one_read_more(graphs: Graphs) -> None:
-    """The first version of a definition costs one write, and another version also a copy of the one before.
+    """The first version of a definition costs one write.
 
-    Equal content costs no write, and a run by definition costs one more read.
+    Each later version costs another write, for a copy of the previous version. Equal content costs no write, and a run
+    by definition costs one more read.
     """
     definition = {"nodes": CHAIN, "parameters": {"region": {"default": "eu"}}}
     for timeout, units in ((60, 1), (90, 2), (90, 0)):

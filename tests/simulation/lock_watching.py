@@ -75,7 +75,7 @@ class LockWatching:
 
         There are three exceptions. A target call that does not end in time ends its process, and the hold expires. If
         the task of a lost worker is cancelled or has no attempts left, the next claim ends the task without the lock.
-        If a lost worker held a place under a switch's limit, and the switch was deleted, the next attempt needs none.
+        If a lost worker held a place under the limit of a deleted switch, the next attempt needs no place.
         """
         overdue = self._account.watching.overdue
         for partition, item in self._held.items():

@@ -30,7 +30,7 @@ class StepWatching:
         self.repeated = 0
 
     def do(self, context: Context) -> None:
-        """Execute the steps of a task's `run`, if any, drawn separately so that a seed's other draws stay the same."""
+        """Execute the steps of a task's `run`, drawn separately so that a seed's other draws stay the same."""
         apart = Random(f"{self._account.seed} {context.task_id} steps")  # noqa: S311 - repeatable
         if apart.random() >= self.share:
             return

@@ -51,7 +51,7 @@ class Answer:
 
     @property
     def problem(self) -> dict[str, Any]:
-        """The response body as a problem; asserts that the response is one."""
+        """The response body as a problem; asserts that the response is a problem."""
         assert self.headers["Content-Type"] == "application/problem+json"
         problem: dict[str, Any] = self.body
         assert problem["status"] == self.status

@@ -80,10 +80,7 @@ def test_attempts_that_the_record_has_no_room_for_are_listed(api: Gateway, clock
 
 
 def test_each_attempt_tells_its_error(api: Gateway, clock: StandingClock) -> None:
-    """The last attempt's error is complete, while earlier errors are truncated and marked.
-
-    A retry keeps all of them.
-    """
+    """The last attempt's error is complete, while earlier errors are truncated and marked. A retry keeps all errors."""
     task = api.create({"type": "report", "retry": {"max_attempts": 2, "initial_seconds": 0}})
     for letter in "ab":
         ended = ended_by_a_worker(task["id"], clock, failure("Boom", letter * 200))

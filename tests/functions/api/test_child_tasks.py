@@ -102,7 +102,7 @@ def test_a_parent_has_to_be_a_task_of_the_owner(api: Gateway, path: str) -> None
 
 
 def test_each_task_of_a_batch_has_its_own_parent(api: Gateway) -> None:
-    """In a batch, a task with an invalid parent does not stop the others."""
+    """In a batch, a task with an invalid parent does not prevent the creation of the other tasks."""
     parent = api.create(LATER)["id"]
     tasks = [{**LATER, "parent_task_id": each} for each in (parent, "01KB8Z4QYJ0000GH3V5TZK7M2P")]
     results = api.send("POST", "/v1/tasks/batch", {"tasks": tasks}).body["results"]

@@ -222,9 +222,9 @@ def test_an_accepted_request_says_when_to_ask_again(api: Gateway) -> None:
 
 
 def test_an_open_task_says_when_to_read_it_again(api: Gateway, clock: StandingClock) -> None:
-    """A read of an open task has `Retry-After`, also as a 304.
+    """A read of an open task has `Retry-After`, even in a 304.
 
-    For several tasks, it is the earliest time, and for ended tasks it is omitted.
+    For several tasks, the header has the earliest time; for ended tasks, the header is omitted.
     """
     soon, late = (api.create({"type": "report", "delay_seconds": delay})["id"] for delay in (7.2, 3600))
     path, both = f"/v1/tasks/{soon}", f"ids={late},{soon}"

@@ -140,7 +140,10 @@ def test_a_page_ends_before_its_contents_become_too_large(api: Gateway) -> None:
 def test_a_search_for_a_part_of_a_name_examines_so_many_tasks_a_page(
     api: Gateway, clock: StandingClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A search for a part of a name shows how many tasks it examined and how far, and the next page continues there."""
+    """A search for a part of a name shows how many tasks it examined and where it ended.
+
+    The next page continues there.
+    """
     monkeypatch.setattr("duetime.services.tasks.read.MAX_EXAMINED", 20)
     old = api.create({"type": "report", "name": "Month close"})
     clock.at += HOUR

@@ -52,7 +52,7 @@ def test_all_sessions_of_a_role_are_one_owner() -> None:
 @pytest.mark.parametrize("secured", ["jwt"], indirect=True)
 @pytest.mark.usefixtures("secured")
 def test_the_subject_of_a_token_is_the_owner() -> None:
-    """A token's subject owns the tasks that are created with the token, whatever other claims it has."""
+    """A token's subject owns the tasks that are created with the token, whatever other claims the token has."""
     task = jwt(sub="auth0|5f7c", email="a@example.org").create()
     assert jwt(sub="auth0|5f7c").listed() == [task["id"]]
     assert jwt(sub="auth0|5f7d", email="a@example.org").listed() == []

@@ -39,7 +39,7 @@ SEEN = ("", "/prod", "/duetime", "/v1", "/teams/data/duetime")
 
 
 def referred(base: str, reference: str, prefix: str) -> str:
-    """The path to which a reference in a response leads a client; asserts that it is behind the same prefix."""
+    """The path to which a reference in a response leads a client; asserts that the path is behind the same prefix."""
     address = urlsplit(urljoin(base, reference))
     assert f"{address.scheme}://{address.netloc}" == HOST
     assert address.path.startswith(f"{prefix}/v1/"), address.path

@@ -389,7 +389,7 @@ def test_a_backfill_that_cannot_be_is_refused(api: Gateway, period: tuple[int, i
 
 
 def test_occurrences_tell_their_tasks(api: Gateway, clock: StandingClock) -> None:
-    """Placed occurrences show a task id and a state, future occurrences neither, and skipped occurrences a reason."""
+    """Placed occurrences have a task id and a state, future ones have neither, and skipped ones have a reason."""
     api.send("PUT", "/v1/calendars/uk", {"dates": {"2026-11-22": "Holiday"}})
     created(api, cron="0 * * * *", timezone="UTC", calendars=["uk"])
     query = f"scheduled_after={to_iso(NOW)}&scheduled_before={to_iso(NOW + 23 * HOUR)}&limit=100"

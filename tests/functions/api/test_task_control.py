@@ -105,7 +105,7 @@ def test_what_a_lost_answer_told_is_told_again(api: Gateway, clock: StandingCloc
 def test_a_request_that_is_sent_again_with_its_version_is_answered_as_before(
     api: Gateway, clock: StandingClock
 ) -> None:
-    """A pause or cancel that is repeated with its `If-Match` succeeds, although the first one changed the version."""
+    """A repeated pause or cancel with the same `If-Match` succeeds, although the first request changed the version."""
     for action, body, requested in (("pause", {}, "pause"), ("cancel", {"force": True}, "cancel")):
         task = api.create()
         claimed_by_a_worker(task["id"], clock)

@@ -197,7 +197,7 @@ def test_a_running_task_can_no_longer_be_changed_or_cancelled(api: Gateway, cloc
 
 
 def test_a_running_task_is_asked_to_stop_by_force(api: Gateway, clock: StandingClock) -> None:
-    """With `force`, cancelling a running task returns 202 each time, and cancelling a task that has not started 200."""
+    """With `force`, cancelling a running task returns 202 each time, and cancelling an unstarted task returns 200."""
     task_id = api.create()["id"]
     claimed_by_a_worker(task_id, clock)
     for _ in range(2):
