@@ -1,4 +1,4 @@
-"""Live updates: connections of clients with their subscriptions, and the changes pushed to them."""
+"""Live updates: client connections with their subscriptions, and the changes pushed to them."""
 
 from __future__ import annotations
 

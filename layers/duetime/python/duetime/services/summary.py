@@ -35,7 +35,7 @@ class SummaryCounter:
         store: store of the counts.
         runtime: counts several sets in parallel.
         spread: number of parts that each owner's counts are split into.
-        generations: generations of the counts.
+        generations: provides the current generation of the counts.
         recounts: keeps the list of owners.
     """
 
@@ -187,11 +187,11 @@ class SummaryRecounter:
 _GENERATION_TRIES = 20
 """How often the generation is read again after a concurrent write."""
 _FIRST_CHANGES = MINUTE
-"""A task created this long before the first change that was read was not counted by its changes."""
+"""A task created at least this long before the first change was not counted through its changes."""
 
 
 class Generations:
-    """Caches the generation of the counts for a minute, and begins the next one.
+    """Caches the generation of the counts for a minute, and begins the next generation.
 
     Args:
         store: store of the generations.
