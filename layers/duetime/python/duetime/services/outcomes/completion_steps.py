@@ -1,4 +1,4 @@
-"""The steps after an outcome. Each may run twice: after a crash all of them are repeated."""
+"""Runs the steps after an outcome. Each step may run twice, because all steps are repeated after a crash."""
 
 from __future__ import annotations
 
@@ -222,7 +222,7 @@ def _is_of_a_topology(task: Task) -> bool:
 
 
 def _never_began(task: Task) -> bool:
-    """Whether the target was never called, as for a cancelled node: then there is nothing to clean up."""
+    """Whether the target was never called, as for a cancelled node, so that there is nothing to clean up."""
     return task.started_at is None
 
 

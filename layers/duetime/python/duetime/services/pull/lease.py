@@ -119,7 +119,7 @@ class LeaseService:
         return useful
 
     def _fill(self, caller: str, leases: list[Leased], wanted: LeaseRequest) -> None:
-        """Ask every type once without waiting, starting at a random type; then wait at each in turn."""
+        """Poll every type's queue once without waiting, from a random type on; then wait at each queue in turn."""
         first = self.runtime.random_source.below(len(wanted.types))
         types = (*wanted.types[first:], *wanted.types[:first])
         pause = max(1, _LONGEST_POLL // len(types))
@@ -357,7 +357,7 @@ class Leased:
     Attributes:
         task: the claimed record, with its payload.
         checkpoint: checkpoint of a paused attempt; JSON text in UTF-8.
-        inputs: for a topology node, the results of the parents that it names: one JSON object in UTF-8.
+        inputs: for a topology node, the results of the parents that the node names, as one JSON object in UTF-8.
     """
 
     key: LeaseKey
@@ -391,7 +391,7 @@ class PullMessages:
     runtime: Runtime
 
     def settle(self, ends: Sequence[ClaimedDelivery]) -> None:
-        """Delete finished messages, and set when the others return."""
+        """Delete finished messages, and set when the other messages return."""
         try:
             self.queues.delete([each.delivery for each in ends if isinstance(each.end, DeleteMessage)])
         except Unavailable as error:
@@ -424,8 +424,8 @@ def _returns_at(end: Leased | DeleteMessage | RedeliverMessage) -> Millis:
 class PullLocks:
     """Takes, renews and releases all locks of a pull worker's attempt.
 
-    No state is kept between calls: a task is assumed to hold the locks that it needs. Only its places under
-    switch limits are named by its lease key: a limit may have been deleted, or may be unknown to another process.
+    No state is kept between calls: a task is assumed to hold the locks that it needs. Only the places under switch
+    limits are named in the lease key, because a limit may have been deleted, or may be unknown to another process.
 
     Attributes:
         start_gate: decides whether an operator, the task's handler or its schedule keeps the task from starting.
@@ -490,7 +490,7 @@ class PullLocks:
         places = [limit_of(scope, task) for scope in limited_by]
         if not self._unknown(task, places):
             return []
-        # A limit that was just set lets its waiting tasks in on release, so it must be known here.
+        # Releasing a place under a limit that was just set lets waiting tasks in, so the limit must be known here.
         self.lock_manager.concurrency_caps.look_again()
         return self._unknown(task, places)
 

@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 
 _MOST_OWNERS = 1_000
-"""How many owners' usage a process caches."""
+"""Number of owners whose usage a process caches."""
 
 
 @dataclass(slots=True)
 class _Use:
-    """An owner's usage, as one process knows it.
+    """One process's view of an owner's usage.
 
     Attributes:
         read_at: when the counts were read.
@@ -97,7 +97,7 @@ class RateMeter:
             self._add(owner, use, quota, due * size, None)
 
     def _ask(self, owner: str, use: _Use, quota: Quota, limit: int, amount: int) -> None:
-        """Use the granted portion, or ask for another one.
+        """Use the granted portion, or ask for another portion.
 
         Raises:
             QuotaExceeded: the store grants no portion.
@@ -114,7 +114,7 @@ class RateMeter:
         use.granted[quota] = granted - amount
 
     def _add(self, owner: str, use: _Use, quota: Quota, amount: int, below: int | None) -> bool:
-        """Add to a count of the current window, if the count is below a number; returns whether it was."""
+        """Add to a count of the current window if the count is below a number; returns whether the amount was added."""
         now = self.runtime.now()
         counts = use.counts.at(now)
         try:
@@ -186,7 +186,7 @@ class OpenTasks:
 
 @frozen
 class QuotaGuard:
-    """Admits requests that are within their owners' quotas, and rejects the others."""
+    """Admits requests that are within their owners' quotas, and rejects all other requests."""
 
     book: QuotaBook
     rate_meter: RateMeter

@@ -46,7 +46,7 @@ class ScheduleManager:
     """Reads, updates, pauses and deletes schedules, each for its owner.
 
     Every method that names a schedule raises `ScheduleNotFound` if no schedule has that name, and every method with a
-    version raises `ScheduleVersionMismatch` if the schedule has a different one. All may raise `Unavailable`.
+    version raises `ScheduleVersionMismatch` if the schedule has a different version. All may raise `Unavailable`.
     """
 
     writer: ScheduleWriter
@@ -265,7 +265,7 @@ def _is_same(after: ScheduleSpec, before: ScheduleSpec) -> bool:
 
 
 def with_spec(stored: StoredSchedule, spec: ScheduleSpec, now: Millis, calendars: Sequence[Calendar]) -> StoredSchedule:
-    """The schedule in its next revision, with a new specification; active again if it had ended.
+    """The schedule in its next revision, with a new specification; an ended schedule becomes active again.
 
     Args:
         stored: the schedule, marked with the occurrences that its user stopped.
@@ -314,7 +314,7 @@ class OccurrenceChanger:
         version: int | None = None,
         by: Attribution = BY_OWNER,
     ) -> StoredSchedule:
-        """Skip, move or run early a single upcoming occurrence, or undo that; repeating the call is safe.
+        """Skip, move or run early a single upcoming occurrence, or undo such a change; repeating the call is safe.
 
         Raises:
             FieldInvalid: the time is not an upcoming occurrence of the schedule, or its new time is invalid.

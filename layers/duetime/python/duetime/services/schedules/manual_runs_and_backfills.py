@@ -101,7 +101,7 @@ class ManualRuns:
             wanted: when to run the task, and with which payload.
 
         Returns:
-            The task, which may still be skipped because of the previous run, like any occurrence. For a repeat, the
+            The task, which may still be skipped because of the previous run, like any occurrence. A repeat returns the
             task of the first request.
 
         Raises:
@@ -221,7 +221,7 @@ class ManualRuns:
         return _backfill_of(self.writer.read(owner, name), backfill_id)
 
     def cancel_backfill(self, owner: str, name: str, backfill_id: str, by: Attribution = BY_OWNER) -> BackfillRun:
-        """Cancel a backfill; tasks already placed, a few minutes' worth, still run. A finished backfill stays.
+        """Cancel a backfill; tasks already placed, a few minutes' worth, still run. A finished backfill is left as is.
 
         Raises:
             BackfillNotFound: the schedule has no backfill with this id.

@@ -173,7 +173,8 @@ class OccurrenceTasks:
         is_new = self.enqueuer.produce(task)
         kept = content if is_new else self._payload_of(task)
         if kept.is_outside:
-            # Done even if another process wrote the record: it may have crashed before this step.
+            # This step is done even if another process wrote the record, because that process may have crashed before
+            # this step.
             self.contents.retain(task_id, kept, expiry)
         return task, is_new
 

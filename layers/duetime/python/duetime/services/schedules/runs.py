@@ -208,9 +208,9 @@ class ScheduleRuns:
     def at(self, stored: StoredSchedule, first: Millis, length: Millis) -> RunsAt:
         """The tasks that a schedule has created for the times from `first` on, across all its changes.
 
-        The tasks are first looked up by the ids that the timing gives them in the latest revisions, and by those of
+        The tasks are first looked up by the ids that the timing gives them in the latest revisions, and by the ids of
         remembered backfills. Unless a run of exactly that time is found, the owner's tasks of that time are read, as in
-        `list`: an earlier timing may have had a run there.
+        `list`, because an earlier timing may have had a run at that time.
         """
         end = first + length
         by_id = [] if stored.is_permanent else self._by_id(stored, first, end)

@@ -166,7 +166,7 @@ class ScheduleWriter:
             before: the schedule as read; another schedule with its name is not changed.
             version: required version; `None` for any version.
             changed: makes the change.
-            with_timer: whether the trigger must expand the schedule: then its timer is set first.
+            with_timer: whether the trigger must expand the schedule; if so, its timer is set first.
         """
         _check_version(before, version)
         for _ in range(TRIES):
@@ -229,7 +229,7 @@ class ScheduleWriter:
         return self.stores.contents.keep(uid, f"{PAYLOAD}.{self.runtime.nonce()}", data, expiry)
 
     def retain_payload(self, stored: StoredSchedule) -> None:
-        """Keep the payload of a schedule that is never checked; for others, their first check keeps it."""
+        """Keep the payload of a schedule that is never checked; other schedules' payloads are kept by a first check."""
         if stored.payload.is_outside and not stored.is_expandable:
             self.stores.contents.retain(stored.uid, stored.payload)
 
@@ -305,8 +305,8 @@ class ScheduleCreator:
             now, self.runtime.random_source.below(self.shards.count()), self.runtime.random_source.bits(_TAIL_BITS)
         )
         name = spec.name or _generated_name(uid)
-        # The first occurrence may be at this very instant, as for a rate. The vacancy is read first and named by the
-        # write: a late write must not undo a newer one.
+        # The first occurrence may be at exactly this instant, as for a rate. The vacancy is read first and named in the
+        # write, because a late write must not undo a newer write.
         vacancy = self.stores.schedules.vacancy(owner, name)
         if vacancy is None:
             # A concurrent repeat of the request may have created the schedule since the key was read.
@@ -343,8 +343,8 @@ class ScheduleCreator:
         made = replace(made, payload=self.writer.store_payload(made.uid, spec.task.payload))
         self.writer.write_timer(made)
         if made.incarnation and (removed := self.stores.schedules.read_removed(made.owner, made.name)) is not None:
-            # The name is reused: the process that deleted the earlier schedule may have crashed before it removed the
-            # payloads, and nothing finds them afterwards.
+            # The process that deleted the earlier schedule with this name may have crashed before it removed the
+            # payloads, which nothing would find afterwards.
             self.writer.expire_payloads(removed)
         if not self.stores.schedules.save(made, self.runtime.nonce()):
             self.writer.expire_payload(made.uid, made.payload)
@@ -382,5 +382,5 @@ class ScheduleCreator:
 
 
 def _generated_name(uid: TaskId) -> str:
-    """The name of a schedule created without a name; every repeat of its request gets the same one."""
+    """The name of a schedule created without a name; every repeat of its request gets the same name."""
     return f"schedule-{sha256(uid.text.encode()).hexdigest()[:_NAME_LENGTH]}"

@@ -51,7 +51,7 @@ class Listed:
     changed_at: Millis | None = None
 
     def after(self, after: TaskId | None, limit: int) -> list[Place]:
-        """The next candidates after a place, some of them repeated; fewer than the limit only at the end."""
+        """The next candidates after a place, some of them repeated; returns fewer than the limit only at the end."""
         found = self.executor.map(lambda source: source(after, limit), self.sources)
         return list(islice(heapq.merge(*found, reverse=self.query.descending), limit))
 

@@ -106,7 +106,7 @@ class TaskControl:
         raise VersionMismatch(self._read(owner, task_id))
 
     def resume(self, owner: str, task_id: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM) -> Task:
-        """Resume a paused task: at its due time if that is still ahead, otherwise now.
+        """Resume a paused task: at its due time if the due time is still ahead, otherwise now.
 
         A task that waited for a lock has left the line, so it is checked again at once. A task that is not paused does
         not change, whatever its version: the response to the first request may have been lost.
@@ -131,8 +131,8 @@ class TaskControl:
     def run_now(self, owner: str, task_id: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM) -> Task:
         """Run a task that has not started now; a running task does not change.
 
-        A task also does not change if an earlier copy of this request, with the same version, has run it; so for
-        `retry`.
+        A task also does not change if an earlier copy of this request, with the same version, has run it. The same is
+        true for `retry`.
         """
         task = self._read(owner, task_id)
         if is_repeated(task, Action.RUN_REQUESTED, version, by):

@@ -149,7 +149,7 @@ class TaskCreator:
                 raise
             return repeated
         if order.completes is not None:
-            # A type's default must not replace this task by another.
+            # A type's default must not replace this task with another task.
             spec = replace(spec, unique=None)
         order = replace(order, spec=replace(spec, target=self.rules.accept(owner, spec, order.graph)))
         identity = self._identity(order)
@@ -358,7 +358,7 @@ class BatchCreator:
 
         creator.shards.prepare()
         with suppress(Unavailable):
-            # Read once before parallel calls need the defaults; if that fails, each call reports the failure.
+            # The defaults are read before parallel calls need them; if the read fails, each call reports the failure.
             creator.rules.types.look(owner)
         drafts = executor.map(draft, self._numbered(owner, orders, refusals))
         written = self._insert([each.task for each in drafts if isinstance(each, Draft)], refusals)
@@ -419,7 +419,8 @@ class KeyConflicts:
             wanted: the new task's idempotency key, and the key's task; `None` without a key.
 
         Returns:
-            The task that holds the key, and the result; `None` if the task has changed since: read the holder again.
+            The task that holds the key, and the result; `None` if the task has changed since, so that the holder must
+            be read again.
 
         Raises:
             UniqueKeyHeld: the creation must be rejected, or the task cannot be replaced.
@@ -449,7 +450,8 @@ class KeyConflicts:
         now = self.runtime.now()
         due = due_of(spec, now) if spec.debounce is None else debounced_due(spec.debounce, holder.created_at, now)
         fields: Any = {**spec.options(), "target": spec.target, "unique": spec.unique, "debounce": spec.debounce}
-        # In one write: a repeat after the task's end must find the result even if the response was lost.
+        # The change includes the redirect, because a repeat after the task's end must find the result even if the
+        # response was lost.
         change = TaskUpdate(fields, due_at=due, payload=spec.payload, redirect=redirect)
         try:
             task = self.task_updater().update(holder.owner, holder.id, change, holder.version, _BY_CREATION)
@@ -475,7 +477,7 @@ class Uploads:
 
         Args:
             owner: owner of the task that will have the payload.
-            upload_id: id that the owner has chosen; `None` for a new one.
+            upload_id: id that the owner has chosen; `None` for a new id.
             content: size and type of the payload.
         """
         upload = Upload(owner, upload_id or self.runtime.random_source.nonce())

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 PAYLOAD = "payload"
 _TRIES = 20
 _MOST_OWNERS = 1_000
-"""How many owners' defaults a process caches."""
+"""Number of owners whose defaults a process caches."""
 _NONE = OwnerTypes()
 _NO_HANDLER = HandlerDescription()
 
@@ -133,7 +133,7 @@ class CreationRules:
         return replace(wanted, payload=spec.payload, fields={**wanted.fields, "target": spec.target or target})
 
     def _with_graphs(self, owner: str, target: Target | None, wanted: TaskUpdate) -> TaskUpdate:
-        """A change of a graph, including the graphs of definitions that its nodes name."""
+        """A change to a graph, including the graphs of definitions that its nodes name."""
         if wanted.payload is None:
             return wanted
         spec = self._with_definitions(owner, TaskSpec("", wanted.payload, target=target))
@@ -209,7 +209,7 @@ class _Known:
 
 @frozen
 class TypeDefaults:
-    """Gives tasks the defaults of their types. Each owner's defaults are read at most every `TYPE_DEFAULTS_LIFE`.
+    """Gives tasks the defaults of their types. Each owner's defaults are read at most once every `TYPE_DEFAULTS_LIFE`.
 
     If a read fails, the last known defaults stay in effect for `TYPE_DEFAULTS_TRUST`; after that, no task is created.
 
@@ -319,7 +319,8 @@ class TypeAdmin:
                 raise TypesFull(MAX_TYPES_WITH_DEFAULTS)
             return replace(types, by_type={**types.by_type, name: wanted})
 
-        # This comes first: an announcement without defaults is harmless, but defaults without one are not seen.
+        # The announcement comes first: without defaults it is harmless, but defaults without an announcement are not
+        # seen.
         self.types.shards.announce_type_defaults()
         return self._status(name, self._change(owner, change)[1])
 

@@ -84,7 +84,7 @@ class TaskEraser:
         task = self.stores.tasks.read(task_id)
         if task is not None and task.erased and task.owner == owner:
             # The process that erased the record may have crashed before erasing its contents; the names of contents in
-            # S3 are lost, so these expire by themselves.
+            # S3 are lost, so these contents expire on their own.
             self.stores.contents.erase(task_id, ())
         if task is None or not task.exists_for(owner):
             raise TaskNotFound(task_id)

@@ -156,7 +156,7 @@ class TaskUpdater:
         return result
 
     def _follow(self, cancelled: Task, expires: Millis) -> None:
-        """Run the steps after a cancellation; if they are lost, tasks that wait for it are checked later anyway."""
+        """Run the steps after a cancellation; if they are lost, tasks that wait for this task are checked later."""
         let_expire(self.stores.contents, cancelled, expires)
         note_end(self.stores, self.enqueuer, self.runtime, cancelled)
         self.lock_manager.release_reservation(cancelled)
@@ -188,7 +188,7 @@ class TaskUpdater:
         return replace_content(stores, task, task.payload, kept, expiry, partial(self._write, task, wanted, sets, by))
 
     def _of_its_graph(self, task: Task, wanted: TaskUpdate) -> TaskChanges:
-        """Further changes to a topology's task that gets a new graph, which is checked as at creation."""
+        """The other changes to a topology's task that gets a new graph; the graph is checked as at creation."""
         target = wanted.fields.get("target", task.target)
         is_topology = isinstance(target, TopologyTarget)
         if wanted.payload is None and is_topology == isinstance(task.target, TopologyTarget):

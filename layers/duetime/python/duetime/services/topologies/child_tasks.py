@@ -47,7 +47,7 @@ class CancelledChildren:
 
 @frozen
 class ChildCanceller:
-    """Cancels the descendants of a task, some hundreds per request.
+    """Cancels the descendants of a task, several hundred per request.
 
     No progress is stored: a repeated request, even after a crash, skips cancelled tasks and continues with the others.
     """

@@ -102,7 +102,7 @@ class NodeActions:
             task: the node's task as read.
 
         Returns:
-            The node's task if it was released: `send_due` must follow.
+            The node's task if it was released; then `send_due` must follow.
         """
         if verdict is Verdict.READY:
             return self._start(topology_run, key, task)

@@ -188,7 +188,7 @@ class TopologyReconciler:
         if not topology_run.task.is_terminal:
             return False
         if not topology_run.run_state.ended:
-            # Before any node is cancelled: a node that ends in the meantime must not start others.
+            # Stored before any node is cancelled, because a node that ends in the meantime must not start other nodes.
             self.topology_repository.save(
                 topology_run.run_state, lambda run_state: replace(run_state, stopped=True, dissolved=True)
             )
@@ -217,7 +217,7 @@ class TopologyReconciler:
         """Let a bulk operation handle the consequences of a node's end in a large topology."""
         stops_at_once = topology_run.graph.on_failure is not OnFailure.CONTINUE
         if status.is_failure and stops_at_once and not topology_run.graph.tolerated_failures:
-            # This comes first: a stop must be known before a child of this node may start.
+            # The stop is stored first, because it must be known before a child of this node may start.
             self.topology_repository.save(topology_run.run_state, lambda run_state: replace(run_state, stopped=True))
         # A node that was only stopped with the others changes nothing; neither does an end during a pause, which has
         # its own operation.
@@ -271,7 +271,7 @@ class TopologyReconciler:
 
     def _work(self, topology_run: TopologyRun, found: NextAction, statuses: Statuses) -> Work:
         if found.cancel or found.stop or is_stopped(topology_run.graph, statuses):
-            # Before any node is cancelled: a node that ends in the meantime must not start others.
+            # Stored before any node is cancelled, because a node that ends in the meantime must not start other nodes.
             self.topology_repository.save(topology_run.run_state, lambda run_state: replace(run_state, stopped=True))
         return [
             *(partial(self.nodes.dismiss, topology_run, key, Reason.STOPPED) for key in found.cancel),

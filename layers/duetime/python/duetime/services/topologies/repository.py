@@ -1,4 +1,4 @@
-"""A topology as a run: its task, its graph, its run state, and its nodes' states."""
+"""Reads topology runs: the task, the graph, the run state, and the states of the nodes."""
 
 from __future__ import annotations
 
@@ -132,9 +132,9 @@ class TopologyRepository:
         return {task_id: task for found in self.runtime.executor.map(read, pages) for task_id, task in found.items()}
 
     def save(self, run_state: RunState, change: Callable[[RunState], RunState]) -> RunState:
-        """Change the state of a topology's run; repeated after concurrent changes.
+        """Change the state of a topology's run; the write is repeated after concurrent changes.
 
-        If another run has begun since, it is not changed: the change belongs to the earlier run.
+        If another run has begun since, that run is not changed, because the change belongs to the earlier run.
 
         Raises:
             Unavailable: every attempt met a concurrent change.

@@ -135,8 +135,8 @@ class StateMachineSteps:
     def wait(self, topology: TaskId, fence: int, number: int, token: str) -> None:
         """Store the token that reports a node's end; if the node has already ended, report its end at once.
 
-        The token is stored before the node is checked. The other side writes the node's end before it looks for a
-        token, so at least one of the two sees both.
+        The token is stored before the node is checked. The process that ends the node writes the end before it looks
+        for a token, so at least one of the two processes sees both.
         """
         topology_run = self.topology_repository.read(topology)
         if (

@@ -1,7 +1,7 @@
 """Reads the minutes of a group of shards, slice by slice, several minutes in turn.
 
-Progress within a minute counts at once, so a minute may take any number of ticks. If a queue cannot be served, it alone
-falls behind: it continues from there later, while all other queues continue now.
+Progress within a minute counts at once, so a minute may take any number of ticks. If a queue cannot be served, only
+that queue falls behind: it continues from the same place later, while all other queues continue now.
 """
 
 from __future__ import annotations

@@ -130,7 +130,7 @@ class AttemptRunner:
         if task is None or started is None:
             return
         if task.is_terminal:
-            # The cleanup hangs: the outcome stays, and the cleanup is abandoned.
+            # The cleanup hangs, so it is abandoned; the outcome stays.
             self.completion.finish(task)
             delivery_state.disposition = DeleteMessage("overdue")
             return
@@ -146,7 +146,7 @@ class AttemptRunner:
     ) -> WriteResult:
         now, arrival, version = self.runtime.now(), delivery_state.arrival, delivery_state.function_version
         if is_job(task.target):
-            # The job may be started until the process ends: only then does the search for it begin.
+            # The process may start the job until the process ends, so the search for the job begins only then.
             until = deferred_until(task, process_ends_at)
             sought = self.phases.keep_locks(delivery_state, task, until, Deferred())
             begun = Run(task, process_ends_at, now, arrival=arrival, function_version=version)
@@ -243,7 +243,7 @@ class AttemptRunner:
         return None
 
     def _has_time_to_close(self, task: Task, watch: Watch) -> bool:
-        """Whether time is left for the steps after an outcome before the function ends; a fresh one has enough."""
+        """Whether time is left for the steps after an outcome before the function ends; a new function has enough."""
         seconds = task.timeout_seconds if Phase.CLEAN in self.phases.caller.targets.phases(task) else 0
         telling = max(NOTICE_MARGIN, time_to_tell(task))
         return self.runtime.now() + seconds * SECOND + telling + FUNCTION_END_MARGIN <= watch.ends_at
@@ -423,8 +423,8 @@ class AttemptPhases:
     def keep_locks(self, delivery_state: DeliveryState, task: Task, until: Millis, deferred: Deferred) -> Ending:
         """Hold the locks until the target's deadline, before extending the lease, so that they never end first.
 
-        A job that may have begun is waited for even if its lock was released by force: otherwise its next attempt would
-        run at the same time.
+        A job that may have begun is waited for even if its lock was released by force, because otherwise the next
+        attempt would run at the same time.
         """
         if self.locks.renew(delivery_state, task, until) or is_job(task.target):
             return deferred

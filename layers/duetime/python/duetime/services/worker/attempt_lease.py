@@ -101,7 +101,7 @@ class AttemptLocks:
     quota: AttemptQuota | None
 
     def take(self, delivery_state: DeliveryState, task: Task, scope: LockScope) -> Postponed | None:
-        """Take the locks of a scope; if others hold one, the locks taken so far are released after the attempt."""
+        """Take the locks of a scope; if a lock is held by others, the locks taken are released after the attempt."""
         is_first = scope is LockScope.TASK and not task.is_terminal
         if self.quota is not None and is_first and (held := self.quota.held(task, delivery_state.leased_until)):
             return held
@@ -223,7 +223,7 @@ class DeliveryState:
 
 @frozen
 class Watch:
-    """What a batch's watching thread offers to the thread of a delivery.
+    """The functions and limits that a batch's watching thread provides to a delivery's thread.
 
     Attributes:
         holder: name of the worker in the attempt history.

@@ -126,7 +126,7 @@ class _Batch:
         self.visibility.give_back()
 
     def _run_in_background(self, key: object, job: Callable[[], None]) -> None:
-        """Run a call in the background, so that it cannot block the watch; skipped while the same call is running."""
+        """Run a call in the background, so that it cannot block the watch, unless the same call is still running."""
         if key not in self.background_jobs or self.background_jobs[key].done:
             self.background_jobs[key] = self.worker.runtime.executor.start(job)
 
@@ -284,8 +284,8 @@ class LeaseRenewal:
         """Renew the lease and locks of one attempt, and write the progress reported since the last renewal.
 
         Returns:
-            Whether the attempt must end, because it has lost its lease or a lock. A store that does not answer means
-            neither, and is soon asked again.
+            Whether the attempt must end, because it has lost its lease or a lock. If the store does not answer, the
+            attempt continues, and the store is soon asked again.
         """
         progress, delivery_state.progress = delivery_state.progress, None
         delivery_state.renew_at = self.runtime.now() + self.lease // HEARTBEATS_PER_LEASE
@@ -296,7 +296,7 @@ class LeaseRenewal:
         if delivery_state.started_at is not None:
             sets |= late_start(task, task.started_at)
         try:
-            # A delayed renewal must not shorten one that was made after it.
+            # A delayed renewal must not shorten a lease that a later renewal has extended.
             guard = Guard(fence=task.fence, leased_until_before=until)
             result = self.tasks.apply(Write(task.id, Move.HEARTBEAT, self.runtime.nonce(), guard, sets))
             has_locks = self.locks.renew(delivery_state, task, until)

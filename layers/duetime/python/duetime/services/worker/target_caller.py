@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _Known:
-    """What a process knows about a host, from one owner's calls.
+    """A process's knowledge about a host, from one owner's calls.
 
     Attributes:
         failures: consecutive failed calls in this process.
@@ -63,7 +63,7 @@ class _Known:
 
 @frozen
 class CircuitBreakers:
-    """`duetime.ports.targets.TargetRunner` around another one: suspends calls to a failing host for a while.
+    """`duetime.ports.targets.TargetRunner` that wraps another runner, and suspends calls to a failing host for a while.
 
     If the store does not answer, the state of the circuit is unknown, and the host is called.
     """
@@ -93,7 +93,7 @@ class CircuitBreakers:
         try:
             self._learn(admitted, ending, round(work.seconds * SECOND), self.runtime.now() - began)
         except Unavailable as error:
-            # A lost probe expires, and the next one is made.
+            # A lost probe expires, and the next probe is made.
             self.runtime.telemetry.note("a circuit could not be changed", host=host, owner=owner, error=str(error))
         return ending
 
