@@ -1,4 +1,4 @@
-"""The audit log in CloudWatch Logs: a log group of its own, to which functions can only add lines."""
+"""The audit log in CloudWatch Logs: a separate log group, to which functions can only add lines."""
 
 from __future__ import annotations
 

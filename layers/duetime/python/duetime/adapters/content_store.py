@@ -102,7 +102,7 @@ class SplitContentStore:
         return attribute_values.unpacked(answer["Item"][_DATA])
 
     def fetch_or_link(self, task_id: TaskId, content: Content) -> bytes:
-        """The bytes of content, as `fetch`; for an uploaded payload, a temporary address from which to read it.
+        """Like `fetch`, but returns a temporary address for an uploaded payload, from which the payload can be read.
 
         Raises:
             ContentExpired: the bytes have expired.
@@ -158,9 +158,10 @@ class SplitContentStore:
         return True
 
     def _expire_object(self, task_id: TaskId, name: str, expiry: Expiry) -> bool:
-        """Copy an object onto itself with the tag: a lifecycle rule counts from an object's last write.
+        """Copy an object onto itself with the tag, because a lifecycle rule counts from an object's last write.
 
-        With only a tag, the payload of a task accepted long ago would be removed on the day on which the task ends.
+        If only the tag were set, the payload of a task accepted long ago would be removed on the day on which the task
+        ends.
         """
         key = object_of(task_id, name)
         try:
@@ -203,7 +204,7 @@ class SplitContentStore:
                 **named,  # type: ignore[arg-type]  # one of its arguments
             )
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            return  # it has none, or a concurrent write has set another
+            return  # the item has no expiry, or a concurrent write has set another expiry
 
     def _retain_object(self, task_id: TaskId, name: str) -> None:
         try:

@@ -302,7 +302,8 @@ def _parsed(body: str, place: Place) -> Message:
     generation, due, late_at = fields["t"], fields["d"], fields.get("l")
     if type(generation) is not int or type(due) is not int or type(late_at or 0) is not int:
         raise TypeError
-    # No record can match values beyond these: DynamoDB would reject the number, and the calendar the time.
+    # No record can match values beyond these limits, because DynamoDB would reject the number, and the calendar the
+    # time.
     if not (0 <= generation < _MOST_TURNS and 0 <= due <= LAST_INSTANT):
         raise ValueError
     return Message(TaskId.parse(fields["i"]), generation, due, *place, late_at)
@@ -330,7 +331,7 @@ def readable(event: Mapping[str, Any], queues: SqsQueues, telemetry: Telemetry) 
 
 
 REASON = "reason"
-"""Name of the attribute that holds the reason."""
+"""Name of the message attribute with the reason."""
 
 
 class SqsRejects:

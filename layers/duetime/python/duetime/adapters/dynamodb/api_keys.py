@@ -1,4 +1,4 @@
-"""API keys in DynamoDB: one item each, so that the requests of all keys do not read one partition."""
+"""API keys in DynamoDB: one item each, so that requests with different keys do not all read one partition."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ _PREFIX = "after#"
 
 
 class DynamoDependentStore:
-    """`duetime.ports.tasks.DependentStore` over the tasks table: one item each, erased with the task's contents."""
+    """`duetime.ports.tasks.DependentStore` with one item per dependent, erased with the task's contents."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client

@@ -47,7 +47,7 @@ class DynamoIntakeRuleStore:
         """Store all rules, if they still have the version that was read.
 
         Raises:
-            IntakeRulesFull: the rules are too large together.
+            IntakeRulesFull: the total size of the rules is too large.
         """
         forms = [asdict(each) for each in rules.by_name.values()]
         packed = attribute_values.packed(json.dumps(forms, ensure_ascii=False, separators=(",", ":")).encode())

@@ -55,7 +55,7 @@ def read_listed(
 ) -> list[V]:
     """Values in an owner's list in order, eventually consistent; fewer than `limit` only at the end of the list.
 
-    The index may still list a deleted object, so another one is read instead.
+    The index may still list a deleted object, so another object is read instead.
 
     Args:
         client: client of DynamoDB.

@@ -280,7 +280,7 @@ class DynamoRecords:
 
 
 def _tasks_in(items: Sequence[Item]) -> tuple[list[Task], list[str]]:
-    """The readable records among items, and the sort keys of the others."""
+    """The readable records among items, and the sort keys of the unreadable items."""
     tasks, unreadable = [], []
     for item in items:
         try:

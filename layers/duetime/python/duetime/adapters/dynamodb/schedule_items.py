@@ -76,7 +76,7 @@ def is_schedule(key: StoredItem) -> bool:
 
 def schedule_of(item: StoredItem) -> StoredSchedule:
     """The schedule in an item."""
-    # An owner may contain the separator: only the last one separates.
+    # An owner may contain the separator, so only the last separator counts.
     owner = str(item[schema.PARTITION_KEY]["S"]).removeprefix(schema.SCHEDULE_PREFIX).rpartition("#")[0]
     return stored_of(owner, item)
 
@@ -441,7 +441,7 @@ def read_schedule_actions(value: Value) -> ScheduleHistory:
 
 
 def _action_line(value: ScheduleActionRecord) -> list[Any]:
-    """Two letters, then numbers and texts; empty values at the end are left out."""
+    """Encode an action: two letters, then numbers and texts without empty values at the end."""
     by = value.by
     letters = f"{_ACTION_LETTERS[value.action]}{_ACTORS[by.actor]}"
     values = [[each.field, each.before, each.after] for each in value.values]

@@ -217,7 +217,7 @@ def _check_version(item: StoredItem) -> None:
 
 @contextmanager
 def unreadable_as_error(item: StoredItem) -> Iterator[None]:
-    """Turn any error that occurs while reading an item into one that names the item."""
+    """Turn any error that occurs while reading an item into an error that names the item."""
     try:
         yield
     except RecordUnreadable:
@@ -234,7 +234,7 @@ def sort_key_of(item: StoredItem) -> str:
 
 def owner_of(item: StoredItem) -> str:
     """The owner of a record."""
-    # An owner may contain the separator: only the last one separates.
+    # An owner may contain the separator, so only the last separator counts.
     return str(item[schema.OWNER_KEY]["S"]).rpartition("#")[0]
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Executor
 
 _POSTINGS = "h"
-"""The postings of a block: for each posting, the milliseconds after the first one, and the task's id."""
+"""The postings of a block: for each posting, the milliseconds after the first posting, and the task's id."""
 _OFFSET_BYTES, _ID_BYTES = 2, 16
 _DIGEST_BYTES = 8
 _POSTING_BYTES = _OFFSET_BYTES + _ID_BYTES
@@ -34,7 +34,7 @@ _BUILDING_FROM, _BUILT_TO, _COMPLETE, _SWEPT_TO, _CHANGED_AT = "b", "i", "c", "w
 _FIRST_BLOCKS = 25
 """Number of blocks read at first; in a busy list, each block has many postings."""
 _TRIES = 5
-"""How often items that DynamoDB did not process are sent."""
+"""Maximum number of times that items are sent until DynamoDB has processed them."""
 
 
 class DynamoTaskLists:
@@ -45,7 +45,8 @@ class DynamoTaskLists:
         self._table = table
         self._executor = executor
         self._number = number
-        """A deployment whose lists were off, or lack changes, starts again with a new number; 0 if lists are off."""
+        """Increased when a deployment begins its lists again, because they were off or lack changes; 0 if lists are
+        off."""
 
     def head(self, owner: str) -> ListHead | None:
         """The progress of an owner's lists, eventually consistent; `None` if the owner has no lists."""

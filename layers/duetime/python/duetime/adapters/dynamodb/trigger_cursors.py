@@ -113,7 +113,7 @@ class DynamoCursorStore:
         return _cursors(answer["Item"]) if "Item" in answer else None
 
     def replace(self, group: int, cursors: Cursors) -> None:
-        """Store cursors in place of any others, without a holder; an invocation that holds the group loses it."""
+        """Replace all stored cursors, without a holder; an invocation that holds the group loses it."""
         known = self.read(group)
         epoch = max(cursors.epoch, 0 if known is None else known.epoch) + 1
         item: Item = {

@@ -81,7 +81,7 @@ def save_next(
 def delete_next(
     client: DynamoDBClient, table: str, marker: Item, version: int, nonce: str, identity: Identity | None = None
 ) -> bool:
-    """Replace an item by a deletion marker, if it still has the version that was read, or is already deleted.
+    """Replace an item with a deletion marker, if it still has the version that was read, or is already deleted.
 
     Returns:
         Whether the item that was read is deleted.

@@ -55,7 +55,7 @@ _attempt: ContextVar[_Attempt | None] = ContextVar("duetime_attempt", default=No
 
 
 def facts_of(task: Task) -> dict[str, object]:
-    """The facts of an attempt that its lines get."""
+    """The facts that are added to an attempt's lines."""
     facts: dict[str, object] = {
         "task_id": task.id.text,
         "attempt": task.attempt,

@@ -65,8 +65,9 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _JOBS = 4 * MAX_WORKER_BATCH + 2
-"""Each message has its attempt, its heartbeat, the end of a hanging target, and perhaps a call of a batch handler; two
-more jobs change visibilities. A thread is created when it is first needed."""
+"""Maximum number of concurrent jobs: each message needs a job for its attempt, its heartbeat, the end of a hanging
+target, and perhaps a batch handler's call; two more jobs change visibilities. A thread is created when it is first
+needed."""
 _REQUESTS = 16
 """Number of concurrent requests: the shards of a group are read together."""
 

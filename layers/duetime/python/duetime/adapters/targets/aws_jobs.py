@@ -23,7 +23,7 @@ class JobRunner:
         self._resources = resources
 
     def start(self, target: AwsTarget, task: Task, body: bytes) -> Deferred | JobEnding | NotSent:
-        """Start an attempt's job, or find the job if it was started; `Deferred` without a job if one may be running.
+        """Start an attempt's job, or find the job if it was started; `Deferred` without a job if a job may be running.
 
         Other errors from the service are raised.
         """

@@ -54,7 +54,7 @@ _PASSES_WITH_TIME = frozenset(
         "InternalException",
     }
 )
-"""Rejections that a later attempt may not meet, besides throttling and server errors.
+"""Rejections that may not recur in a later attempt, besides throttling and server errors.
 
 Source: the API references of the services.
 """

@@ -82,7 +82,7 @@ a read for every call.
 """
 _TOKEN_MARGIN = MINUTE
 _TOKEN_LIFE = 300
-"""Lifetime in seconds of a token whose response names none."""
+"""Lifetime in seconds of a token whose response names no lifetime."""
 _TOKEN_BYTES = 65_536
 _OK = 200
 _VISIBLE = re.compile(r"[!-~]([ -~]*[!-~])?")

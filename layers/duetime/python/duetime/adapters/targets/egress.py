@@ -121,7 +121,7 @@ class _Group:
 
 
 class EgressCaller:
-    """Makes calls through the egress function. Threads may share it; the first call of a group sends the group.
+    """Makes calls through the egress function, also for several threads; a group's first call sends the group.
 
     Args:
         invoke: invokes the function.
@@ -145,7 +145,7 @@ class EgressCaller:
         if is_first:
             group.full.wait(self._window)
             self._close(key, group)
-            # Sent from a separate thread: this thread must not wait longer than the call may take.
+            # A separate thread sends the group, because this thread must not wait longer than the call may take.
             Thread(target=self._send, args=(group,), name="egress", daemon=True).start()
         if not waiting.done.wait(max(0.0, until - time.monotonic())) or waiting.reply is None:
             return NoResponse(TIMEOUT, f"the endpoint did not answer within {call.seconds:g} s")

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Clock
 
 _MOST_INTERIM_RESPONSES = 20
-"""Maximum number per call: proxies and frameworks send one or two."""
+"""Maximum number of interim responses per call; proxies and frameworks send one or two."""
 _CONNECT_SECONDS = 5.0
 _GRACE_SECONDS = 1.0
 _CHUNK = 16_384
@@ -139,8 +139,8 @@ class HostUnknown(Exception):
 class Connection:
     """A connection that another thread can cut while it waits for anything.
 
-    It has a second descriptor of the socket, because TLS takes over the first one before its handshake; shutting down
-    either descriptor ends the connection for both.
+    This class keeps a second descriptor of the socket, because TLS takes over the first descriptor before its
+    handshake; shutting down either descriptor ends the connection for both.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -170,7 +170,7 @@ class Connection:
         return opened
 
     def cut(self) -> None:
-        """End the connection, and prevent another one from being opened."""
+        """End the connection, and prevent another connection from being opened."""
         with self._lock:
             self._is_cut = True
             held, self._socket = self._socket, None
@@ -180,7 +180,7 @@ class Connection:
 
     @property
     def socket_seconds(self) -> float:
-        """A timeout for the socket, longer than the call's own timeout, so that only the latter ends the call."""
+        """A timeout for the socket, longer than the call's own timeout, so that it never ends the call first."""
         return max(0.0, self._until - time.monotonic()) + _GRACE_SECONDS
 
 
@@ -218,7 +218,7 @@ class DirectCaller:
         """Make a call within its time limit, whatever the endpoint or a name server does.
 
         A socket's own timeout starts again with every byte, and a name lookup has no timeout. So another thread does
-        the work, and this one enforces the limit.
+        the work, and the calling thread enforces the limit.
         """
         connection, done = Connection(call.seconds), Event()
         replies: list[Reply] = []
@@ -405,6 +405,6 @@ def _headers(headers: Mapping[str, str], secrets: Collection[str]) -> dict[str, 
 
 
 def _forms(secrets: Collection[str]) -> list[str]:
-    """Each secret in plain and as JSON would contain it; the longest first, because one may be a part of another."""
+    """Each secret as plain text and as JSON would contain it, longest first, as a secret may be a part of another."""
     forms = {form for secret in secrets for form in (secret, json.dumps(secret)[1:-1]) if form}
     return sorted(forms, key=len, reverse=True)

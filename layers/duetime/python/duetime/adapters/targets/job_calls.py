@@ -61,7 +61,7 @@ WHY_STOPPED = "stopped by duetime: its task was cancelled, or its time is over"
 
 
 class NoCapacity(Exception):
-    """The service has started nothing now, but may do so later."""
+    """The service has not started a job, but may do so at a later request."""
 
 
 class NotListed(Exception):

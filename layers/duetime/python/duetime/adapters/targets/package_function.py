@@ -32,7 +32,7 @@ REPORT_INTERVAL: Millis = 5 * SECOND
 """Shortest time between two progress reports; also the highest age of the request that a handler reads."""
 _TRIES, _PAUSE = 4, SECOND
 _MARGIN, _MARGIN_SHARE = 0.5, 0.1
-"""A handler's process is ended this long before the deadline: seconds, or if shorter a share of the time."""
+"""How long before the deadline a handler's process is ended: seconds, or a share of the time, whichever is shorter."""
 
 
 @dataclass

@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from duetime_common.handler_retries import RetryRule
 
     ClientOfCaller: TypeAlias = Callable[[], Any]
-    """Returns the client from `duetime_client`: in a coroutine, the asynchronous one."""
+    """Returns the client from `duetime_client`; in a coroutine, the asynchronous client."""
 
 _MAY_OFFER = frozenset({Phase.RUN, Phase.CLEAN, Phase.ROLLBACK})
 """Phases assumed for a handler that cannot be asked now: no phase is skipped, and each runs as soon as it can."""
