@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 STEPS = 1_000_000
 """Maximum steps of an evaluation, which take about a second. Filtering a 1 MB list needs a fifth of them."""
 _STEPS_AT_CREATION = 5_000
-"""Maximum steps on a document without results: more than any useful condition of the maximum length needs."""
+"""Maximum steps on a document without results, which is more than any useful condition of the maximum length needs."""
 _CHARACTERS = 16
 """Number of characters that take about as long as one step."""
 PARENTS, PARAMETERS, PAYLOAD = "parents", "parameters", "payload"

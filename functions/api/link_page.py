@@ -87,7 +87,8 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Robots-Tag": "noindex, nofollow",
 }
-"""The address of the page is a secret: browsers send it to no other site, and nothing stores the page."""
+"""The page's address is a secret, so browsers must send the address to no other site, and nothing may store the
+page."""
 
 
 def response_of(page: str, status: HTTPStatus = HTTPStatus.OK) -> Response:

@@ -151,7 +151,7 @@ _platform: Platform | None = None
 
 
 def use(platform: Platform | None) -> None:
-    """Replace the platform of a process; `None` restores the real one. Discards everything composed so far."""
+    """Replace the platform of a process; `None` restores the real platform. Discards everything composed so far."""
     global _platform  # noqa: PLW0603 - a Lambda function's process has exactly one
     _platform = platform
     _only.cache_clear()

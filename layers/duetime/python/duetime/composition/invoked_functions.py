@@ -1,6 +1,6 @@
-"""Composes the functions that a worker invokes: the egress function, handler packages, and what these report to.
+"""Composes the egress function, handler packages, and the function that handler packages report to.
 
-Each function imports within its properties what the others do not need.
+Modules that only one of these functions needs are imported within its properties.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class HttpServices(Part):
         )
 
     def passing(self, caller: Caller) -> Caller:
-        """The same caller; if spans are exported, it passes the spans of its calls to the egress function."""
+        """Passes the spans of a caller's calls to the egress function, if spans are exported."""
         return SpanPassingCaller(caller, self.runtime.tracer) if self.settings.exports_spans else caller
 
 

@@ -360,7 +360,7 @@ class TopologyServices(Part):
 
 def read_stored_graph(payload: bytes) -> Graph:
     """`duetime.ports.topologies.GraphReader` for whole graphs that were accepted earlier."""
-    # Imported here: most steps read only outlines, without the models of the REST contract (pydantic).
+    # Imported here because most steps read only outlines, without the models of the REST contract (pydantic).
     from duetime.contract.topologies import decoding
 
     return decoding.read_stored_graph(payload)

@@ -249,7 +249,7 @@ class TargetServices(Part):
 
 
 def _topologies(part: Part) -> TopologyServices:
-    # Imported here: few tasks are topologies or nodes.
+    # Imported here because few tasks are topologies or nodes.
     from duetime.composition.tasks import TopologyServices
 
     return part.part(TopologyServices)
@@ -257,7 +257,8 @@ def _topologies(part: Part) -> TopologyServices:
 
 def task_entry(task: Task) -> Mapping[str, object]:
     """A task as the API's lists show it."""
-    # Imported here: few tasks have callbacks, and the models of the REST contract take long to import (pydantic).
+    # Imported here because few tasks have callbacks, and the models of the REST contract take long to import
+    # (pydantic).
     from duetime.contract.tasks.encoding import entry
 
     return entry(task)
