@@ -1,6 +1,7 @@
 """Grafana's dashboard of a deployment, over its CloudWatch data source: `python -m infra.grafana` writes the file.
 
-It contains no names of a deployment; they are variables chosen at import, and the stack lists them as outputs.
+The dashboard contains no names of a deployment; the names are variables chosen at import, and the stack lists them as
+outputs.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ long (Source: IAM User Guide, "IAM and AWS STS quotas")."""
 PATTERN_BYTES = 2_048
 """Maximum size of a rule's event pattern (Source: Amazon EventBridge User Guide, "Amazon EventBridge quotas")."""
 RESOURCES = 500
-"""Maximum number of resources of a template (Source: AWS CloudFormation User Guide, "Understand CloudFormation
+"""Maximum number of resources in a template (Source: AWS CloudFormation User Guide, "Understand CloudFormation
 quotas")."""
 _REFERENCE_BYTES = 150
 """Assumed size of a name or address that is only known at deployment; none of our queue URLs and ARNs is longer."""
@@ -52,7 +52,7 @@ def split_variables(
         own: the user's variables, which stay in its environment.
 
     Raises:
-        LimitExceeded: those that cannot be moved are too large.
+        LimitExceeded: the variables that cannot be moved are too large.
     """
     kept, moved = dict(variables), dict[Variable, str]()
     tables = [each for each in TABLES & kept.keys() if kept[each] and not Token.is_unresolved(kept[each])]

@@ -31,7 +31,7 @@ _AXES = {
 
 
 class MetricNames:
-    """Physical names of the resources that panels and alarms reference by `$`."""
+    """Physical names of the resources that panels and alarms reference with `$`."""
 
     def __init__(self, stack: str, *, stores: Stores, functions: Functions, http: HttpApi) -> None:
         queues, intake = stores.queues, stores.intake

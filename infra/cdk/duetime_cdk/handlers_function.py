@@ -30,7 +30,7 @@ NETWORK_INTERFACES = (
 """Actions of a function in a VPC, which do not support resource-level permissions (Source: AWS Lambda Developer Guide,
 "Giving Lambda functions access to resources in an Amazon VPC", the policy `AWSLambdaENIManagementAccess`)."""
 GATEWAY_ENDPOINTS = ("dynamodb", "s3")
-"""Services that the worker calls and that have gateway endpoints, at no charge."""
+"""Services that the worker calls and that have free gateway endpoints."""
 INTERFACE_ENDPOINTS = ("sqs", "lambda", "states")
 """Services that the worker calls and that have interface endpoints."""
 

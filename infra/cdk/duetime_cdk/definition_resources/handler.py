@@ -1,6 +1,6 @@
 """Creates, updates and deletes schedules and topology definitions for CloudFormation, by requests to the API function.
 
-It is deployed separately, and imports the standard library and boto3 only.
+This module is deployed separately, and imports only the standard library and boto3.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class RequestRejected(Exception):
 
 
 class AlreadyExists(Exception):
-    """Something of that name exists and must not be taken over."""
+    """An object of that name exists and must not be taken over."""
 
     def __init__(self, kind: str, name: str) -> None:
         super().__init__(f"the {kind} {name!r} exists already: choose another name, or set adopt=True to take it over")
@@ -79,7 +79,7 @@ def _handle(event: Event) -> str:
 
 def _put_schedule(owner: str, wanted: Event, request_id: str, *, takes_over: bool) -> None:
     name, body, defaults = wanted["Name"], json.loads(wanted["Body"]), json.loads(wanted["Defaults"])
-    # A repeated event is answered as the first one, by its key.
+    # With the event's id as the key, a repeated event gets the same response as the first.
     headers = {"idempotency-key": request_id}
     status, answer = call(owner, "POST", _COLLECTIONS[SCHEDULE], {**body, "name": name}, headers)
     if status != _CONFLICT or answer.get("code") != _EXISTS:
