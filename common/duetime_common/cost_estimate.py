@@ -227,7 +227,7 @@ class CostLine:
         part: the billed item.
         quantity: the billed quantity.
         unit: unit of the quantity.
-        dollars: cost of the whole quantity.
+        dollars: cost of the total quantity.
         note: additional explanation.
     """
 
@@ -364,7 +364,7 @@ def _observability(workload: Workload, prices: Prices) -> Iterator[CostLine]:
     gigabytes = (written + workload.requests * ACCESS_LOG_BYTES) / 1e9
     yield CostLine("logs and metrics' lines", gigabytes, "GB", gigabytes * prices.log_gigabyte)
     if workload.has_traces:
-        # X-Ray samples the first request of each second, and 5 % of the others (Source: AWS X-Ray Developer Guide).
+        # X-Ray samples the first request of each second, and 5 % of all others (Source: AWS X-Ray Developer Guide).
         traces = sum(_sampled(each) for each in (workload.requests, workload.batches, deliveries))
         yield CostLine("traces", traces, "recorded", traces * prices.trace)
 

@@ -1,7 +1,7 @@
 """The price table: assumed AWS prices in three regions. All cost calculations use these figures.
 
 The figures are public on-demand list prices without free tiers, volume tiers, savings plans or taxes. Only the prices
-of DynamoDB and HTTP APIs in us-east-1 were compared with a published list; all others are assumptions. Check your
+of DynamoDB and HTTP APIs in us-east-1 were compared with a published list; all other prices are assumptions. Check your
 account's prices.
 """
 

@@ -1,6 +1,6 @@
-"""The page that people see when they open a link: it works without scripts, and loads nothing.
+"""The page that people see when they open a link; it works without scripts, and loads no other files.
 
-Everything that others have written, such as the name of the task, is escaped.
+All text that users have written, such as the task's name, is escaped.
 """
 
 from __future__ import annotations

@@ -438,7 +438,7 @@ def read(event: Mapping[str, Any], operation: Operation[Q], parameters: Mapping[
     key = _idempotency_key(event) if declared.KEY in operation.headers else None
     key_life = _key_life(event, key, sender) if declared.KEY_LIFE in operation.headers else _usual_key_life(sender)
     if key is not None and sender.task_id is not None:
-        # A client's key contains no space: each task has keys of its own, which never equal keys of other requests.
+        # A client's key contains no space, so each task's own keys never equal the keys of other requests.
         key = f"{sender.task_id} {key}"
     version = None
     if declared.IF_MATCH in operation.headers:

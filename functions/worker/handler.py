@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Process the batch; never raises, because that would bring the whole batch back."""
+    """Process the batch; never raises, because an error would make SQS redeliver all messages of the batch."""
     try:
         if composed().is_standby:
             # The other Region has a timer for each open task.

@@ -74,7 +74,7 @@ class RegionalBucket:
         client: client of S3, in that Region.
         name: the bucket.
         role: ARN of the role that replicates its objects; empty if the stack was deployed without `regions`.
-        key: ARN of the KMS key that encrypts them; empty for S3's own keys.
+        key: ARN of the KMS key that encrypts the objects; empty for S3's own keys.
         prefixes: prefixes of the keys that are replicated.
     """
 
@@ -132,7 +132,7 @@ class RegionalBucket:
         """Copy objects that were written before the rule; returns their number.
 
         Args:
-            other: the bucket that may lack them.
+            other: the bucket that may lack the objects.
             progress: called with 1 for each object that was examined.
         """
         present = {*other.keys()}

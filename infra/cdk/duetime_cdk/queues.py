@@ -25,7 +25,7 @@ parts."""
 
 
 class Queues(Construct):
-    """Standard queues: due times determine the order, and claims prevent duplicates."""
+    """Standard queues suffice, because due times determine the order, and claims prevent duplicates."""
 
     def __init__(self, scope: Construct, id_: str, *, environment: Environment) -> None:
         super().__init__(scope, id_)

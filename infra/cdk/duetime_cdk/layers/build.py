@@ -78,12 +78,12 @@ class Layers:
     types: Layer | None = None
     """The task types with a handler; empty if the handlers' package must not be imported here."""
     packages: Mapping[str, Layer] = field(default_factory=dict)
-    """The packages of handlers with functions of their own, by name."""
+    """The packages of handlers with their own functions, by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Packages:
-    """The packages of handlers with functions of their own.
+    """The packages of handlers with their own functions.
 
     Attributes:
         folders: the folder of each package, by name.

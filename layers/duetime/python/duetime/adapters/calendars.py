@@ -94,7 +94,7 @@ def starts(
         text: the rule itself, with a naive local `UNTIL`.
         start: the event's first start.
         until: end of the expansion.
-        budget: budget of the whole file.
+        budget: budget of the complete file.
 
     Raises:
         FieldInvalid: the rule is not supported, has no occurrences, or exceeds the budget.
@@ -265,7 +265,7 @@ class _Found:
     Attributes:
         start: earlier events are left out.
         end: later events are left out.
-        zone: zone of events without a zone of their own.
+        zone: zone of events that name no zone.
         is_cut: whether anything at or after `end` was left out.
     """
 

@@ -31,7 +31,7 @@ class HttpServices(Part):
 
     @cached_property
     def caller(self) -> Caller:
-        """Makes HTTP calls: through the egress function if there is one, otherwise from this process."""
+        """Makes HTTP calls, either through the egress function, if there is one, or from this process."""
         if function := self.settings.egress_function:
             caller = EgressCaller(LambdaInvocation(self.platform.clients.calling_lambdas(), function))
             return self.passing(caller)
@@ -82,7 +82,7 @@ class HttpServices(Part):
 
     @cached_property
     def _kept_credentials(self) -> Credentials:
-        # Imported only when needed: most deployments have no such secrets.
+        # Imported only when needed, because most deployments have no such secrets.
         from duetime.adapters.targets.credentials import Credentials
 
         settings = self.settings

@@ -254,7 +254,7 @@ def handler(
         batch: Calls the function with several tasks, as a list of `BatchItem`. The function returns `None`, or a list
             with each task's result, or an exception for a failed task. If the function raises an exception, all tasks
             fail.
-        retry_on: Only these exceptions, and `RetryIn`, are retried; all others fail the task at once.
+        retry_on: Only these exceptions, and `RetryIn`, are retried; all other exceptions fail the task at once.
         no_retry_on: These exceptions fail the task at once, even if `retry_on` includes them.
         options: Default options for tasks of the type, which a creation overrides: `priority`, `retry`,
             `timeout_seconds`, `notify_within_seconds`, `rollback_on_failure`, `lock`, `locks`, `rate`, `notify_on`,

@@ -88,7 +88,7 @@ class LockManager:
             lock = self._living(lock, claim, now)
             taken = Holder(task.id, task.fence, now + self.lease, claim.is_shared)
             if lock.is_held_by_later(taken):
-                # This attempt's lease has ended: its postponement will be rejected, and it must not join the line.
+                # This attempt's lease has ended, so its postponement will be rejected, and it must not join the line.
                 return Postponed(now + _BUSY_PAUSE, f"lock {claim.name.key}")
             place = Waiter(task.due_at, task.id, task.generation)
             ahead = [waiter for waiter in line if waiter < place and waiter.task_id != task.id]
@@ -164,7 +164,7 @@ class LockManager:
     def release_reservation(self, task: Task) -> None:
         """Hand on the reservations of a task that will not use them because it was cancelled, paused or postponed.
 
-        Never raises `Unavailable`: the user's request is done, and the reservation expires by itself.
+        Never raises `Unavailable`: the user's request is done, and the reservation expires on its own.
 
         Args:
             task: the record after the change; only a task that has waited can have a reservation.

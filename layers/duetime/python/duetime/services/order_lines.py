@@ -1,4 +1,4 @@
-"""Ordered keys: checks whether a task has the turn, lets the next task in after an outcome, and shows keys.
+"""Checks whether a task with an ordered key has the turn, lets in the next task after an outcome, and shows keys.
 
 A conditional write gives the turn, either when the previous task ends or during the next task's own check. The check
 also notices an end whose hand-over was lost, so no step here has to be repeated.

@@ -1,4 +1,4 @@
-"""Makes another Region the active one.
+"""Makes another Region the active Region.
 
 The takeover stops the old Region if it can be reached, takes over the records, and opens the new Region. Each step can
 be repeated: the record of the active Region shows the progress of an interrupted takeover.

@@ -270,7 +270,7 @@ class SummaryReader:
         return self._read(owner, self._generation())
 
     def read_owners(self, after: str, limit: int) -> tuple[Sequence[tuple[str, Summary]], str | None]:
-        """The counts of the owners after the given one, in order of name.
+        """The counts of the owners after the given owner, in order of name.
 
         Returns:
             The counts, and the last owner if another page may follow.

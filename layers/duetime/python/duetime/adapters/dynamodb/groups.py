@@ -48,7 +48,7 @@ class DynamoGroupStore:
         self._table = table
         self._executor = executor
         self._places: dict[tuple[str, str], TaskId] = {}
-        """The last known open member, by owner and group: the next search begins there."""
+        """The last known open member, by owner and group; the next search begins with this member."""
 
     def read(self, owner: str, group_id: str, *, consistent: bool = True) -> Group | None:
         """Read a group without its members."""
@@ -233,7 +233,7 @@ class DynamoGroupStore:
             partition: the partition.
             first: number of members on the first page; `None` for as many as fit.
             until: the latest member to read; `None` for no limit.
-            after: read only members later than this one; `None` for all members.
+            after: read only members later than this member; `None` for all members.
         """
         condition, values = "#p = :p", {":p": attribute_values.text(partition)}
         if place := until or after:

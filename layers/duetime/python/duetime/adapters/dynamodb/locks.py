@@ -1,7 +1,7 @@
 """Locks and their lines in DynamoDB: a partition for each lock, with its holders in the first item, then its line.
 
 All holders are in one item, so that one conditional write enforces the limit; each holder is a separate map entry, so
-that a heartbeat renews its hold without reading the others.
+that a heartbeat renews its hold without reading the other holds.
 """
 
 from __future__ import annotations

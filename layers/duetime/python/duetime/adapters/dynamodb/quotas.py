@@ -37,7 +37,7 @@ class DynamoQuotaStore:
         self._table = table
 
     def read(self, *, consistent: bool) -> StoredQuotas:
-        """Read the quotas of all owners that have quotas of their own.
+        """Read the quotas of all owners that have their own quotas.
 
         Raises:
             RecordUnreadable: the stored form is unknown to this code.

@@ -1,4 +1,4 @@
-"""The items of a schedule: its definition in one item, its active runs in another."""
+"""The items of a schedule, with its definition in one item and its active runs in another item."""
 
 from __future__ import annotations
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from duetime_common.frozen_classes import frozen
 
 SCHEMA_VERSION = 1
-"""Version in the attribute `VERSION_OF_SCHEMA` of every record; readers accept this version and the previous one."""
+"""Version in the attribute `VERSION_OF_SCHEMA` of every record; readers accept this version and the previous
+version."""
 
 PARTITION_KEY = "p"
 """`2026-11-21T02:33#0007` (minute and shard) for a record, or one of the `*_PREFIX` partitions."""
@@ -112,7 +113,7 @@ API_KEY_PREFIX = "ak#"
 API_KEY_LIST = "#A"
 """Like `CIRCUIT_LIST`, for API keys."""
 SCHEDULE_PREFIX = "r#"
-"""Partition of one schedule: its definition and progress in one item, its active runs in another."""
+"""Partition of one schedule, with its definition and progress in one item, and its active runs in another item."""
 SCHEDULE_HEAD_MARK = "#"
 """Precedes the name in the sort key of a schedule; sorts before the sort key of its activity."""
 SCHEDULE_LIST_MARK = "#S"
@@ -122,7 +123,7 @@ CALENDAR_PREFIX = "d#"
 CALENDAR_LIST_MARK = "#D"
 """Like `LOCK_LIST_MARK`, for calendars."""
 DEFINITION_PREFIX = "td#"
-"""Partition of one topology definition: its latest version in one item, each earlier version in another."""
+"""Partition of one topology definition, with a separate item for each version."""
 DEFINITION_LIST_MARK = "#T"
 """Like `LOCK_LIST_MARK`, for topology definitions."""
 EARLIER_VERSION_MARK = "#v#"

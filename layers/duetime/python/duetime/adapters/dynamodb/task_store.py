@@ -82,7 +82,7 @@ _ENTRY_PLACEHOLDERS = {f"#{name}": name for name in ENTRY_NAMES}
 class DynamoTaskStore:
     """`duetime.ports.tasks.TaskStore` over one table; reads an owner's partitions in parallel.
 
-    When many records are read, an unreadable record is noted and left out, so that it does not block the others.
+    When many records are read, an unreadable record is noted and left out, so that it does not block other records.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""HTTP calls from this process: signed, to a checked address, limited in time and size, no redirects or proxies.
+"""Makes signed HTTP calls to checked addresses, limited in time and size, without redirects or proxies.
 
 A target may use only public addresses. A name is resolved once, each of its addresses is checked, and the connection
 uses the checked address, so that a second resolution with another result has no effect. Of a response, only the parts
@@ -241,7 +241,7 @@ class DirectCaller:
         try:
             if call.auth is None:
                 return self._response(call, connection=connection)
-            # Imported when needed: most calls send no secret.
+            # Imported only when needed, because most calls send no secret.
             from duetime.adapters.targets.credentials import authenticated_reply  # noqa: PLC0415 - see above
 
             return authenticated_reply(

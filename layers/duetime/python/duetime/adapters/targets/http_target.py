@@ -283,7 +283,7 @@ def content_of(request: HttpRequest, task: Task, payload: bytes) -> tuple[dict[s
 
 
 def whole_response(status: int, headers: Mapping[str, str], body: bytes) -> bytes:
-    """A result with the whole response: JSON of its status, headers and body."""
+    """A result with the complete response: JSON of its status, headers and body."""
     return compact({"status": status, "headers": dict(headers), "body": json.loads(body)})
 
 

@@ -45,7 +45,7 @@ class AttemptChannel:
         confirmed_at: the last known time at which the attempt had its task.
         requested_action: the user's request at that time.
         unsent: progress that no report has sent yet.
-        leased_until: the end of the worker's lease, as far as known, by this clock.
+        leased_until: the last known end of the worker's lease, by this clock.
     """
 
     invoke: Callable[[bytes], bytes]

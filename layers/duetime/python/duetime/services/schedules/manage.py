@@ -133,7 +133,7 @@ class ScheduleManager:
             if update.task is None or not update.task.has_payload:
                 return after
             stored_payload = stored_payload or self.writer.store_payload(stored.uid, spec.task.payload)
-            # Payload of this try: a concurrent change may have replaced the payload of the previous try.
+            # The payload of this try, because a concurrent change may have replaced the payload of the previous try.
             replaced_payload = stored.payload
             return replace(
                 after, payload=stored_payload, former_payload=stored.payload if stored.payload.is_outside else None
@@ -387,7 +387,7 @@ class FilteredSchedules:
         """Whether a schedule matches, and whether it was paused or resumed."""
 
         def check(stored: StoredSchedule) -> None:
-            # The list lags behind: the schedule may have other tags by now, or another schedule may have its name.
+            # The list lags behind, so the schedule may have other tags by now, or another schedule may have its name.
             if stored.state is not _MEANT[kind] or not _is_named(stored, action):
                 raise _NotMeantError
 

@@ -96,7 +96,7 @@ class OccurrenceTasks:
             payload = self.contents.fetch(stored.uid, stored.payload)
         task = replace(stored.spec.task, payload=payload)
         try:
-            # Occurrences have no unique key: the schedule's `overlap` setting decides instead.
+            # Occurrences have no unique key, because the schedule's `overlap` setting decides instead.
             spec = replace(self.rules.resolved(stored.owner, task), unique=None)
         except FieldInvalid as refusal:
             raise refusal.inside("task") from None

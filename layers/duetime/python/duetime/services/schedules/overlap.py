@@ -70,7 +70,7 @@ _TRY_AGAIN = _Again.NOW
 class OverlapControl:
     """Applies a schedule's current state and overlap policy to its occurrences.
 
-    Every method may raise `Unavailable`: then the message is redelivered, and the call is repeated.
+    Every method may raise `Unavailable`; the message is then redelivered, and the call is repeated.
     """
 
     stores: Stores

@@ -91,7 +91,7 @@ class RunsAt:
     """The tasks that a schedule has created for a time, in all its revisions.
 
     Attributes:
-        tasks: the existing tasks, including the records left in place of deleted ones.
+        tasks: the existing tasks, including the records left in place of deleted tasks.
         former: tasks of an earlier schedule with the same name.
         is_complete: whether all possible tasks were examined.
     """

@@ -1,4 +1,4 @@
-"""Finds the tasks of a list: in the lists kept for an owner with many tasks, or among all the owner's tasks."""
+"""Finds the tasks of a list, either in the lists kept for an owner with many tasks, or among all the owner's tasks."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def _helps(wanted: TaskFilter) -> bool:
 
 
 _LISTED_STATES = ENTRY_STATES | TOPOLOGY_STATES
-"""States whose tasks are found without reading the owner's whole list."""
+"""States whose tasks are found without reading the owner's complete list."""
 _LARGE = frozenset({ListKind.TAG, ListKind.TYPE, ListKind.TOPOLOGY})
 """Lists that are likely to be longer than the list of any state that tasks leave again."""
 
@@ -258,7 +258,7 @@ def _narrowed(first: Range, second: Range) -> Range:
 
 
 def _start(after: TaskId | None, bounds: Range, *, descending: bool) -> TaskId | None:
-    """The place after which to read: the query's, or the bound in the query's direction."""
+    """The place after which to read, which is the query's place, or the bound in the query's direction."""
     bound = bounds.before if descending else bounds.after
     if bound is None:
         return after

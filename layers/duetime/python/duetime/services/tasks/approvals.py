@@ -142,5 +142,5 @@ def _obstacle(task: Task, action: Action, now: Millis) -> str:
 
 
 def _canonical(data: bytes) -> str:
-    """JSON text with sorted keys: equal for equal values, and different for 1, 1.0 and true."""
+    """JSON text with sorted keys, which is equal for equal values, and different for 1, 1.0 and true."""
     return json.dumps(json.loads(data), sort_keys=True)

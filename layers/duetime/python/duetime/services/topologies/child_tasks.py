@@ -49,7 +49,8 @@ class CancelledChildren:
 class ChildCanceller:
     """Cancels the descendants of a task, several hundred per request.
 
-    No progress is stored: a repeated request, even after a crash, skips cancelled tasks and continues with the others.
+    No progress is stored: a repeated request, even after a crash, skips cancelled tasks and continues with the other
+    tasks.
     """
 
     tasks: TaskStore

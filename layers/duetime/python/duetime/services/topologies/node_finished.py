@@ -73,7 +73,7 @@ class NodeFinished:
         if task.node_ref is None or (topology_run := self._whole_of(task.id, task.node_ref)) is None:
             return 0
         self._tell_all(task, task.node_ref, topology_run)
-        # Read after the node has ended: if the topology ends later, its own follow-up finds the node.
+        # The run is read after the node has ended. If the topology ends later, its own follow-up finds the node.
         retention = self.reconciler.retention
         return None if retention.is_needed(topology_run) else retention.expiry_of_nodes(topology_run)
 

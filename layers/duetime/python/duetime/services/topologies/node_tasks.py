@@ -41,7 +41,7 @@ class NodeTasks:
     """Creates the tasks of nodes. Creating a task again changes nothing.
 
     Attributes:
-        definitions: reads whole graphs, with the templates of their nodes' tasks.
+        definitions: reads complete graphs, with the templates of their nodes' tasks.
         rules: targets that the settings allow.
         types: gives tasks the defaults of their types.
     """
@@ -85,7 +85,7 @@ class NodeTasks:
         inserted = self.enqueuer.insert(tasks)
         is_new = self.runtime.executor.map(lambda task: task.nonce in inserted or self.enqueuer.create(task), tasks)
         started = {key: task for key, task, new in zip(keys, tasks, is_new, strict=True) if new}
-        # Creating thousands of tasks takes a while: the run may have been paused since, or a task may have failed.
+        # Creating thousands of tasks takes a while, so the run may have been paused since, or a task may have failed.
         present = self.definitions.read(topology_run.task.id) or topology_run
         if present.starts_nodes:
             self.enqueuer.send_due(list(started.values()))

@@ -1,4 +1,4 @@
-"""Transitions of a node: count an edge, start the node, or cancel it. Each may be repeated."""
+"""Makes the transitions of a node: counts an edge, starts the node, or cancels it. Each may be repeated."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class NodeActions:
         task = self._read(topology_run.run_state.task_id(key))
         if task.state not in LEGAL[Move.REQUEST_ROLLBACK].sources or task.finished_at is None:
             return
-        # The attempt history keeps the last attempt's error; the rollback has an error of its own.
+        # The attempt history keeps the last attempt's error; the rollback has its own error.
         sets: TaskChanges = {"attempt": 0, "finished_at": None, "expires_at": None, "requested_action": None}
         sets |= {"lease_expires_at": None, "attempt_history": reported_history(task)}
         sets |= fence_raised(task, self.runtime.epoch)
@@ -200,7 +200,7 @@ class NodeActions:
         expiry = unless_referenced(self.runtime.now())
         payload = None
         if map_payload is not None:
-            # A unique name: a rejected release must not change the expiry of another release's items.
+            # The name is unique, because a rejected release must not change the expiry of another release's items.
             task_id, name = topology_run.run_state.task_id(key), f"{_MAP_PAYLOAD}.{self.runtime.nonce()}"
             payload = self.stores.contents.keep(task_id, name, map_payload, expiry)
         for _ in range(_TRIES):

@@ -253,7 +253,7 @@ class TopologyReconciler:
         self, topology_run: TopologyRun, known: Mapping[str, NodeStatus] | None = None
     ) -> tuple[NextAction, Statuses]:
         if not topology_run.is_present:
-            # The topology was retried: the next run's plan decides about the last run's nodes.
+            # The topology was retried, so the next run's plan decides about the last run's nodes.
             return NextAction(State.RUNNING), {}
         statuses = self.topology_repository.statuses(topology_run, known)
         overdue = topology_run.overdue_at is not None and topology_run.overdue_at <= self.runtime.now()
@@ -328,7 +328,7 @@ class TopologyReconciler:
             self.node_requests.pause(topology_run, key)
 
     def _do(self, until: Millis | None, part: Callable[[], object]) -> None:
-        # Checked for each action: a process that was suspended must not act on outdated decisions.
+        # This is checked for each action, because a process that was suspended must not act on outdated decisions.
         if until is None or self.runtime.now() < until:
             part()
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from duetime.ports.topologies import GraphReader
 
 _KNOWN = 8
-"""Number of graphs that a process caches: reading a large graph takes a second."""
+"""Number of graphs that a process caches, because reading a large graph takes a second."""
 _TRIES = 20
 _PAGE = 100
 """Nodes read in one request (Source: DynamoDB API Reference, BatchGetItem)."""

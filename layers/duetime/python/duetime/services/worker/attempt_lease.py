@@ -101,7 +101,7 @@ class AttemptLocks:
     quota: AttemptQuota | None
 
     def take(self, delivery_state: DeliveryState, task: Task, scope: LockScope) -> Postponed | None:
-        """Take the locks of a scope; if a lock is held by others, the locks taken are released after the attempt."""
+        """Take the locks of a scope; if other tasks hold a lock, the locks taken are released after the attempt."""
         is_first = scope is LockScope.TASK and not task.is_terminal
         if self.quota is not None and is_first and (held := self.quota.held(task, delivery_state.leased_until)):
             return held

@@ -84,13 +84,13 @@ class BatchWorker:
         return [
             delivery_state.delivery
             for delivery_state in batch.delivery_states
-            # No other message is deleted: an undecided message is redelivered.
+            # Messages without a decision are not deleted, so they are redelivered.
             if not isinstance(delivery_state.disposition, DeleteMessage)
         ]
 
 
 class _Batch:
-    """A batch in progress: a job for each delivery, and this thread, which watches them."""
+    """A batch in progress, with a job for each delivery, and this thread, which watches the jobs."""
 
     def __init__(self, worker: BatchWorker, delivery_states: Sequence[DeliveryState], holder: str) -> None:
         self.worker = worker
@@ -234,7 +234,7 @@ class _Batch:
             delivery_state.task and not delivery_state.ended and now >= delivery_state.leased_until
             for delivery_state in self.delivery_states
         ):
-            # The process was suspended past the end of a lease: another worker may have the task.
+            # The process was suspended past the end of a lease, so another worker may have the task.
             worker.process.end()
             return
         until = now + PROCESS_END_TIME
