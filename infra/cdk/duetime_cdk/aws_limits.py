@@ -32,7 +32,7 @@ RESOURCES = 500
 """Maximum number of resources in a template (Source: AWS CloudFormation User Guide, "Understand CloudFormation
 quotas")."""
 _REFERENCE_BYTES = 150
-"""Assumed size of a name or address that is only known at deployment; none of our queue URLs and ARNs is longer."""
+"""Assumed size of a name or address that is only known at deployment; our queue URLs and ARNs are not longer."""
 _NONE: Mapping[str, str] = MappingProxyType({})
 _REFERENCE = re.compile(r"\$\{Token\[[^\]]*\]\}")
 

@@ -129,7 +129,7 @@ class RegionalBucket:
         ]
 
     def copy_missing(self, other: RegionalBucket, progress: Callable[[int], None]) -> int:
-        """Copy objects that were written before the rule; returns their number.
+        """Copy objects that were written before the rule; returns the number of copied objects.
 
         Args:
             other: the bucket that may lack the objects.

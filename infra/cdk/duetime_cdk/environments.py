@@ -308,8 +308,8 @@ class Environment:
     workers receive the tasks of all owners."""
     type_owners: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Reserved task types, by patterns of types, with patterns of the owners for whom they are reserved: `{"billing.*":
-    ("123456789012:role/Billing*",)}`. Other owners cannot create tasks of these types, whatever their target. The first
-    pattern that matches a type decides; a type that matches no pattern is open to all owners."""
+    ("123456789012:role/Billing*",)}`. Other owners cannot create tasks of these types, regardless of the target. The
+    first pattern that matches a type decides; a type that matches no pattern is open to all owners."""
     operators: tuple[str, ...] = ()
     """Who may use switches for all owners: identities in the form of owners, such as `123456789012:role/Operations`."""
     admins: tuple[str, ...] = ()
@@ -448,8 +448,8 @@ class Environment:
     audit_retention: Literal["", "ONE_MONTH", "ONE_YEAR", "THIRTEEN_MONTHS", "TWO_YEARS", "FIVE_YEARS", "TEN_YEARS"] = (
         "THIRTEEN_MONTHS"
     )
-    """How long the audit log is kept, which records who controlled or administered what, why and from where; empty for
-    no audit log."""
+    """How long the audit log is kept; empty for no audit log. The log records who controlled or administered what, why
+    and from where."""
     kms_key_arn: str = ""
     """ARN of your KMS key for the table, the queues, the buckets, the logs and the signing secret; if empty, AWS's own
     keys are used. A change does not re-encrypt existing messages and objects."""

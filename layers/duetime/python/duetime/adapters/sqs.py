@@ -335,7 +335,7 @@ REASON = "reason"
 
 
 class SqsRejects:
-    """`duetime.ports.queues.Rejects` over SQS; one message per request, because several could be too large together.
+    """`duetime.ports.queues.Rejects` over SQS; one message per request, because several could exceed the size limit.
 
     Args:
         client: client of SQS.

@@ -60,7 +60,7 @@ class HttpServices(Part):
         return Signer(StoredSigningKeys(self.platform.clients.secrets(), secret, clock), clock)
 
     def secrets_of(self, owner: str) -> tuple[Sequence[OwnerSecret], Millis | None]:
-        """The live secrets that sign an owner's calls, the current one first, and when a schedule replaces it.
+        """The secrets that sign an owner's calls, the current one first, and the time of its scheduled replacement.
 
         The result is empty in a deployment without a signing secret.
 
@@ -77,7 +77,7 @@ class HttpServices(Part):
             raise Unavailable(str(error)) from error
 
     def _credentials(self) -> Credentials:
-        """Credentials for calls; created for the first call that names a secret."""
+        """Credentials for calls, which are created for the first call that names a secret."""
         return self._kept_credentials
 
     @cached_property

@@ -174,7 +174,7 @@ class DependencyChecker:
             after = page[-1]
 
     def _after_end(self, ended: Task, task: Task) -> Task | None:
-        """Start or end a task after another task ended; returns the task if it changed, then `send_due` must follow."""
+        """Start or end a task after another task ended; returns a changed task, for which `send_due` must follow."""
         for _ in range(_TRIES):
             if task.after is None or not waits(task):
                 return None

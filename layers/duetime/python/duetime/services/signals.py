@@ -182,7 +182,7 @@ class Signals:
         return [end for end, _ in met]
 
     def _met(self, sending: _Sending, noted: WaitingTask, task: Task | None) -> tuple[_Met, Task | None]:
-        """Enqueue a waiting task; returns the task if it was enqueued, then `send_due` must follow."""
+        """Enqueue a waiting task; returns an enqueued task, for which `send_due` must follow."""
         event = sending.event
         for _ in range(_TRIES):
             if task is None or has_left(task, event):

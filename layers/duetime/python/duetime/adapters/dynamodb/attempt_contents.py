@@ -153,7 +153,7 @@ class DynamoTracebackStore:
 
 
 def _packed(text: str) -> bytes:
-    """The end of a text, compressed to fit one write unit; an encrypted text stays whole, as a part is useless."""
+    """The end of a text, compressed to fit one write unit; an encrypted text stays complete, as a part is useless."""
     if len(text) <= MAX_TRACEBACK_LENGTH and is_encrypted_text(text):
         return deflated(text.encode())
     length = MAX_TRACEBACK_LENGTH

@@ -63,7 +63,7 @@ class DynamoGroupStore:
         return save_next(self._client, self._table, _item_of(group), group.version, nonce)
 
     def list_after(self, owner: str, after: str, limit: int) -> list[Group]:
-        """An owner's groups in order of their ids, eventually consistent; fewer than `limit` only at the end."""
+        """An owner's groups ordered by id, eventually consistent; only the last page has fewer than `limit` groups."""
 
         def read(ids: list[str]) -> list[Group]:
             items = read_items(self._client, self._table, [_key_of(owner, group_id) for group_id in ids])
@@ -171,8 +171,9 @@ class DynamoGroupStore:
     def _search(self, owner: str, group_id: str, near: TaskId | None) -> Iterator[Iterator[Sequence[StoredItem]]]:
         """The pages of all members, partition by partition, beginning with the last known open member.
 
-        So a process passes each ended member about once, in whatever order members end. A search that always began with
-        the latest members would read most of a large group at each end, once these members have ended.
+        So a process passes each ended member about once, regardless of the order in which members end. A search that
+        always began with the latest members would read most of a large group at each end, once these members have
+        ended.
         """
         place = self._places.get((owner, group_id))
         begin = place or near
@@ -263,7 +264,7 @@ class DynamoGroupStore:
                 more["Limit"] *= 2
 
     def _remove_part(self, owner: str, group_id: str, number: int) -> bool:
-        """Remove some members of a partition; returns whether any are left."""
+        """Remove some members of a partition; returns whether any members are left."""
         keys: list[Item] = []
         partition = _part(owner, group_id, number)
         for page in self._pages(partition):

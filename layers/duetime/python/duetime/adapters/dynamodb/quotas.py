@@ -164,7 +164,7 @@ class DynamoQuotaUse:
         return True
 
     def drop(self, owner: str, quota: Quota, name: str, nonce: str = "") -> None:
-        """Remove what an owner no longer holds; with a nonce, only if that taker held it. Safe to resend."""
+        """Remove what an owner no longer holds; with a nonce, only that taker's hold is removed. Safe to resend."""
         condition: dict[str, Any] = {}
         if nonce:
             condition = {

@@ -157,7 +157,7 @@ class DynamoScheduleStore:
         return save_next(self._client, self._table, item, activity.version, nonce)
 
     def count(self, owner: str, most: int) -> int:
-        """The number of an owner's schedules, at most `most`; eventually consistent."""
+        """The number of an owner's schedules, up to `most`, from an eventually consistent read."""
         place = (owner, schema.SCHEDULE_LIST_MARK, schema.SCHEDULE_HEAD_MARK)
         return len(listed(self._client, self._table, self._executor, place, most))
 

@@ -196,7 +196,7 @@ class DynamoTaskStore:
             self._client.put_item(TableName=self._table, Item=late_timer_item_of(timer))
 
     def is_notified(self, timer: LateTimer) -> bool:
-        """Whether the notice of a late timer was sent, or the timer is removed; read consistently."""
+        """Whether the notice of a late timer was sent, or the timer is removed, from a consistent read."""
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=late_timer_key(timer), ConsistentRead=True)
         return "Item" not in answer or _REPORTED in answer["Item"]

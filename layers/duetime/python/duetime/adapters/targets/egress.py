@@ -67,7 +67,7 @@ class LambdaInvocation:
 
     Attributes:
         client: client whose timeout covers a call, without retries.
-        executed: receives the version that ran, as `name:version`, whatever the outcome; `None` if not needed.
+        executed: receives the version that ran, as `name:version`, regardless of the outcome; `None` if not needed.
     """
 
     client: LambdaClient

@@ -215,7 +215,7 @@ class DirectCaller:
         self._tls: ssl.SSLContext | None = None
 
     def call(self, call: Call) -> Reply:
-        """Make a call within its time limit, whatever the endpoint or a name server does.
+        """Make a call within its time limit, regardless of the behavior of the endpoint or a name server.
 
         A socket's own timeout starts again with every byte, and a name lookup has no timeout. So another thread does
         the work, and the calling thread enforces the limit.
@@ -344,8 +344,8 @@ def retry_after_of(headers: Mapping[str, str], now: Millis) -> str:
 def in_utf_8(body: bytes, content_type: str) -> bytes:
     """A body's text in UTF-8, if its media type declares another known charset; otherwise the body.
 
-    JSON is read as UTF-8 whatever its media type declares (Source: RFC 8259, 8.1 and 11), unless its bytes are not
-    valid UTF-8.
+    JSON is read as UTF-8 regardless of the charset in its media type (Source: RFC 8259, 8.1 and 11), unless its bytes
+    are not valid UTF-8.
     """
     message = Message()
     message["Content-Type"] = content_type

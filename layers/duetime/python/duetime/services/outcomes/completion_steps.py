@@ -210,7 +210,7 @@ class DelegatedCompletion:
 
 
 def _is_followed(task: Task) -> bool:
-    """Whether steps follow a task's outcome, whatever phases its target offers."""
+    """Whether steps follow a task's outcome, regardless of the phases that its target offers."""
     is_notified = task.callback_url is not None or failure_notice(task) is not None
     is_linked = _is_of_a_topology(task) or task.has_dependents or task.order is not None
     return bool(task.has_contents_to_expire or is_notified or is_linked or _reports(task))

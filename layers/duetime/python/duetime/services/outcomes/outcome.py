@@ -111,7 +111,7 @@ class OutcomeWriter:
         """Put back a claimed task before its target is called; the task is checked later, and no attempt is recorded.
 
         Args:
-            task: the claimed record, for a run or a rollback; or a topology without an execution.
+            task: the claimed record, for a run or a rollback, or a topology without an execution.
             held: when the wait ends, and its reason.
         """
         sets: TaskChanges = {

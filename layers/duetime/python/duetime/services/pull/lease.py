@@ -357,7 +357,7 @@ class Leased:
 
     Attributes:
         task: the claimed record, with its payload.
-        checkpoint: checkpoint of a paused attempt; JSON text in UTF-8.
+        checkpoint: checkpoint of a paused attempt, as JSON text in UTF-8.
         inputs: for a topology node, the results of the parents that the node names, as one JSON object in UTF-8.
     """
 

@@ -159,7 +159,7 @@ class LeaseQuota:
     runtime: Runtime
 
     def room(self, caller: str, wanted: int) -> int:
-        """How many of the wanted tasks a worker may lease; at least one.
+        """How many of the wanted tasks a worker may lease, which is at least one.
 
         Raises:
             QuotaExceeded: the worker may lease no more tasks.

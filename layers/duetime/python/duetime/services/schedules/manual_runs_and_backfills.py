@@ -89,7 +89,7 @@ class ManualRuns:
         traceparent: str | None = None,
         wanted: ManualRun = _NOW,
     ) -> Accepted[Task]:
-        """Run a schedule's task once, whatever its recurrence, and even if the schedule is paused.
+        """Run a schedule's task once, regardless of its recurrence, and even if the schedule is paused.
 
         Args:
             owner: owner of the schedule.

@@ -35,7 +35,7 @@ class Due:
 
     Attributes:
         cause: reason for the run.
-        purpose: what the run is for if not the recurrence, such as a backfill's id.
+        purpose: the purpose of a run outside the recurrence, such as a backfill's id.
         requested_in: trace context of the request for a manual run.
         is_buffered: whether this is a backfill's run, which waits for the end of the schedule's other runs.
         calendars: calendars for computing the times before and after the occurrence.
@@ -74,7 +74,8 @@ class OccurrenceTasks:
         """Reject a schedule's task for the same reasons as a task that is created directly.
 
         Raises:
-            FieldInvalid: the task's target is not allowed, or its type has no handler; also for a topology's nodes.
+            FieldInvalid: the task's target is not allowed, or its type has no handler; the same holds for a topology's
+                nodes.
         """
         _within_task(lambda spec: self.rules.accept(owner, self.rules.resolved(owner, spec)), task)
 
@@ -85,7 +86,7 @@ class OccurrenceTasks:
 
         Args:
             stored: the schedule.
-            payload: replaces the schedule's own payload; JSON text in UTF-8.
+            payload: JSON text in UTF-8 that replaces the schedule's own payload.
 
         Raises:
             ContentExpired: the payload is stored outside the schedule and has expired.

@@ -74,7 +74,7 @@ class TaskControl:
     def pause(self, owner: str, task_id: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM) -> Task:
         """Pause a task that has not started, or ask a running task to pause as soon as it can.
 
-        A paused task does not change, whatever its version: the response to the first request may have been lost.
+        A paused task does not change, regardless of its version: the response to the first request may have been lost.
         """
         task = self._read(owner, task_id)
         if task.state is State.PAUSED:
@@ -109,7 +109,7 @@ class TaskControl:
         """Resume a paused task: at its due time if the due time is still ahead, otherwise now.
 
         A task that waited for a lock has left the line, so it is checked again at once. A task that is not paused does
-        not change, whatever its version: the response to the first request may have been lost.
+        not change, regardless of its version: the response to the first request may have been lost.
         """
         task = self._read(owner, task_id)
         is_held = task.state is State.PAUSED or task.requested_action is RequestedAction.PAUSE
@@ -256,7 +256,7 @@ class TaskControl:
         return request.after_rejection(task)
 
     def _placed(self, task: Task, move: Move, at_of: Callable[[Task], Millis], request: ControlRequest) -> Task:
-        """Make a move that sets a new check; repeated as in `_moved`, for the time that the record requires."""
+        """Make a move that sets a new check at the time that the record requires; repeat the move as in `_moved`."""
         for _ in range(_TRIES if request.version is None else 1):
             require_legal(task, move)
             changes = request.changes(task, self.runtime.now())

@@ -89,7 +89,7 @@ class TaskCreator:
     dependency_reader: Callable[[], DependencyReader]
 
     def create(self, owner: str, order: Order) -> Task:
-        """Create one task; see `create_once`."""
+        """Create one task, as `create_once` does."""
         return self.create_once(owner, order).value
 
     def create_once(self, owner: str, order: Order) -> Accepted[Task]:
@@ -187,7 +187,7 @@ class TaskCreator:
         return Accepted(self._retained(self.stores.tasks.read(task.id) or task, made.identity), is_replay=True)
 
     def _write_unique(self, owner: str, order: Order, identity: Identity, unique: Unique) -> Accepted[Task]:
-        """Write the record unless another task holds its unique key; repeated while the key changes hands."""
+        """Write the record unless another task holds its unique key; retry while the key changes hands."""
         may_exist = order.origin is not None
         for _ in range(_TRIES):
             if may_exist and (known := self._existing(identity)):

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 _BY_TARGET = frozenset({"target", "rollback_on_failure", "timeout_seconds", "callback_url", "notify_on"})
 """Fields whose values depend on the task's target, and on the targets that the settings allow."""
 _TRIES = 5
-"""How often a change is repeated if a concurrent write comes between its read and its write."""
+"""Number of attempts to make a change if concurrent writes come between its read and its write."""
 
 
 @frozen

@@ -83,7 +83,7 @@ class ChildCanceller:
             after = ids[-1]
 
     def _cancelled(self, by: Attribution, force: bool, task: Task) -> str:  # noqa: FBT001 - given by `partial`
-        """Cancel one task; returns what became of the task."""
+        """Cancel one task; returns the result."""
         if task.is_terminal:
             return _ENDED
         try:

@@ -179,7 +179,7 @@ class NodeInputs:
         For a task that runs after the members of a group, the object describes the group.
 
         Raises:
-            InputsTooLarge: the results are too large together; a retry does not help.
+            InputsTooLarge: the total size of the results is too large; a retry does not help.
         """
         if task.completes is not None:
             # Few tasks run after a group, so the module is imported only for them.

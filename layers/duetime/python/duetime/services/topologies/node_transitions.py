@@ -260,7 +260,7 @@ class Conditions:
         """The payload of a map's task, once the map's items are known; `None` for any other node.
 
         Raises:
-            ConditionFailed: the results that the map refers to are too large together, or have expired.
+            ConditionFailed: the results that the map refers to have expired, or their total size is too large.
             MapFailed: the items are not a list, or too large.
             Unavailable: a store did not answer; the call must be repeated.
         """

@@ -257,7 +257,7 @@ class TopologyReconciler:
             return NextAction(State.RUNNING), {}
         statuses = self.topology_repository.statuses(topology_run, known)
         overdue = topology_run.overdue_at is not None and topology_run.overdue_at <= self.runtime.now()
-        # If the topology's task has ended, the nodes left are cancelled, whatever was requested before.
+        # If the topology's task has ended, the nodes left are cancelled, regardless of earlier requests.
         requested_action = (
             RequestedAction.CANCEL if topology_run.task.is_terminal else topology_run.task.requested_action
         )

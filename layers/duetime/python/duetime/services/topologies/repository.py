@@ -91,7 +91,7 @@ class TopologyRepository:
         """The graph of a topology's task.
 
         Raises:
-            FieldInvalid: the payload is not a graph; accepted topologies have a valid one.
+            FieldInvalid: the payload is not a graph, which does not happen for accepted topologies.
         """
         content = task.payload
         if not content.is_outside:

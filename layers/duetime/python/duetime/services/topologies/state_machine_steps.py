@@ -155,7 +155,7 @@ class StateMachineSteps:
     def finish(self, topology: TaskId, fence: int, looks: int = 0) -> TopologyCheck:
         """End the attempt at the topology's task if the run has ended; otherwise advance the run.
 
-        A run that is not planned yet has not ended, whatever the state of the previous run.
+        A run that is not planned yet has not ended, regardless of the previous run's state.
 
         Args:
             topology: id of the topology's task.

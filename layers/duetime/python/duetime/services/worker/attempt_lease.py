@@ -142,7 +142,7 @@ class AttemptLocks:
         delivery_state.locks = tuple(claim for claim in delivery_state.locks if claim not in claims)
         missing = delivery_state.lock_wait
         kept = set() if missing is None else self.lock_manager.keep(end, task, missing, claims)
-        # A task that has waited may have reserved a lock that this attempt did not get to.
+        # A task that has waited may have reserved a lock that this attempt has not reached.
         may_wait = task.waiting_for is not None or (isinstance(end, Applied) and end.task.waiting_for is not None)
         if isinstance(end, Applied) and (may_wait or end.task.is_terminal):
             claims.update(self.lock_manager.claims(task, {scope}))

@@ -66,7 +66,7 @@ class BatchWorker:
     executed: str = ""
 
     def work(self, deliveries: Sequence[Delivery], holder: str) -> list[Delivery]:
-        """Process a batch until it is decided what happens to every message.
+        """Process a batch until every message's disposition is decided.
 
         If a target does not end, or a lease is lost during the work, the process is ended instead.
 
