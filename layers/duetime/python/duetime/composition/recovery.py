@@ -1,4 +1,4 @@
-"""Composes takeovers of a restored table or by another Region, for commands of `duetime`; no function uses this."""
+"""Composes takeovers of a restored table or by another Region, for the command `duetime`; no function uses them."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class TwoRegions:
     """A deployment in two Regions.
 
     Attributes:
-        names: the Regions, beginning with the one that created the table.
+        names: the Regions, beginning with the Region that created the table.
         table: name of the table.
         bucket: name of the bucket for contents in the target Region.
         epoch: the setting `epoch`.

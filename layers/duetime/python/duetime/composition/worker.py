@@ -210,7 +210,7 @@ class TargetServices(Part):
     def _packaged(self) -> PackagedHandlers | None:
         if not (types := self.settings.packaged_types):
             return None
-        # Most deployments have one package, so the module is imported only if there are several.
+        # Most deployments have one package, so the module is imported only if there are several packages.
         from duetime.adapters.targets.egress import LambdaInvocation
         from duetime.adapters.targets.packaged_work import PackagedHandlers
 
@@ -230,7 +230,7 @@ class TargetServices(Part):
     @cached_property
     def handler_clients(self) -> HandlerClients:
         """Creates the clients of handlers."""
-        # Most handlers use no client, so the client and httpx are imported only for those that use one.
+        # Most handlers use no client, so the client and httpx are imported only for handlers that use one.
         from duetime.adapters.targets.egress import LambdaInvocation
         from duetime.adapters.targets.handler_client import HandlerClients
 

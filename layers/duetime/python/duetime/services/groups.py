@@ -109,7 +109,8 @@ class GroupMembers:
     def note_completion(self, task: Task) -> None:
         """Complete the group of a completion task that ended without completing it, if no member is open.
 
-        For example, a user cancelled that task. If members are open, the end of the last one completes the group.
+        For example, a user cancelled that task. If members are open, the end of the last open member completes the
+        group.
         """
         try:
             group = self.stores.groups.read(task.owner, task.completes or "")

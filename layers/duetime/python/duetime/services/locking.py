@@ -46,9 +46,9 @@ if TYPE_CHECKING:
 
 _TRIES = 20
 _RETURN_TRIES = 3
-"""Attempts to release a lock, in addition to the retries of each store request."""
+"""Number of attempts to release a lock, in addition to the retries of each store request."""
 _LINE = 10
-"""Tasks in line examined in one hand-over; a longer line is processed in pieces."""
+"""Number of tasks in line examined in one hand-over; a longer line is processed in pieces."""
 _BUSY_PAUSE = SECOND
 """How long a task waits if concurrent changes kept it from taking its lock."""
 
@@ -123,7 +123,7 @@ class LockManager:
             taken: the locks that the attempt has.
 
         Returns:
-            The locks that are kept; all others must be released.
+            The locks that are kept; all other locks must be released.
         """
         is_waiting = isinstance(end, Applied) and end.task.state in STARTABLE and end.task.waiting_for == held.reason
         if held.keeps_before is None or not isinstance(end, Applied) or not is_waiting:
@@ -275,7 +275,7 @@ class LockAdmin:
     runtime: Runtime
 
     def list(self, owner: str, after: str, limit: int) -> tuple[Sequence[Lock], str | None]:
-        """A page of an owner's recently used locks, and the key of the next page, if any."""
+        """A page of an owner's recently used locks, and the key after which the next page begins, if any."""
         keys = self.locks.list_keys(owner, after, limit)
         now = self.runtime.now()
         found = {lock.name.key: lock.living(now) for lock in self.locks.read_many([LockName(owner, k) for k in keys])}

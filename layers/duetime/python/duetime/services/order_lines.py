@@ -218,7 +218,7 @@ class OrderedKeyReader:
     clock: Clock
 
     def list(self, owner: str, after: str, limit: int) -> tuple[Sequence[OrderedKey], str | None]:
-        """A page of an owner's ordered keys without their lines, and the key of the next page, if any."""
+        """A page of an owner's ordered keys without their lines, and the key after which the next page begins."""
         keys = self.stores.order_lines.list_keys(owner, after, limit)
         lines = self.stores.order_lines.read_many([LineName(owner, key) for key in keys])
         tasks = self.stores.tasks.read_many([line.turn for line in lines if line.turn is not None])

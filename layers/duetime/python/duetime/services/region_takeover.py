@@ -192,7 +192,7 @@ class RegionTakeover:
             progress(page.scanned)
             cursor, more = page.cursor, bool(page.cursor)
         if plans.is_any_left_over:
-            # The rest of their plans may be replicated later.
+            # The rest of the plans of leftover nodes may be replicated later.
             self._sleep(REGION_SETTLES)
             report.tasks["cancelled"] += plans.dismiss()
         return report

@@ -103,7 +103,7 @@ class EventWaits:
             return None
         expires_at = wait.until + EVENT_WAITER_KEPT
         self.stores.signals.join(event, WaitingTask(task.id, task.fence), expires_at)
-        # A signal that was stored before the task was noted could not wake it.
+        # A signal that was stored before the task was noted could not wake the task.
         return wait if self._first(event, task, target) is None else None
 
     def _first(self, event: AwaitedEvent, task: Task, target: EventTarget) -> SentSignal | None:

@@ -122,7 +122,7 @@ class DynamoTracebackStore:
         self._table = table
 
     def keep(self, task_id: TaskId, traceback: AttemptTraceback, expiry: Expiry) -> None:
-        """Store a traceback, replacing an earlier attempt's, but not a later attempt's."""
+        """Store a traceback, replacing an earlier attempt's traceback, but not a later attempt's."""
         fence = attribute_values.number(traceback.fence)
         item = {
             **_traceback_key(task_id),

@@ -1,4 +1,4 @@
-"""Groups in DynamoDB: an item for each group, and one for each member in one of the group's partitions."""
+"""Groups in DynamoDB: an item for each group, and an item for each member in one of the group's partitions."""
 
 from __future__ import annotations
 
@@ -325,7 +325,7 @@ def part_of(task_id: TaskId) -> int:
 
 
 def _part(owner: str, group_id: str, number: int) -> str:
-    # A group id contains no `#`, so the last `#` separates the two.
+    # A group id contains no `#`, so the last `#` separates owner and group.
     return f"{schema.GROUP_MEMBERS_PREFIX}{number}#{owner}#{group_id}"
 
 

@@ -170,7 +170,7 @@ class DynamoOrderLineStore:
 
 
 def _partition(name: LineName) -> str:
-    # An owner contains no `#`, so the first `#` separates the two.
+    # An owner contains no `#`, so the first `#` separates owner and key.
     return f"{schema.ORDER_LINE_PREFIX}{name.owner}#{name.key}"
 
 

@@ -234,7 +234,7 @@ class DynamoCalendarStore:
 
 def _key_of(owner: str, name: str) -> Item:
     return {
-        # A name contains no `#`, so the last `#` separates the two.
+        # A name contains no `#`, so the last `#` separates owner and name.
         schema.PARTITION_KEY: attribute_values.text(f"{schema.CALENDAR_PREFIX}{owner}#{name}"),
         schema.SORT_KEY: attribute_values.text(name),
     }

@@ -247,7 +247,7 @@ class DynamoTaskStore:
         if query.children_of is not None:
             return self._list_partition(query, query.children_of.text)
         if query.in_group:
-            # Few lists show groups, so the module is imported only for them.
+            # Few lists show groups, so the module is imported only for such lists.
             from duetime.adapters.dynamodb.groups import member_ids  # noqa: PLC0415 - see the line above
 
             return member_ids(self._client, self._table, self._executor, query)

@@ -127,7 +127,7 @@ class DynamoDefinitionStore:
 
 
 def _partition_of(owner: str, name: str) -> dict[str, str]:
-    # A name contains no `#`, so the last `#` separates the two.
+    # A name contains no `#`, so the last `#` separates owner and name.
     return {"S": f"{schema.DEFINITION_PREFIX}{owner}#{name}"}
 
 

@@ -85,7 +85,7 @@ class ThreadJob:
 
 
 class Threads:
-    """Jobs and requests on two thread pools: jobs wait for requests, so the two must not share a pool."""
+    """Runs jobs and requests on separate thread pools, because jobs wait for requests."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

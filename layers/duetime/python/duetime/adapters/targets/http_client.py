@@ -1,7 +1,7 @@
 """Makes signed HTTP calls to checked addresses, limited in time and size, without redirects or proxies.
 
 A target may use only public addresses. A name is resolved once, each of its addresses is checked, and the connection
-uses the checked address, so that a second resolution with another result has no effect. Of a response, only the parts
+uses the checked address, so that a second resolution with another result has no effect. Only the parts of a response
 that the target selects are kept.
 """
 
@@ -378,7 +378,7 @@ def _instant(text: str) -> datetime | None:
 
 
 def _read(response: urllib3.HTTPResponse, call: Call, longest: int) -> bytes:
-    """The decompressed body, up to the wanted bytes plus those that a secret at its end may take."""
+    """The decompressed body, up to the wanted bytes plus the bytes that a secret at its end may take."""
     data = bytearray()
     for chunk in response.stream(_CHUNK):
         data += chunk

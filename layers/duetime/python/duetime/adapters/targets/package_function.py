@@ -114,7 +114,7 @@ class AttemptChannel:
         return None if self.lost else self.clock.now()
 
     def keep(self, name: str, result: bytes, began: Millis) -> bytes:
-        """Store a result, and return the stored one.
+        """Store a result, and return the stored result.
 
         Raises:
             LeaseLost: the attempt has lost its task.

@@ -37,7 +37,7 @@ _SYMMETRIC, _ASYMMETRIC = b"duetime webhook", b"duetime webhook ed25519"
 
 
 class SigningKeyMissing(Exception):
-    """No signing secret can be read; calls are not sent unsigned instead."""
+    """No signing secret can be read, and calls must not be sent unsigned."""
 
 
 @frozen
@@ -108,7 +108,7 @@ class Signer:
         """
         now = to_datetime(self.clock.now() // SECOND * SECOND).astimezone(UTC)
         pairs = [secret.signatures(id_, now, body.decode()) for secret in self.secrets_of(owner)]
-        # Symmetric signatures first, because some receivers look only at the first signatures.
+        # Symmetric signatures come first, because some receivers look only at the first signatures.
         signatures = [*(symmetric for symmetric, _ in pairs), *(asymmetric for _, asymmetric in pairs)]
         return {
             "webhook-id": id_,

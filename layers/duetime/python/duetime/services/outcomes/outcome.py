@@ -280,7 +280,7 @@ class OutcomeWriter:
         sets: TaskChanges = {"lease_expires_at": deadline, "deferred_fence": task.fence}
         sets |= late_start(task, task.started_at)
         if is_job(task.target):
-            # A worker that crashed before this write may have started the job; its attempt and this one count as one
+            # A worker that crashed before this write may have started the job, so both attempts count as a single
             # attempt.
             sets |= {"job": job or None, "attempt": recorded_attempts(task) + 1}
             if not job:

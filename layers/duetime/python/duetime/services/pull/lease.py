@@ -60,8 +60,8 @@ if TYPE_CHECKING:
     from duetime.services.quotas.at_once import LeaseQuota
 
 _LONGEST_POLL = 3
-"""Seconds that one request waits at a queue, which is less than our client's response timeout. With several types the
-wait is shorter, so that an idle type does not delay the others.
+"""Seconds that one request waits at a queue, which is less than our client's response timeout. With several types, each
+wait is shorter, so that an idle type does not delay the other types.
 """
 _SLOW = SECOND // 2
 """If a claim takes longer than this, its message's visibility is extended."""

@@ -116,7 +116,7 @@ class ScheduleManager:
             known = self._with_payload(stored).spec if update.task else stored.spec
             spec = update.of(known)
             if _is_same(spec, known) and "remaining_runs" not in update.fields:
-                # Another revision would place the upcoming occurrences again for nothing. A repeat of an interrupted
+                # Another revision would needlessly place the upcoming occurrences again. A repeat of an interrupted
                 # update also ends here.
                 replaced_payload = stored.former_payload
                 return stored

@@ -116,13 +116,13 @@ class ManualRuns:
             if task.erased:
                 raise TaskDeleted(task.id)
             return Accepted(task, is_replay=True)
-        # The first request was checked against its version, so a repeat is not.
+        # The first request was checked against its version, so a repeat is not checked again.
         stored = self.writer.read(owner, name, version if known is None else None)
         at = now if known is None else known.created_at
         due = max(at, due_of(replace(stored.spec.task, due_at=wanted.due_at, delay=wanted.delay), at))
         if wanted.payload is not None and isinstance(stored.spec.task.target, TopologyTarget):
             raise FieldInvalid("payload", "is not accepted: the schedule runs a topology", FaultCode.CONFLICT)
-        # What is noted for an occurrence of the timing, such as a skip, must not affect this run.
+        # Notes for an occurrence of the timing, such as a skip, must not affect this run.
         nominal = due + 1 if due > at and stored.means(due) else due
         # A repeat has the id of the first request, which may have crashed before its write.
         occurrence = Occurrence(nominal, due, due, f"now {self.runtime.nonce() if key is None else key.text}")

@@ -105,7 +105,7 @@ class OccurrenceTasks:
 
     def _with_usual_duration(self, stored: StoredSchedule, spec: TaskSpec) -> TaskSpec:
         """The specification with a limit on its duration, based on the latest runs."""
-        # Few schedules compare their runs, so the module is imported only for them.
+        # Few schedules compare their runs, so the module is imported only for such schedules.
         from duetime.domain.schedules.runs import RUNS_COMPARED, with_usual_duration  # noqa: PLC0415 - see above
 
         latest = preceding(stored.schedule(), self.runtime.now() + 1, RUNS_COMPARED)
@@ -114,7 +114,7 @@ class OccurrenceTasks:
         return replace(spec, notify_on=with_usual_duration(spec.notify_on, factor, runs.values()))
 
     def task_for(self, stored: StoredSchedule, dues: Sequence[Due]) -> TaskSpec:
-        """The specification for these occurrences; if the schedule has placed none yet, its payload is retained.
+        """The specification for these occurrences; retains the payload of a schedule without placed occurrences.
 
         Raises:
             ContentExpired: the payload is stored outside the schedule and has expired.

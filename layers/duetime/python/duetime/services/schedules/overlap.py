@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 _TRIES = 20
 _MOST_COUNTED = 20
-"""Number of run ids that are kept before those of ended runs are removed."""
+"""Number of run ids that are kept before the ids of ended runs are removed."""
 
 
 class _Again(Enum):

@@ -250,7 +250,7 @@ def _check_version(stored: StoredSchedule, version: int | None) -> None:
 
 
 def _field(written: Written) -> str:
-    """The timing field that the request gave."""
+    """The timing field that the request contains."""
     names = ("cron", "rate", "interval", "dates", "permanent", "timings")
     return next((name for name in names if getattr(written, name) is not None), names[0])
 

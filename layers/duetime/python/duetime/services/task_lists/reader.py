@@ -123,7 +123,7 @@ class TaskFinder:
         return sources
 
     def _in_states(self, query: ListQuery, wanted: TaskFilter, head: ListHead) -> list[Source]:
-        """Find scheduled and succeeded tasks by the times in their ids; those with other due times have lists."""
+        """Find scheduled and succeeded tasks by the times in their ids; tasks with other due times have lists."""
         bounds = _bounds(query, wanted)
         if State.SUCCEEDED not in wanted.states:
             bounds = _narrowed(_narrowed(bounds, Range(after=head.swept_to.home)), wanted.due)
@@ -239,7 +239,7 @@ _ALWAYS_NODES = frozenset({ListKind.PARENT})
 
 
 def _names(query: ListQuery, kind: ListKind, value: str) -> list[ListName]:
-    """The lists of a kind, including those of nodes if nodes are listed."""
+    """The lists of a kind, including the lists of nodes if nodes are listed."""
     if kind in _ALWAYS_NODES:
         return [ListName(query.owner, kind, value, of_nodes=True)]
     kinds = (False, True) if query.with_nodes else (False,)

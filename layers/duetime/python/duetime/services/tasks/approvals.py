@@ -109,7 +109,7 @@ class Approvals:
         return _canonical(stored) == _canonical(decision.payload)
 
     def _written(self, task: Task, decision: Decision, sets: TaskChanges, by: Attribution) -> WriteResult:
-        """Write the outcome; a worker runs the steps after it."""
+        """Write the outcome; a worker runs the steps after the outcome."""
         now, is_node = self.runtime.now(), task.node_ref is not None
         expires = now + self.retention.of(task.type)
         # A node is kept as long as its topology; the end of the topology sets the node's expiry.

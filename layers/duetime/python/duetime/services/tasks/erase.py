@@ -76,7 +76,7 @@ class TaskEraser:
             return False
         self.stores.contents.erase(task.id, task.contents_outside)
         if task.order is not None:
-            # A failed task may have stopped its line.
+            # A failed task may have stopped the line of its ordered key.
             self.task_updater.order_lines().release_if_possible(replace(task, erased=True))
         return True
 

@@ -222,7 +222,8 @@ class Retention:
                     # these steps.
                     self._keep_inner(topology_run.run_state.task_id(key))
             self._set(ids, None)
-            # If the topology has ended in the meantime, this may just have removed the expiry that its end set.
+            # If the topology has ended in the meantime, this call may just have removed the expiry that the topology's
+            # end set.
             self.let_expire(topology_run.task.id)
 
     def _keep_inner(self, topology: TaskId) -> None:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _AT_ONCE = 100
 """Number of children processed together; if there are many, the first children start before the last are processed."""
 _FEW = 10
-"""Highest number of last nodes that are read when one of them ends: each read costs a fifth of a write."""
+"""Highest number of last nodes that are read when one of them ends, because each read costs a fifth of a write."""
 
 
 @frozen

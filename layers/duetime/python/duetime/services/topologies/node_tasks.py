@@ -54,7 +54,7 @@ class NodeTasks:
     types: TypeDefaults
 
     def make(self, topology_run: TopologyRun) -> None:
-        """Create the tasks of all nodes of this run that wait for other nodes; `start` creates the others.
+        """Create the tasks of this run's nodes that wait for other nodes; `start` creates all other tasks.
 
         Raises:
             FieldInvalid: the settings no longer allow a node's target.
@@ -105,7 +105,7 @@ class NodeTasks:
             self._make_all(topology_run, keys, lambda spec: spec.target or HandlerTarget())
 
     def _keys(self, topology_run: TopologyRun, *, waits: bool) -> Sequence[str]:
-        """The nodes of this run that wait for other nodes, or those that do not; children before parents."""
+        """The nodes of this run that wait for other nodes, or all its other nodes; children before parents."""
         graph = topology_run.graph
         again = graph.by_key.keys() - topology_run.run_state.ran.keys()
         return [key for key in creation_order(graph, again) if starts_at_once(graph.by_key[key]) is not waits]

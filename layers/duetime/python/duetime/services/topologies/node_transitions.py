@@ -1,4 +1,4 @@
-"""Makes the transitions of a node: counts an edge, starts the node, or cancels it. Each may be repeated."""
+"""Makes the transitions of a node: counts an edge, starts the node, or cancels it. Each transition may be repeated."""
 
 from __future__ import annotations
 
@@ -151,14 +151,14 @@ class NodeActions:
         sets |= recorded(task, Action.ROLLBACK_REQUESTED, Attribution(ActorType.TOPOLOGY), now)
         expiry = unless_referenced(now)
         with suppress(ContentExpired):
-            # If the payload has expired, the worker reports the node as one that cannot be rolled back.
+            # If the payload has expired, the worker reports that the node cannot be rolled back.
             extend(self.stores.contents, task, expiry)
         result = self.enqueuer.move(task, Move.REQUEST_ROLLBACK, now, Guard(version=task.version), sets)
         if isinstance(result, Applied):
             retain_open(self.stores.tasks, self.stores.contents, result.task, expiry)
 
     def _start(self, topology_run: TopologyRun, key: str, task: Task) -> Task | None:
-        """Start a node whose rule holds, if its condition holds too; returns the task if it was released."""
+        """Start a node whose rule is met, if its condition is met too; returns the task if it was released."""
         if task.state is not State.BLOCKED or not topology_run.starts_nodes:
             return None
         try:
@@ -244,7 +244,7 @@ class Conditions:
 
         Args:
             topology_run: the run, read after the node's parents had ended.
-            node: a node whose rule holds.
+            node: a node whose rule is met.
 
         Raises:
             ConditionFailed: the condition is neither true nor false.

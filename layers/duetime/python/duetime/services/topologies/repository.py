@@ -124,7 +124,7 @@ class TopologyRepository:
         return {key: found[task_id] for key, task_id in ids.items() if task_id in found}
 
     def _read_all(self, ids: Sequence[TaskId]) -> Mapping[TaskId, Task]:
-        """The tasks of many nodes, some hundreds in parallel."""
+        """The tasks of many nodes, several hundred in parallel."""
         pages = [ids[first : first + _PAGE] for first in range(0, len(ids), _PAGE)]
         if len(pages) <= 1:
             return self.stores.tasks.read_many(ids, consistent=True)

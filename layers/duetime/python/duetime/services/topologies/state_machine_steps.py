@@ -215,7 +215,7 @@ class StateMachineSteps:
         return topology_run if is_same and topology_run is not None and not topology_run.run_state.dissolved else None
 
     def _head(self, task: Task, graph: Graph) -> RunState | None:
-        """The state of the run; stored first if this is the first run, or the first after a retry.
+        """The state of the run, which is stored first if this is the first run, or the first run after a retry.
 
         Returns:
             `None` while nodes of the last run have not ended, for example because a user retried one of them.

@@ -97,8 +97,8 @@ class GroupReader:
     def _round(self) -> Iterator[tuple[int, str, int]]:
         """The next reads: a few minutes of the first reading, and one minute of each scan.
 
-        Every other invocation begins with the latest minute, the others with the earliest, so that no minute can use up
-        all the time, however slow it is.
+        Every other invocation begins with the latest minute, and the others begin with the earliest minute, so that no
+        minute can use up all the time, however slow it is.
         """
         latest_first = bool(self.before.epoch % 2)
         for reading in range(len(self.readings)):

@@ -1,4 +1,4 @@
-"""One delivery of a message: wait, claim, run, finish; then decide what happens to the message."""
+"""Processes one delivery of a message: waits, claims, runs and finishes the task, then decides about the message."""
 
 from __future__ import annotations
 
@@ -122,8 +122,8 @@ class AttemptRunner:
     def finish_overdue(self, delivery_state: DeliveryState, process_ends_at: Millis) -> None:
         """Record that a target has not ended in time.
 
-        delivery_state: state of the delivery.
-            delivery_state: state of its delivery.
+        Args:
+            delivery_state: state of the delivery.
             process_ends_at: latest end of the target's process; no other step of the task begins before.
         """
         task, started = delivery_state.task, delivery_state.started_at

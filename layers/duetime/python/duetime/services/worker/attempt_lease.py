@@ -125,7 +125,7 @@ class AttemptLocks:
         )
 
     def leave(self, task: Task | None) -> None:
-        """Give up the attempt's place in its owner's quota, if it still has one."""
+        """Give up the attempt's place in its owner's quota, if it still has a place."""
         if self.quota is not None and task is not None:
             self.quota.leave(task)
 
@@ -163,7 +163,7 @@ class DeliveryState:
         started_at: first call of the target in this attempt; the timeout covers all phases. The steps after the
             outcome have their own timeout.
         had_turn: whether a rate granted a start time, and the attempt has started.
-        ended: whether the target has returned; then its end is being recorded.
+        ended: whether the target has returned, so that its end is being recorded.
         reported_long: whether the notice of a long run was sent for this attempt.
         requested_action: the user's request to the attempt, as of the last heartbeat.
         progress: progress last reported by the target, written with the next heartbeat.

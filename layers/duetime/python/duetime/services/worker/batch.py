@@ -193,7 +193,7 @@ class _Batch:
                 )
 
     def _check_unrenewed_leases(self) -> None:
-        """Find deliveries whose leases were not renewed: they must have ended when their leases end."""
+        """Find deliveries whose leases were not renewed, and which must have ended when their leases end."""
         now = self.worker.runtime.now()
         for delivery_state in self.delivery_states:
             if (
@@ -363,7 +363,7 @@ class MessageVisibility:
         try:
             self.queues.come_back(deliveries, seconds)
         except Unavailable as error:
-            # The messages return at their current visibility timeouts: later than wanted, but not lost.
+            # The messages return at their current visibility timeouts, later than wanted, but are not lost.
             self.runtime.telemetry.note("visibility was not changed", error=str(error))
 
 

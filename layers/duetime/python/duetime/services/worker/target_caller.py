@@ -1,4 +1,4 @@
-"""One call of a task's target, with a circuit breaker for each host."""
+"""Calls a task's target, with a circuit breaker for each host."""
 
 from __future__ import annotations
 
