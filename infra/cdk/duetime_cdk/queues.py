@@ -1,4 +1,4 @@
-"""The queues: one per priority, so that low priority never delays high; one per pulled type; one for dead letters."""
+"""The queues: one per priority, so that low never delays high; one per pulled type; and one for dead letters."""
 
 from __future__ import annotations
 

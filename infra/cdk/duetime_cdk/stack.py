@@ -233,7 +233,7 @@ class DuetimeStack(Stack):
 
     @property
     def definition_resources(self) -> lambda_.Function:
-        """The function behind `Schedule` and `TopologyDefinition`, added with the first of them."""
+        """The function behind `Schedule` and `TopologyDefinition`, added with the first such construct."""
         if self._definition_function is None:
             self._definition_function = DefinitionFunction(
                 self,

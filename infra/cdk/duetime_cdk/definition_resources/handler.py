@@ -43,7 +43,7 @@ class AlreadyExists(Exception):
 
 
 def handler(event: Event, _context: object) -> None:
-    """Handle one event of CloudFormation and send the result to the address in it."""
+    """Handle one event of CloudFormation and send the result to the address in the event."""
     try:
         id_ = _handle(event)
         result = {"Status": "SUCCESS", "PhysicalResourceId": id_}

@@ -57,7 +57,7 @@ _VERSION = ".".join(map(str, sys.version_info[:3]))
 
 
 def _without_machinery(lines: Sequence[str]) -> list[str]:
-    """The lines of a traceback without those of the import machinery."""
+    """The lines of a traceback without the lines of the import machinery."""
     found = []
     is_own = True
     for line in lines:
