@@ -37,7 +37,8 @@ ROLLBACK_ALARMS = (
 share too late, so each fast burn rate also has an alarm on five minutes."""
 _THROTTLED_UNSEEN = (FunctionName.EGRESS, FunctionName.TOPOLOGY, FunctionName.ATTEMPTS)
 """Functions whose throttled invocations no other alarm notices. The API's throttled invocations are server errors, the
-trigger's cause incomplete ticks, and those of functions that read a queue or a stream leave a backlog there."""
+trigger's throttled invocations cause incomplete ticks, and functions that read a queue or a stream leave a backlog
+there."""
 _THROTTLED_OPERATIONS = ("PutItem", "UpdateItem")
 """Operations on the normal path of tasks. Throttled reads make ticks and requests fail, for which there are other
 alarms."""
