@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import ConfigDict, Field
-from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
+from typing_extensions import TypedDict  # required by pydantic before Python 3.12
 
 from duetime.contract.bulk.operations import BulkOperationResponse
 from duetime.contract.http import request_json

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from pydantic import Field
-from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
+from typing_extensions import TypedDict  # required by pydantic before Python 3.12
 
 from duetime.contract.http.operation import Operation, Parameters, Returns
 from duetime.contract.tasks.fields import OWNER_PATTERN

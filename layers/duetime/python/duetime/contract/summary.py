@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
-from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
+from typing_extensions import TypedDict  # required by pydantic before Python 3.12
 
 from duetime.contract.http import page_tokens
 from duetime.contract.http.operation import Operation, Parameters, Returns, whole_number
@@ -93,14 +93,14 @@ class OwnerSummaryPage(TypedDict):
     """A page of owners with their task counts."""
 
     owners: Annotated[Sequence[OwnerSummary], Field(description="The owners, by name.")]
-    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last one.")]
+    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last page.")]
 
 
 class OwnerSummaryQuery(Parameters):
     """Parameters of `GET /v1/summary/owners`."""
 
     limit: Annotated[_PageSize, Field(description="Maximum number of owners on a page.")] = MAX_SUMMARY_OWNERS
-    next_token: Annotated[str | None, Field(description="`next_token` of the previous page.")] = None
+    next_token: Annotated[str | None, Field(description="`next_token` from the previous page.")] = None
 
 
 def summary_response(summary: Summary) -> SummaryResponse:

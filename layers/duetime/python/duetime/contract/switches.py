@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AfterValidator, Field
-from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
+from typing_extensions import TypedDict  # required by pydantic before Python 3.12
 
 from duetime.contract.http.operation import Operation, Returns
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid, ParametersInvalid
@@ -37,7 +37,7 @@ _NAME_RULES = {
 }
 _SCOPES = ", ".join(repr(scope.value) for scope in SwitchScope)
 _KEPT_ESCAPE = "%25"
-"""The gateway decodes everything in a path except this (Source: observed in `rawPath` of HTTP APIs)."""
+"""The only escape sequence in a path that the gateway does not decode (Source: observed in `rawPath` of HTTP APIs)."""
 
 
 class SwitchRate(Body):

@@ -10,7 +10,7 @@ from typing import (
     Annotated,
     Any,
     Literal,
-    Self,  # pydantic requires it before Python 3.12
+    Self,  # required by pydantic before Python 3.12
 )
 
 from pydantic import Field, model_validator
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 _TYPE = re.compile(TYPE_PATTERN.removesuffix("$"))
 _KEPT_ESCAPE = "%25"
-"""The gateway decodes everything in a path except this (Source: observed in `rawPath` of HTTP APIs)."""
+"""The only escape sequence in a path that the gateway does not decode (Source: observed in `rawPath` of HTTP APIs)."""
 
 
 class TypeDefaultsPut(Body):
@@ -90,7 +90,7 @@ class TypeListQuery(Parameters):
     """Parameters of `GET /v1/types`."""
 
     limit: Annotated[PageSize, Field(description="Maximum number of types on a page.")] = MAX_PAGE
-    next_token: Annotated[str | None, Field(description="`next_token` of the previous page.")] = None
+    next_token: Annotated[str | None, Field(description="`next_token` from the previous page.")] = None
 
 
 class TypeResponse(TypedDict):
@@ -122,7 +122,7 @@ class TypePage(TypedDict):
     """A page of types."""
 
     types: Annotated[Sequence[TypeResponse], Field(description="The types, by name.")]
-    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last one.")]
+    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last page.")]
 
 
 def type_name(text: str) -> str:

@@ -143,7 +143,7 @@ class CalendarListQuery(Parameters):
     """Parameters of `GET /v1/calendars`."""
 
     limit: Annotated[PageSize, Field(description="Maximum number of calendars on a page.")] = MAX_PAGE
-    next_token: Annotated[str | None, Field(description="`next_token` of the previous page.")] = None
+    next_token: Annotated[str | None, Field(description="`next_token` from the previous page.")] = None
 
 
 class ICalendarQuery(Parameters):
@@ -284,7 +284,7 @@ class CalendarPage(TypedDict):
     """A page of calendars."""
 
     calendars: Sequence[CalendarResponse]
-    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last one.")]
+    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last page.")]
 
 
 def calendar_response(calendar: Calendar) -> CalendarResponse:

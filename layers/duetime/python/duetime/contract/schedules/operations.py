@@ -80,7 +80,7 @@ class ScheduleListQuery(Parameters):
     ] = None
     limit: Annotated[PageSize, Field(description="Maximum number of schedules on a page.")] = MAX_PAGE
     next_token: Annotated[
-        str | None, Field(description="`next_token` of the previous page; all other parameters must be the same.")
+        str | None, Field(description="`next_token` from the previous page. All other parameters must be the same.")
     ] = None
 
     @property
@@ -151,7 +151,7 @@ class RunListQuery(Parameters):
         Field(description="Maximum number of tasks on a page, not counting occurrences without a task."),
     ] = MAX_PAGE
     next_token: Annotated[
-        str | None, Field(description="`next_token` of the previous page; all other parameters must be the same.")
+        str | None, Field(description="`next_token` from the previous page. All other parameters must be the same.")
     ] = None
 
     def scope(self, owner: str, name: str) -> str:

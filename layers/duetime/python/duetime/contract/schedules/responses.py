@@ -247,7 +247,7 @@ class ScheduleSummary(TypedDict):
         ),
     ]
     tzdata: Annotated[str, Field(description="Version of the time zone data that the times were last computed with.")]
-    version: Annotated[int, Field(description="Grows with every write; part of the ETag.")]
+    version: Annotated[int, Field(description="Version that grows with every write and is part of the ETag.")]
 
 
 class ScheduleResponse(ScheduleSummary):
@@ -277,7 +277,7 @@ class SchedulePage(TypedDict):
     """A page of schedules."""
 
     schedules: Sequence[ScheduleSummary]
-    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last one.")]
+    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last page.")]
 
 
 class ScheduleRunResponse(TypedDict):
@@ -328,7 +328,7 @@ class ScheduleRunPage(TypedDict):
     runs: Annotated[Sequence[ScheduleRunResponse], Field(description="The runs.")]
     applied: Annotated[AppliedRunsWindow, Field(description="Range of the list.")]
     next_token: Annotated[
-        str | None, Field(description="Token of the next page; null on the last one. A page can be short or empty.")
+        str | None, Field(description="Token of the next page; null on the last page. A page can be short or empty.")
     ]
 
 

@@ -1,6 +1,6 @@
 """Request bodies for tasks. Field descriptions also appear in the OpenAPI document."""
 
-# No `annotations` from `__future__`: pydantic would parse the text of each annotation at every start.
+# Without `from __future__ import annotations`, because pydantic would parse each annotation's text at every start.
 
 import re
 from typing import Annotated, Any, ClassVar, Literal, Self

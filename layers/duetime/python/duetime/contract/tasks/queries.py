@@ -1,6 +1,6 @@
 """Query parameters for lists of tasks: filters, order and page."""
 
-# No `annotations` from `__future__`: pydantic would parse the text of each annotation at every start.
+# Without `from __future__ import annotations`, because pydantic would parse each annotation's text at every start.
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -97,7 +97,7 @@ class TaskConditions(Body):
 
     @property
     def conditions(self) -> TaskFilter:
-        """The filter of the conditions."""
+        """The filter that these fields describe."""
         return TaskFilter(
             type=self.type,
             name=self.name,
@@ -230,12 +230,12 @@ class ListedQuery(Parameters, TaskConditions):
         ),
     ] = False
     next_token: Annotated[
-        str | None, Field(description="`next_token` of the previous page; all other parameters must be the same.")
+        str | None, Field(description="`next_token` from the previous page. All other parameters must be the same.")
     ] = None
 
     @property
     def filter(self) -> TaskFilter:
-        """The filter of the conditions."""
+        """The filter that these fields describe."""
         finished = Range(self.finished_after, self.finished_before)
         return replace(self.conditions, states=self.state, tags=self.tag, finished=finished)
 
@@ -335,7 +335,7 @@ class TaskListQuery(ListedQuery):
 
     @property
     def filter(self) -> TaskFilter:
-        """The filter of the conditions."""
+        """The filter that these fields describe."""
         return replace(
             super().filter,
             error_type=self.error_type,

@@ -516,7 +516,7 @@ class TaskSummary(_Identity, TaskOptionsResponse, TaskDependenciesResponse):
         str | None,
         Field(description="W3C trace context of the request that created the task; null if the request had none."),
     ]
-    version: Annotated[int, Field(description="Grows with every write; part of the ETag.")]
+    version: Annotated[int, Field(description="Version that grows with every write and is part of the ETag.")]
 
 
 class CancelledChildrenResponse(TypedDict):
@@ -627,7 +627,7 @@ class TaskPage(TypedDict):
     tasks: Sequence[ListedTask]
     applied: Annotated[AppliedList, Field(description="The filters of the list.")]
     next_token: Annotated[
-        str | None, Field(description="Token of the next page; null on the last one. A page can be short or empty.")
+        str | None, Field(description="Token of the next page; null on the last page. A page can be short or empty.")
     ]
 
 

@@ -1,6 +1,6 @@
 """Fields of targets: URLs, ARNs, options, and custom requests to HTTP endpoints with their rules."""
 
-# No `annotations` from `__future__`: pydantic would parse the text of each annotation at every start.
+# Without `from __future__ import annotations`, because pydantic would parse each annotation's text at every start.
 
 import base64
 import json

@@ -187,7 +187,7 @@ class NodeListQuery(Parameters):
     """Parameters of `GET /v1/topologies/{topology_id}/nodes`."""
 
     limit: Annotated[PageSize, Field(description="Maximum number of nodes on a page.")] = MAX_PAGE
-    next_token: Annotated[str | None, Field(description="`next_token` of the previous page.")] = None
+    next_token: Annotated[str | None, Field(description="`next_token` from the previous page.")] = None
 
     def scope(self, owner: str, topology: TaskId) -> str:
         """Scope of the list's page tokens."""
@@ -201,5 +201,5 @@ class TopologyListQuery(ListedQuery):
 
     @property
     def filter(self) -> TaskFilter:
-        """The filter of the conditions, always limited to topologies."""
+        """The filter that these fields describe, always limited to topologies."""
         return replace(super().filter, is_topology=True, definition=self.definition)

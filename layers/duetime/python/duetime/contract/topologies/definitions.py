@@ -152,7 +152,7 @@ class DefinitionListQuery(Parameters):
     """Parameters of `GET /v1/topologies/definitions`."""
 
     limit: Annotated[PageSize, Field(description="Maximum number of definitions on a page.")] = MAX_PAGE
-    next_token: Annotated[str | None, Field(description="`next_token` of the previous page.")] = None
+    next_token: Annotated[str | None, Field(description="`next_token` from the previous page.")] = None
 
 
 class DefinitionQuery(Parameters):
@@ -299,7 +299,7 @@ class DefinitionPage(TypedDict):
     """A page of topology definitions."""
 
     definitions: Sequence[DefinitionSummary]
-    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last one.")]
+    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last page.")]
 
 
 class VersionList(TypedDict):

@@ -84,7 +84,7 @@ class TopologyNodePage(TypedDict):
     """A page of the nodes of a topology."""
 
     nodes: Sequence[ListedNodeResponse]
-    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last one.")]
+    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last page.")]
 
 
 class CriticalPathResponse(TypedDict):
@@ -123,7 +123,7 @@ class TopologyPage(TypedDict):
 
     topologies: Sequence[TopologySummary]
     applied: Annotated[AppliedList, Field(description="The filters of the list.")]
-    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last one.")]
+    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last page.")]
 
 
 class TopologyResponse(TopologySummary):
