@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from duetime.domain.bulk import BulkOperation
 
 NESTING = 1
-"""Levels of nesting around the payload in a body."""
+"""Nesting levels around the payload in a request body."""
 
 
 class SignalCreate(Body):

@@ -42,20 +42,21 @@ class TypeSummary(TypedDict):
 
 
 class SummaryResponse(TypedDict):
-    """The number of tasks: all tasks that can still be read, including ended ones."""
+    """The number of tasks that can still be read, including ended tasks."""
 
     total: Annotated[int, Field(description="Number of tasks.")]
     states: Annotated[Mapping[str, int], Field(description="Number of tasks by state, without zeros.")]
     priorities: Annotated[Mapping[str, int], Field(description="Number of tasks by priority, without zeros.")]
     types: Annotated[
-        Sequence[TypeSummary], Field(description=f"The {MAX_SUMMARY_TYPES} types with the most tasks, most first.")
+        Sequence[TypeSummary],
+        Field(description=f"The {MAX_SUMMARY_TYPES} types with the most tasks, in descending order."),
     ]
     other_types: Annotated[int, Field(description="Number of types that are not in `types`.")]
     is_complete: Annotated[
         bool,
         Field(
-            description="Whether all tasks are counted. False for an owner with tens of thousands of types, and until "
-            "tasks from before `counted_since` are counted."
+            description="Whether all tasks are counted. This is false for an owner with tens of thousands of types, "
+            "and until tasks from before `counted_since` are counted."
         ),
     ]
     as_of: Annotated[
@@ -75,7 +76,7 @@ class SummaryResponse(TypedDict):
     ]
     recounted_at: Annotated[
         Instant | None,
-        Field(description="When tasks from before `counted_since` were last counted; null for never."),
+        Field(description="When tasks from before `counted_since` were last counted; null if they were never counted."),
     ]
 
 
@@ -177,8 +178,8 @@ GET = Operation(
     "GET /v1/summary",
     "Get task counts",
     Returns(SummaryResponse, "The task counts."),
-    description="Number of your tasks by state, type and priority. The counts are kept up to date from task "
-    "changes: each change is counted exactly once, some seconds later.",
+    description="Number of your tasks by state, type and priority. The counts follow task changes: each change is "
+    "counted exactly once, a few seconds later.",
     errors=(SummaryOff,),
 )
 LIST_OWNERS = Operation(

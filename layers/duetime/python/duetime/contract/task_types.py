@@ -52,9 +52,9 @@ _KEPT_ESCAPE = "%25"
 
 
 class TypeDefaultsPut(Body):
-    """A type's defaults: task options for creations that do not set them.
+    """A type's defaults, which are task options for creations that do not set these options.
 
-    An omitted option keeps the handler's default. Null switches the handler's default off.
+    An omitted option keeps the handler's default. Null turns off the handler's default.
     """
 
     priority: TaskPriority | None = None
@@ -114,8 +114,10 @@ class TypeResponse(TypedDict):
         Sequence[str],
         Field(description="The parts of payloads and results that read-only callers and the archive do not get."),
     ]
-    updated_at: Annotated[Instant | None, Field(description="When the owner set the defaults; null for never.")]
-    updated_by: Annotated[str | None, Field(description="Who set the defaults; null for nobody.")]
+    updated_at: Annotated[
+        Instant | None, Field(description="When the owner set the defaults; null if the owner never set them.")
+    ]
+    updated_by: Annotated[str | None, Field(description="Who set the defaults; null if nobody set them.")]
 
 
 class TypePage(TypedDict):
@@ -212,10 +214,10 @@ PUT = Operation(
     "PUT /v1/types/{name}",
     "Set the defaults of a type",
     Returns(TypeResponse, "The type."),
-    description="For the caller's own tasks, including tasks of schedules and topologies. Replaces the caller's "
-    "earlier defaults. Options in a creation take precedence over these defaults, which take precedence over the "
-    f"handler's. New tasks get the defaults within {TYPE_DEFAULTS_LIFE // SECOND} seconds; existing tasks do not "
-    f"change. A caller can set defaults for at most {MAX_TYPES_WITH_DEFAULTS} types.",
+    description="Sets defaults for the caller's own tasks, including tasks of schedules and topologies. Replaces the "
+    "caller's earlier defaults. Options in a creation take precedence over these defaults, which take precedence over "
+    f"the handler's defaults. New tasks get the defaults within {TYPE_DEFAULTS_LIFE // SECOND} seconds; existing tasks "
+    f"do not change. A caller can set defaults for at most {MAX_TYPES_WITH_DEFAULTS} types.",
     body=TypeDefaultsPut,
     errors=(errors.TypesFull,),
     has_open_path=True,

@@ -71,7 +71,7 @@ def unique_key(text: str) -> str:
 
 
 def decoded_key(text: str) -> str | None:
-    """A key of visible ASCII characters as the caller wrote it, or `None` if the text cannot be one."""
+    """A key of visible ASCII characters as the caller wrote it, or `None` if the text cannot be a key."""
     key = text.replace(_KEPT_ESCAPE, "%")
     return key if _KEY.fullmatch(key) else None
 

@@ -112,8 +112,8 @@ class FilterActionResult(TypedDict):
         str | None,
         Field(
             description="Token that a dry run returns. A request with this token acts only on counted tasks, not on "
-            "tasks "
-            "that were created later. Later pieces of the dry run need the token, too. Null if nothing was counted."
+            "tasks that were created later. Later pieces of the dry run need the token, too. Null if nothing was "
+            "counted."
         ),
     ]
 
@@ -145,9 +145,8 @@ def done_response(operation: BulkOperation) -> FilterActionResult:
 PIECES = (
     "If everything finishes within about a second, the response is 200 with the result. Otherwise the response is 202, "
     "and a bulk operation does the rest in the background and continues after crashes. Repeating the request with the "
-    "same "
-    f"idempotency key returns the same operation. With `limit` or `dry_run`, one piece of at most {MAX_EXAMINED} tasks "
-    "is processed or counted: repeat the request with the response's `next_token` until `next_token` is null."
+    f"same idempotency key returns the same operation. With `limit` or `dry_run`, one piece of at most {MAX_EXAMINED} "
+    "tasks is processed or counted: repeat the request with the response's `next_token` until `next_token` is null."
 )
 """How requests with a filter are processed."""
 _OPEN_TASKS = f"{PIECES} Repeating a piece does no harm. Tasks that have ended are skipped."

@@ -74,7 +74,10 @@ class PreviewSpec:
     count: int
 
     def occurrences(self, calendars: tuple[Calendar, ...]) -> Sequence[Occurrence]:
-        """The occurrences, given the calendars. For a permanent schedule, only the first run's time is known."""
+        """The timing's occurrences with the given calendars.
+
+        For a permanent schedule, only the first run's time is known.
+        """
         schedule = replace(self.schedule, calendars=calendars)
         timing = schedule.timing
         if not isinstance(timing, Permanent):
@@ -210,7 +213,7 @@ def written_of(body: TimingFields) -> Written:
 
 
 def lists_of(body: TimingFields | SingleTiming) -> dict[str, Any]:
-    """A body's list timings, in stored form."""
+    """The timings in a body's list, in stored form."""
     lists: dict[str, Any] = {}
     if body.dates is not None:
         lists["dates"] = tuple(body.dates)
@@ -286,7 +289,7 @@ class TimingPatch:
 
 @frozen
 class TaskPatch:
-    """A merge patch for a schedule's task; the payload is replaced as a whole."""
+    """A merge patch for a schedule's task, in which the payload is replaced completely."""
 
     patch: Mapping[str, Any]
 
@@ -301,7 +304,7 @@ class TaskPatch:
         Raises:
             FieldsInvalid: some fields are invalid.
         """
-        # Null switches off a possible type default; for an option that cannot be null, it removes the option.
+        # Null turns off the type's default, if any. For an option that cannot be null, null removes the option.
         opaque = (_PAYLOAD, "order", *(name for name in _NULLABLE if self.patch.get(name, name) is None))
         known = template_fields(before)
         for given, other in (("lock", "locks"), ("locks", "lock")):

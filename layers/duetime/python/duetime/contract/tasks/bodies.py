@@ -184,7 +184,10 @@ class TaskUniqueness(Body):
     unique: Annotated[Unique | None, Field(description="The task's unique key; null for none.")] = None
     debounce: Annotated[
         Debounce | None,
-        Field(description="Later creations delay the task. Excludes a due time and `unique`; null for none."),
+        Field(
+            description="Makes later creations with the same key delay the task. Cannot be given with a due time or "
+            "`unique`; null for no debouncing."
+        ),
     ] = None
     order: Annotated[
         OrderKey | None,
@@ -298,7 +301,9 @@ class Retry(Body):
 
     max_attempts: Annotated[
         int,
-        Field(ge=1, le=MAX_ATTEMPTS, description="Maximum number of attempts, including lost ones; 1 means no retry."),
+        Field(
+            ge=1, le=MAX_ATTEMPTS, description="Maximum number of attempts, including lost attempts; 1 means no retry."
+        ),
     ] = _RETRY.max_attempts
     initial_seconds: Annotated[WaitSeconds, Field(description="Upper limit of the first wait, in seconds.")] = (
         _RETRY.initial_seconds
@@ -324,7 +329,7 @@ class Lock(Body):
         Field(
             strict=False,
             description="`shared` tasks hold the lock together, like readers; an `exclusive` task excludes all shared "
-            "ones.",
+            "tasks.",
         ),
     ] = LockMode.EXCLUSIVE
     max_holders: MaxHolders | None = None
@@ -433,7 +438,7 @@ class BinaryContent(Body):
         str,
         AfterValidator(base64_text),
         Field(
-            description=f"The bytes, at most {MAX_PAYLOAD_BYTES} of them, base64.",
+            description=f"At most {MAX_PAYLOAD_BYTES} bytes, encoded as base64.",
             examples=["iVBORw0KGgo="],
         ),
     ]
@@ -496,7 +501,7 @@ class TaskLabels(_NullAsDefault):
     expires_seconds: ExpiresSeconds | None = None
     fair_key: FairKey | None = None
     fair_weight: FairWeight = _SPEC.fair_weight
-    # Pydantic would copy a mutable default for each task, in Python.
+    # Pydantic would copy a mutable default for each task, which is slow.
     tags: Tags = Field(default_factory=dict, json_schema_extra={"default": {}})
 
 
@@ -547,7 +552,7 @@ class TaskBatchCreate(Body):
 
 
 def _as_update(schema: dict[str, Any]) -> None:
-    """Adapts a schema for updates: omitted fields are unchanged, not defaulted, and at least one is required."""
+    """Adapts a schema for updates, in which omitted fields are unchanged and at least one field is required."""
     for field in schema["properties"].values():
         field.pop("default", None)
     # Generators only type maps that cannot be null; null is not needed to remove all tags.
@@ -573,7 +578,7 @@ class RetryPatch(Body):
 
     max_attempts: Annotated[
         Annotated[int, Field(ge=1, le=MAX_ATTEMPTS)] | None,
-        Field(description="Maximum number of attempts, including lost ones; 1 means no retry."),
+        Field(description="Maximum number of attempts, including lost attempts; 1 means no retry."),
     ] = None
     initial_seconds: Annotated[WaitSeconds | None, Field(description="Upper limit of the first wait, in seconds.")] = (
         None
@@ -594,7 +599,7 @@ class LockPatch(Body):
     key: Annotated[LockKey | None, Field(description="Name of the lock, among the owner's locks.")] = None
     mode: Annotated[
         Annotated[LockMode, Field(strict=False)] | None,
-        Field(description="Whether tasks share the lock, or one holds it alone."),
+        Field(description="Whether tasks share the lock, or one task holds it alone."),
     ] = None
     max_holders: Annotated[MaxHolders | None, Field(description="Maximum number of simultaneous holders.")] = None
     scope: Annotated[
@@ -633,13 +638,16 @@ class NotifyOnPatch(Body):
 
 
 class TargetPatch(Body):
-    """Update of a task's target; to change its `kind`, give the whole target, as in a creation."""
+    """Update of a task's target. To change the target's `kind`, give the complete target, as in a creation."""
 
     model_config = ConfigDict(json_schema_extra=_as_part)
 
     kind: Annotated[
         TargetKind | None,
-        Field(description="A different kind replaces the target; with the same kind, or none, the fields are merged."),
+        Field(
+            description="A different kind replaces the target; with the same kind, or without a kind, the fields are "
+            "merged."
+        ),
     ] = None
     url: Annotated[TargetUrl | None, Field(description="URL of an HTTP endpoint.")] = None
     phases: Annotated[
@@ -656,7 +664,8 @@ class TargetPatch(Body):
         Field(description="Query parameters of the request to add or to replace; null removes one."),
     ] = None
     body: Annotated[
-        dict[str, Any] | None, Field(description="New body of the request, not merged; null for the payload.")
+        dict[str, Any] | None,
+        Field(description="New body of the request, which is not merged; null to send the payload."),
     ] = None
     success: Annotated[SuccessStatuses | None, Field(description="Statuses of an HTTP endpoint that mean success.")] = (
         None
@@ -682,7 +691,8 @@ class TargetPatch(Body):
     )
     queue: Annotated[str | None, Field(description="ARN of the job queue of a Batch job.")] = None
     parameters: Annotated[
-        JobParameters | None, Field(description="Additional request fields of a job, not merged; null for none.")
+        JobParameters | None,
+        Field(description="Additional request fields of a job, which are not merged; null for none."),
     ] = None
     event: Annotated[str | None, Field(description="Name of the awaited event.")] = None
     key: Annotated[EventKey | None, Field(description="Key of the awaited event.")] = None
@@ -697,7 +707,7 @@ class TargetPatch(Body):
 
 
 class TaskPatch(Body):
-    """Update of a task that has not started, merged (RFC 7396); `payload` is replaced as a whole."""
+    """Update of a task that has not started, merged (RFC 7396); `payload` is replaced completely."""
 
     model_config = ConfigDict(json_schema_extra=_as_update)
     READ_ONLY: ClassVar[frozenset[str]] = TaskFields.READ_ONLY - set(TaskCreate.model_fields)
@@ -724,7 +734,8 @@ class TaskPatch(Body):
     ] = None
     payload: Payload = None
     due_at: Annotated[
-        Moment | None, Field(description="When the task is due. Excludes `delay_seconds`; null means unchanged.")
+        Moment | None,
+        Field(description="When the task is due; null means unchanged. Cannot be given with `delay_seconds`."),
     ] = None
     delay_seconds: DelaySeconds | None = None
     target: Annotated[TargetPatch | None, Field(description="The target; null for the default of the type.")] = None
@@ -740,5 +751,5 @@ class TaskPatch(Body):
         Field(description="The lock that the task needs while it runs, instead of `locks`; null for none."),
     ] = None
     locks: Annotated[
-        Locks | None, Field(description="The locks that the task needs; replaces the whole list; null for none.")
+        Locks | None, Field(description="The locks that the task needs, which replace the entire list; null for none.")
     ] = None

@@ -65,7 +65,7 @@ _ONLY_IN_CREATIONS = "is allowed only where a task is created"
 _KEPT_AS_IT_IS = frozenset(task_options.TASK_OPTIONS) - _MADE
 _OF_CREATIONS = frozenset({"allow_unknown_type", "unique", "debounce", "order", "parent_task_id", "group", "after"})
 _MAY_CONTRADICT = frozenset({"delay_seconds", "locks", "rollback_on_failure", "debounce"})
-"""A request without any of these fields has no contradictions."""
+"""Fields that can contradict others; a request without any of these fields has no contradictions."""
 _DEFAULTED = frozenset(DEFAULTED)
 _DEFAULTS = {name: getattr(_BUILT_IN, name) for name in (*task_options.TASK_OPTIONS, "target", "unique")}
 """Values of options that are not given."""

@@ -55,7 +55,7 @@ class ActorResponse(TypedDict):
 
 
 class TaskHistoryEventResponse(TypedDict):
-    """An event in the life of a task. Fields that do not apply to its type are null."""
+    """An event in the life of a task. Fields that do not apply to the event's type are null."""
 
     type: Annotated[EventType, Field(description="What happened.")]
     at: Annotated[
@@ -72,7 +72,7 @@ class TaskHistoryEventResponse(TypedDict):
     bulk_operation_id: Annotated[
         str | None,
         Field(
-            description="The bulk operation that did this. An operation that completed at once is not stored "
+            description="The bulk operation that caused the event. An operation that completed at once is not stored "
             "separately."
         ),
     ]
@@ -90,7 +90,10 @@ class TaskEventList(TypedDict):
     events: Annotated[Sequence[TaskHistoryEventResponse], Field(description="The events.")]
     dropped: Annotated[
         int,
-        Field(description="How many of the oldest actions of users are no longer listed: only the latest are kept."),
+        Field(
+            description="How many of the oldest user actions are no longer listed, because only the latest actions "
+            "are kept."
+        ),
     ]
 
 

@@ -144,10 +144,10 @@ def events_of_logs(data: str) -> Iterator[IntakeEvent]:
     Source: CloudWatch Logs User Guide, "Subscription filters with AWS Lambda".
 
     Args:
-        data: delivered data: JSON, compressed with gzip, in base64.
+        data: the delivered JSON, compressed with gzip and encoded as base64.
 
     Raises:
-        BodyUnreadable: the data have another format.
+        BodyUnreadable: the data has another format.
     """
     try:
         found = json.loads(gzip.decompress(base64.b64decode(data, validate=True)))

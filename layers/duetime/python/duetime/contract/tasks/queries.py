@@ -273,7 +273,7 @@ class ListedQuery(Parameters, TaskConditions):
             examined: number of tasks that were read for the page.
             after: the last task that was read; `None` if there are no more.
             changed_at: time of the latest change that the lists contain; `None` if the page was read from records.
-            count: how many tasks match; `None` if it was not requested.
+            count: how many tasks match; `None` if the count was not requested.
         """
         names = sorted(self.model_fields_set - _NO_FILTERS)
         filters = {name: _texts(getattr(self, name)) for name in names}

@@ -48,8 +48,8 @@ class RequestAuthResponse(TypedDict):
 class ResponseOptionsResponse(TypedDict):
     """The part of the response that becomes the task's result."""
 
-    keep: Annotated[Literal["body", "all", "none"], Field(description="Which parts of the response.")]
-    max_bytes: Annotated[int, Field(description="Size of the body, in bytes.")]
+    keep: Annotated[Literal["body", "all", "none"], Field(description="Which parts of the response are kept.")]
+    max_bytes: Annotated[int, Field(description="Maximum size of the body, in bytes.")]
     when_larger: Annotated[Literal["fail", "truncate"], Field(description="What happens to a larger body.")]
 
 
@@ -136,7 +136,7 @@ class EventTargetResponse(TypedDict):
     lookback_seconds: Annotated[
         int, Field(description="How long before the task's creation the signal may have been sent.")
     ]
-    when: Annotated[str | None, Field(description="Condition on the signal; null for any.")]
+    when: Annotated[str | None, Field(description="Condition on the signal; null for any signal.")]
 
 
 class LambdaTargetResponse(TypedDict):
@@ -226,7 +226,9 @@ class RetryResponse(TypedDict):
     max_seconds: float
     max_duration_seconds: Annotated[
         int | None,
-        Field(description="How long after the start of the first attempt another one can start; null for no limit."),
+        Field(
+            description="How long after the start of the first attempt another attempt can start; null for no limit."
+        ),
     ]
 
 
@@ -321,7 +323,7 @@ class TaskOptionsResponse(TypedDict):
     rollback_on_failure: bool
     lock: Annotated[
         TaskLockResponse | None,
-        Field(description="The lock that the task needs while it runs; null for none, or several."),
+        Field(description="The lock that the task needs while it runs; null for no lock or several locks."),
     ]
     locks: Annotated[
         NotRequired[Sequence[TaskLockResponse]],
@@ -336,7 +338,7 @@ class TaskOptionsResponse(TypedDict):
     fair_key: Annotated[
         NotRequired[str], Field(description="Key for sharing workers fairly with other keys; absent for none.")
     ]
-    fair_weight: Annotated[NotRequired[int], Field(description="Weight of `fair_key`; absent if 1.")]
+    fair_weight: Annotated[NotRequired[int], Field(description="Weight of `fair_key`; absent if the weight is 1.")]
 
 
 Instant = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
@@ -360,7 +362,8 @@ class CostEstimateResponse(TypedDict):
     lines: Annotated[Sequence[CostLineResponse], Field(description="The costs, item by item.")]
     left_out: Annotated[Sequence[str], Field(description="Parts of the request that cannot be estimated.")]
     region: Annotated[
-        str, Field(description="The region of the prices: `us-east-1` if the price table lacks the deployment's.")
+        str,
+        Field(description="The region of the prices: `us-east-1` if the price table lacks the deployment's region."),
     ]
     prices_as_of: Annotated[str, Field(description="Date of the price table.")]
 
@@ -442,7 +445,7 @@ class TaskSummary(_Identity, TaskOptionsResponse, TaskDependenciesResponse):
 
     target: TargetResponse
     unique: Annotated[
-        UniqueResponse | None, Field(description="The task's unique key; null for none, or with `debounce`.")
+        UniqueResponse | None, Field(description="The task's unique key; null for no key, or with `debounce`.")
     ]
     debounce: Annotated[
         DebounceResponse | None, Field(description="How other creations delay the task; null for no debouncing.")
@@ -460,13 +463,14 @@ class TaskSummary(_Identity, TaskOptionsResponse, TaskDependenciesResponse):
         Instant | None, Field(description="When the scheduler checks the task next; null once the task has ended.")
     ]
     created_at: Instant
-    started_at: Annotated[Instant | None, Field(description="When the first attempt started; null before.")]
+    started_at: Annotated[Instant | None, Field(description="When the first attempt started; null until then.")]
     finished_at: Annotated[
-        Instant | None, Field(description="When the outcome was stored and all follow-up work was done; null before.")
+        Instant | None,
+        Field(description="When the outcome was stored and all follow-up work was done; null until then."),
     ]
     attempt: Annotated[int, Field(description="Number of attempts that have started.")]
     fence: Annotated[
-        int, Field(description="Grows with every attempt, so that a target can reject an outdated attempt.")
+        int, Field(description="Fence that grows with every attempt, so that a target can reject an outdated attempt.")
     ]
     lease: Annotated[
         LeaseResponse | None,
@@ -495,14 +499,15 @@ class TaskSummary(_Identity, TaskOptionsResponse, TaskDependenciesResponse):
         TopologyReferenceResponse | None,
         Field(description="The topology that the task is a node of; null if it is not a node."),
     ]
-    parent_task_id: Annotated[str | None, Field(description="The task that started this one; null for none.")]
+    parent_task_id: Annotated[str | None, Field(description="The task that started this task; null for none.")]
     progress: TaskProgressResponse | None
     error: TaskErrorResponse | None
     lateness_ms: Annotated[
         int | None,
         Field(
             description="How long after the due time the first attempt started, in milliseconds; null before the "
-            "start. Counted from the creation, update or resumption of the task if that is later than the due time."
+            "start. The delay counts from the task's creation, update or resumption if that is later than the due "
+            "time."
         ),
     ]
     cost_dollars: Annotated[
@@ -522,7 +527,7 @@ class TaskSummary(_Identity, TaskOptionsResponse, TaskDependenciesResponse):
 class CancelledChildrenResponse(TypedDict):
     """Effect of a cancellation on the tasks that the cancelled task started."""
 
-    cancelled: Annotated[int, Field(description="How many were cancelled.")]
+    cancelled: Annotated[int, Field(description="How many tasks were cancelled.")]
     stopping: Annotated[int, Field(description="How many running tasks were asked to stop.")]
     running: Annotated[int, Field(description="How many running tasks were left alone because `force` is not set.")]
     has_more: Annotated[bool, Field(description="Whether the request must be repeated to cancel the rest.")]
@@ -597,12 +602,13 @@ class TaskCount(TypedDict):
 
 
 class AppliedList(TypedDict):
-    """All filters of a list: no others apply, and no time range is implied."""
+    """All filters of a list. No other filters apply, and no time range is implied."""
 
     filters: Annotated[Mapping[str, Sequence[str]], Field(description="The filters of the request, by parameter name.")]
     order: Annotated[Literal["asc", "desc"], Field(description="Earliest first or latest first.")]
     order_by: Annotated[
-        Literal["due_at", "finished_at"], Field(description="By the due time at creation, or by the end.")
+        Literal["due_at", "finished_at"],
+        Field(description="Whether the list is ordered by due time at creation, or by end time."),
     ]
     limit: Annotated[int, Field(description="Maximum number of entries on the page.")]
     examined: Annotated[int, Field(description="How many of your tasks were read for this page.")]
@@ -614,8 +620,8 @@ class AppliedList(TypedDict):
         Instant | None,
         Field(
             description="Time of the latest change that the lists contain, to within ten seconds: lists lag a few "
-            "seconds behind changes to your tasks. Unchanged while nothing changes. Null if the page was read from the "
-            "tasks themselves."
+            "seconds behind changes to your tasks. The time is the same while nothing changes. Null if the page was "
+            "read from the tasks themselves."
         ),
     ]
     count: Annotated[TaskCount | None, Field(description="How many tasks match; null unless `count` was requested.")]
@@ -683,7 +689,7 @@ class StepResponse(TypedDict):
     fence: Annotated[int, Field(description="Fence of that attempt.")]
     finished_at: Annotated[Instant, Field(description="When the step's function returned.")]
     duration_ms: Annotated[int, Field(description="Duration of the step's function, in milliseconds.")]
-    result: Annotated[Any, Field(description="Return value of the step's function; later attempts reuse it.")]
+    result: Annotated[Any, Field(description="Return value of the step's function, which later attempts reuse.")]
 
 
 class StepList(TypedDict):

@@ -81,8 +81,8 @@ class TopologyNode(TaskCreate):
         Field(
             ge=0,
             le=MAX_DEADLINE_SECONDS,
-            description="Seconds from when the trigger rule is met until the node is due; fractions are allowed. At "
-            "most the maximum duration of a topology's run.",
+            description="Seconds from when the trigger rule is met until the node is due; fractions are allowed. The "
+            "upper limit is the maximum duration of a topology's run.",
             examples=[90],
         ),
     ] = 0
@@ -100,15 +100,15 @@ class TopologyNode(TaskCreate):
         Field(
             max_length=MAX_CONDITION_LENGTH,
             description="JMESPath condition on `parents.NAME.outcome`, `.result` and `.error`, and on the definition's "
-            "`parameters.NAME`, evaluated once the trigger rule is met. If false, the node is skipped; if neither true "
-            "nor false, the node fails.",
+            "`parameters.NAME`, evaluated once the trigger rule is met. If the condition is false, the node is "
+            "skipped; if it is neither true nor false, the node fails.",
         ),
     ] = None
     map: Annotated[
         NodeMap | None,
         Field(
-            description="Runs the node once for each item of a list, as a nested topology: `<duetime.item>` and "
-            "`<duetime.index>` stand for the item and its index, from 0. The result is the list of all results."
+            description="Runs the node once for each item of a list, as a nested topology. `<duetime.item>` and "
+            "`<duetime.index>` stand for the item and its index, starting at 0. The result is the list of all results."
         ),
     ] = None
     expected_seconds: Annotated[

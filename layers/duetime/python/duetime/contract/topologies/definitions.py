@@ -92,11 +92,11 @@ class DefinitionParameter(Body):
         ParameterType.STRING
     )
     default: Annotated[
-        Any, Field(description="Value in runs that give none. If left out, each run must give a value.")
+        Any, Field(description="Value in runs that give no value. If left out, each run must give a value.")
     ] = None
     enum: Annotated[
         list[Any] | None,
-        Field(min_length=1, max_length=MAX_PARAMETER_VALUES, description="Allowed values; null for all."),
+        Field(min_length=1, max_length=MAX_PARAMETER_VALUES, description="Allowed values; null to allow all values."),
     ] = None
     description: _Description = ""
 
@@ -130,7 +130,7 @@ class TopologyDefinitionFields(TopologyGraph):
         ),
     ]
     description: _Description = ""
-    name: Annotated[str | None, Field(description="Optional; must be the name in the path.")] = None
+    name: Annotated[str | None, Field(description="The name in the path, which can be left out.")] = None
 
 
 class TopologyRunCreate(TaskLabels, TaskUniqueness):
@@ -386,7 +386,7 @@ def _parameter(written: Mapping[str, Any]) -> ParameterResponse:
     return parameter
 
 
-ONLY_NEW = Header("If-None-Match", "`*`: only if no definition has this name.", {"const": "*"})
+ONLY_NEW = Header("If-None-Match", "`*` to store the definition only if no definition has this name.", {"const": "*"})
 _DEFINITION = Returns(DefinitionResponse, "The definition.", {"ETag": "The definition's version."})
 
 LIST = Operation(
@@ -424,8 +424,9 @@ DELETE = Operation(
     "DELETE /v1/topologies/definitions/{name}",
     "Delete a topology definition",
     _DEFINITION.but("The deleted definition."),
-    description="Deletes all versions; rejected while a schedule runs the definition. Existing runs are not changed. "
-    "Repeat a failed request: the response is 404 once the definition is gone, and any leftover data is deleted.",
+    description="Deletes all versions. The request is rejected while a schedule runs the definition. Existing runs "
+    "are not changed. Repeat a failed request: the response is 404 once the definition is gone, and any leftover data "
+    "is deleted.",
     headers=(IF_MATCH,),
     errors=(for_topologies.DefinitionVersionMismatch, for_topologies.DefinitionUsed),
 )

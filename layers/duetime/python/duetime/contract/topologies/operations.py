@@ -129,7 +129,7 @@ class TopologyPage(TypedDict):
 class TopologyResponse(TopologySummary):
     """A topology: its task, and the state of each node of its graph."""
 
-    run: Annotated[int, Field(description="Number of the run; 0 before the first.")]
+    run: Annotated[int, Field(description="Number of the run; 0 before the first run.")]
     on_failure: OnFailure
     timeout_seconds: int | None
     outputs: Annotated[list[str], Field(description="Nodes whose results are part of the topology's result.")]
