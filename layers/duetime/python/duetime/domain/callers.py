@@ -26,7 +26,7 @@ class Role(StrEnum):
         WRITER: reads, creates, changes and deletes the owner's data.
         WORKER: leases tasks of pulled types, reports on them, and creates tasks for them.
         OPERATOR: like a writer; also sees, stops and limits the tasks of all owners.
-        ADMIN: everything, including creating and revoking API keys, and reading other owners' data.
+        ADMIN: may do everything, including creating and revoking API keys, and reading other owners' data.
     """
 
     READER = "reader"

@@ -1,4 +1,7 @@
-"""Which values are stored as JSON: one rule for payloads, results and checkpoints. Also escapes text for UTF-8."""
+"""Decides which values are stored as JSON, by one rule for payloads, results and checkpoints.
+
+Also escapes text for UTF-8.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +87,7 @@ def check_kept(text: str) -> Any:  # noqa: ANN401 - any JSON
 
 
 def json_of(value: object) -> bytes:
-    """Encodes a Python value as compact JSON in UTF-8; does not check values that are larger than a result may be.
+    """Encodes a Python value as compact JSON in UTF-8. Values that are larger than a result may be are not checked.
 
     Raises:
         ValueRefused: the value is not JSON, JSON would change it (two keys become one), or it cannot be stored.

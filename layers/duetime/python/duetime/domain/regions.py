@@ -28,8 +28,8 @@ class ActiveRegion:
     """The Region that may work, as recorded in the replicated table.
 
     Attributes:
-        name: of the Region.
-        epoch: of its fences; raised by each takeover.
+        name: name of the Region.
+        epoch: epoch of its fences; raised by each takeover.
         since: when the takeover began.
         is_open: whether the Region works; no Region works until the takeover has ended.
     """
@@ -113,10 +113,10 @@ def _timer(task: Task, at: Millis) -> Timer:
 
 
 def cursors_behind(cursors: Cursors, now: Millis) -> Cursors:
-    """The cursors with which a Region takes over: the other Region's, moved back to minutes with unreplicated timers.
+    """The other Region's cursors for a takeover, moved back to minutes with unreplicated timers.
 
     Args:
-        cursors: of the other Region.
+        cursors: cursors of the other Region.
         now: the time.
     """
     return cursors.limited([minute_of(now - delay - REGION_OVERLAP) - 1 for delay in (0, *RECOVERY_SCAN_DELAYS)])

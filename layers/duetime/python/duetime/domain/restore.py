@@ -45,8 +45,8 @@ class AfterRestore(StrEnum):
 
     Attributes:
         SKIP: tasks that had ended end the same way again, without an attempt; tasks that had only begun are paused.
-        RERUN: they run again.
-        ASK: they are paused.
+        RERUN: the tasks run again.
+        ASK: the tasks are paused.
     """
 
     SKIP = "skip"
@@ -87,7 +87,7 @@ class Takeover:
 
     Attributes:
         task: the record in the new epoch.
-        divergence: from the record in the replaced table.
+        divergence: how the restored record differs from the record in the replaced table.
         timer: the timer of its check, to be written first; `None` if an earlier timer is sufficient.
         copies_contents: whether the replaced table has contents that the record refers to.
     """
@@ -132,7 +132,7 @@ def take_over(
     Args:
         restored: the record, without `finished_at`.
         replaced: its last record in the replaced table, if any.
-        divergence: as returned by `divergence_of`.
+        divergence: divergence as returned by `divergence_of`.
         after: what happens to tasks that had run.
         epoch: the new epoch.
         now: the time.
@@ -223,7 +223,7 @@ def freed(task: Task, epoch: int, now: Millis) -> Task:
 def is_left_over(node: Task, topology: Task | None, run_state: RunState | None) -> bool:
     """Whether no run of its topology will start or end a node.
 
-    That happens if its topology, or the plan that created it, was not replicated or restored, if another plan has
+    This is the case if its topology, or the plan that created it, was not replicated or restored, if another plan has
     replaced that plan, or if the end of its topology is there but the node's own end is not.
 
     Args:

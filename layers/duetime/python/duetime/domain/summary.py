@@ -52,7 +52,7 @@ class Step:
     """The effect of one write on the counts.
 
     Attributes:
-        mark: of the write, the same for each delivery.
+        mark: mark of the write, which is the same for each delivery.
         left: the group before the write; `None` if the task was in no group.
         entered: the group after the write; `None` if the task is in no group.
         at: when the write was made, in whole seconds; the same for each delivery.
@@ -78,10 +78,10 @@ class StepSet:
     neither the full sets nor the first set that is not full contain it.
 
     Attributes:
-        part: of the owner's counts, as returned by `part_of`.
+        part: part of the owner's counts, as returned by `part_of`.
         begins_at: start of the span.
         span: its length, one of `SUMMARY_SPANS`.
-        generation: of the counts.
+        generation: generation of the counts.
     """
 
     owner: str
@@ -109,8 +109,8 @@ class CountedSteps:
     """The counted steps of a set.
 
     Attributes:
-        marks: of the steps.
-        version: of this value; 0 if nothing is stored.
+        marks: marks of the steps.
+        version: version of this value; 0 if nothing is stored.
     """
 
     marks: frozenset[bytes] = frozenset()
@@ -164,7 +164,7 @@ def steps_of(
     Args:
         changes: the writes.
         spread: number of parts of each owner's counts.
-        generation: of the counts.
+        generation: generation of the counts.
         since: writes to tasks that were created earlier are ignored.
     """
     found: dict[StepSet, list[Step]] = defaultdict(list)
@@ -282,7 +282,7 @@ class Generation:
         recounting: the current recount, if any.
         recounted: the last complete recount, if any.
         ended_counts: progress for the counts of ended generations.
-        version: of this value; 0 if nothing is stored.
+        version: version of this value; 0 if nothing is stored.
     """
 
     number: int

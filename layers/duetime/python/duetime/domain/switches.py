@@ -1,4 +1,4 @@
-"""Switches, which stop tasks or limit their concurrency without a deployment. Decisions as values."""
+"""Switches, which stop tasks or limit their concurrency without a deployment. Decisions are returned as values."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class SwitchKey:
     """Name of a switch.
 
     Attributes:
-        name: of the type or the owner; `all` for the switch for all tasks.
+        name: name of the type or the owner; `all` for the switch for all tasks.
     """
 
     scope: SwitchScope
@@ -76,7 +76,7 @@ class Switch:
     Attributes:
         stopped: whether none of these tasks may start.
         max_concurrent: maximum number of concurrently running tasks; `None` for no limit.
-        reason: for people.
+        reason: human-readable reason.
         updated_at: when it was set.
         updated_by: who set it.
         rate: limit for starts of their attempts; `None` for no limit.

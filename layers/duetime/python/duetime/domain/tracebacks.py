@@ -89,7 +89,7 @@ class AttemptTraceback:
     """The traceback of a failed attempt.
 
     Attributes:
-        fence: of the attempt.
+        fence: fence of the attempt.
         text: the traceback, truncated and without secrets.
     """
 

@@ -21,7 +21,8 @@ class RetentionPolicy:
 
     Attributes:
         default: for types that no pattern matches.
-        by_pattern: by type pattern, in which `*` stands for any characters; the first matching pattern decides.
+        by_pattern: values by type pattern, in which `*` stands for any characters; the first matching pattern
+            decides.
     """
 
     default: Millis

@@ -141,7 +141,10 @@ def _after_the_attempt(task: Task, now: Millis) -> Redelivery:
 
 
 def _until_due(task: Task, at: Millis, now: Millis) -> Redelivery:
-    """Handles a message that is not due by this worker's clock; a timer starts a check too far ahead for the queue."""
+    """Handles a message that is not due by this worker's clock.
+
+    If the check is too far ahead for the queue, a timer starts it.
+    """
     if task.next_at - now > MAX_DELAY:
         return DeleteMessage("not due for a long time")
     return RedeliverMessage(max(at, now + SECOND), "not due")

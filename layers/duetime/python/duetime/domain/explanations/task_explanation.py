@@ -35,8 +35,8 @@ class TaskExplanation:
     Attributes:
         as_of: when the explanation was made.
         text: the answer in one or two sentences.
-        gates: passed gates in order, then the current gate, then others that would prevent the task from starting now.
-            The durations of the gates sum to `total`.
+        gates: passed gates in order, then the current gate, then other gates that would prevent the task from starting
+            now. The durations of the gates sum to `total`.
         since: its creation or its due time, whichever is earlier.
         until: its end; `as_of` while it has not ended.
         steps: names of the steps that its handler has completed.

@@ -23,7 +23,7 @@ HAS_A_RUN = "has a run already"
 
 @frozen
 class Backfill:
-    """A requested backfill; created by `requested`.
+    """A requested backfill, created by `requested`.
 
     Attributes:
         start: the first instant.
@@ -47,7 +47,7 @@ class Backfill:
         return self.overlap is Overlap.BUFFER_ALL
 
     def size(self, schedule: Schedule) -> int:
-        """Number of occurrences, including ones that a calendar excludes; computed without enumerating them."""
+        """Number of occurrences, including occurrences that a calendar excludes, computed without enumerating them."""
         return count_between(schedule, self.start - 1, self.end)
 
 
@@ -121,9 +121,9 @@ def steps(
 ) -> Iterator[tuple[Occurrence, BackfillCursor]]:
     """Each remaining occurrence, with the cursor to store after it is placed.
 
-    Includes occurrences that a calendar or a clock change excludes, or that already have a run; they do not count for
-    the pace. Occurrences that a user had stopped do run, because the backfill requests them. Continuing from the last
-    cursor always gives the same occurrences with the same due times.
+    The result includes occurrences that a calendar or a clock change excludes, or that already have a run, but these do
+    not count for the pace. Occurrences that a user had stopped do run, because the backfill requests them. Continuing
+    from the last cursor always gives the same occurrences with the same due times.
 
     Args:
         schedule: the schedule in its current form.
@@ -148,9 +148,9 @@ def _wanted(schedule: Schedule) -> Schedule:
 
 
 def home_of(backfill: Backfill, size: int, nominal: Millis) -> Millis:
-    """The time from which a task's id is derived: approximately its due time.
+    """The time from which a task's id is derived, which is approximately the task's due time.
 
-    Does not depend on anything that can change between an interrupted expansion and the next one.
+    The time does not depend on anything that can change between an interrupted expansion and the next expansion.
     """
     length = size * MINUTE // backfill.per_minute
     return backfill.asked_at + (nominal - backfill.start) * length // (backfill.end - backfill.start + 1)

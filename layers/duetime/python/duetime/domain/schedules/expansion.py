@@ -108,7 +108,7 @@ def catch_up(schedule: Schedule, done: Millis, now: Millis) -> CatchUp:
     """Decides which of the occurrences missed in (done, now] run, without enumerating them.
 
     With `LATEST`, only the latest missed occurrence runs, if it is within the catch-up window. With `ALL`, the
-    expansion runs missed occurrences within the window, and this function decides only about earlier ones.
+    expansion runs missed occurrences within the window, and this function decides only about earlier occurrences.
     """
     earliest = now - schedule.spec.catch_up_seconds * SECOND
     until = now if schedule.spec.catch_up_mode is CatchUpMode.LATEST else earliest - 1

@@ -1,4 +1,4 @@
-"""A schedule's expectations, and whether they were met. Decisions as values.
+"""A schedule's expectations, and whether they were met. Decisions are returned as values.
 
 A run counts at the end of its task's last attempt, if the attempt succeeded. Runs are read after each deadline, and for
 a frequent schedule also after every `EXPECTATION_READS / 2` instants, to find each success since the last deadline,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 OLDEST_WINDOWS = 2 * DAY
 """After an outage, older deadlines are skipped, because they are no longer relevant."""
 MAX_OPEN_RUNS = 20
-"""Maximum number of open runs that are read again the next time; only the latest if there are more."""
+"""Maximum number of open runs that are read again the next time. If there are more, only the latest runs are read."""
 
 
 @frozen
@@ -56,7 +56,7 @@ def next_window(spec: ScheduleSpec, state: ExpectationState, oldest: Millis) -> 
     """The window with the earliest deadline; `None` if nothing is expected.
 
     Args:
-        spec: of the schedule.
+        spec: spec of the schedule.
         state: progress of the checks.
         oldest: earlier deadlines are skipped.
     """

@@ -60,8 +60,8 @@ class Remark:
 
     Attributes:
         at: when it was made.
-        key: of the occurrence, or the first of several; empty if the remark is not about an occurrence.
-        note: for people.
+        key: key of the occurrence, or the first of several; empty if the remark is not about an occurrence.
+        note: human-readable note.
     """
 
     at: Millis
@@ -91,7 +91,7 @@ class Activity:
     """The started runs of a schedule whose runs must not overlap, or whose number is limited.
 
     Attributes:
-        uid: of the schedule; an activity of an earlier schedule with the same name is ignored.
+        uid: uid of the schedule; an activity of an earlier schedule with the same name is ignored.
         active: the latest admitted run, which may have ended.
         waiting: runs that wait for `active` to end, in queue order; some may have ended.
         begun: number of admitted runs by its timing.
@@ -162,7 +162,7 @@ class CalendarEnd:
     """The end of a calendar's known times, as reported.
 
     Attributes:
-        name: of the calendar.
+        name: name of the calendar.
         known_until: the time after which its times are unknown.
     """
 

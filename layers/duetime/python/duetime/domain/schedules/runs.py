@@ -185,7 +185,7 @@ def runs_remarked(
     """The runs, according to remarks, of occurrences without tasks from before the current timing.
 
     Args:
-        remarks: of the schedule.
+        remarks: remarks of the schedule.
         known: times of the occurrences whose tasks are listed.
         after: the first instant.
         before: the end of the period, exclusive.

@@ -80,7 +80,7 @@ def revision_of(nominal: Millis, revision: int, ends: Sequence[RevisionEnd]) -> 
     Args:
         nominal: its instant.
         revision: the current revision.
-        ends: of the earlier revisions with the same timing, latest last.
+        ends: ends of the earlier revisions with the same timing, latest last.
     """
     return next((end.revision for end in ends if nominal <= end.until), revision)
 

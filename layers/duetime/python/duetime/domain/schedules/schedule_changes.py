@@ -1,4 +1,4 @@
-"""Changes of a schedule and the resulting revision. Decisions as values; the current time is a parameter.
+"""Changes of a schedule and the resulting revision. Decisions are returned as values; the current time is a parameter.
 
 Occurrences due during a pause are dropped; later ones run. With a calendar or jitter, an occurrence can run long after
 its instant, but never after the next instant. So at most one occurrence with a past instant, the latest, still runs.
@@ -268,7 +268,7 @@ def paused(
     Args:
         stored: the schedule, including occurrences that its user stopped.
         now: the time.
-        reason: in words.
+        reason: reason in words.
         calendars: the known calendars.
         by: who requested it.
         still_due: placed occurrences with a past instant that are due after `now`.

@@ -76,7 +76,7 @@ class ScheduleActionRecord:
 
     Attributes:
         at: when, by the clock of the process that executed it.
-        version: of the schedule after the action.
+        version: version of the schedule after the action.
         fields: for an update, the changed fields.
         values: the values of changed fields with short values.
         subject: id of the requested task or backfill; empty for other actions.

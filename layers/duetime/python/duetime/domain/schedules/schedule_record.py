@@ -110,7 +110,7 @@ class StoredSchedule:
         uid: distinguishes it from an earlier schedule with the same name; its timers are in the same shard.
         shards: number of shards at its creation, so that the ids of its occurrences do not depend on later changes.
         spec: the owner's definition, without the payload.
-        payload: of each occurrence.
+        payload: payload of each occurrence.
         updated_at: when its owner last changed, paused or resumed it; start of the current revision.
         revision: incremented when future occurrences must be placed again; occurrences carry the revision.
         revision_ends: ends of the earlier revisions with the same timing, latest last: occurrences up to an end belong

@@ -73,7 +73,7 @@ class Attribution:
 
     Attributes:
         actor: the kind of actor.
-        name: of a user other than the task's owner: several people may act for one owner.
+        name: name of a user other than the task's owner: several people may act for one owner.
         reason: why, in the user's words; empty if not given.
         operation: the bulk operation that performs the action.
     """
@@ -94,7 +94,7 @@ class ActionRecord:
 
     Attributes:
         at: when, by the clock of the process that executed it.
-        version: of the record after the action; `None` if written without reading the record.
+        version: version of the record after the action; `None` if written without reading the record.
         fields: for an update, the changed fields.
         nodes: for a retry of a topology, the nodes that were chosen to run again.
     """

@@ -90,7 +90,7 @@ def refusal(url: str, allowed: Collection[str]) -> str | None:
     """Why a URL may not be called, judged by the URL alone; `None` if it may.
 
     Args:
-        url: as given by a client.
+        url: URL as given by a client.
         allowed: hosts that are allowed although they are not public.
     """
     try:
@@ -164,7 +164,7 @@ class HttpSecret:
     """A secret in Secrets Manager.
 
     Attributes:
-        arn: of the secret.
+        arn: ARN of the secret.
         hosts: the hosts to which it may be sent.
         owners: patterns of the owners whose tasks may use it; empty for all.
     """
@@ -184,8 +184,8 @@ class HttpSecrets:
         """Why a secret may not be sent to a URL; `None` if it may.
 
         Args:
-            name: as used in tasks.
-            url: of the endpoint.
+            name: name as used in tasks.
+            url: URL of the endpoint.
             reachable: hosts that are allowed although they are not public, even without TLS.
         """
         secret = self.by_name.get(name)

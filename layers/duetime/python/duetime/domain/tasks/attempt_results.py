@@ -38,7 +38,7 @@ class Failed:
         retry_in: the wait before the next attempt that a handler requested instead of the retry policy's.
         process_ends_at: for a target that is still running, when its process will have ended; no part of the task
             starts before then.
-        traceback: of a Python handler's exception, without secrets; empty if there is none.
+        traceback: traceback of a Python handler's exception, without secrets; empty if there is none.
     """
 
     error: TaskError
@@ -133,7 +133,7 @@ class Skipped:
     """The target was not called, and will not be: the task's schedule or group does not want the task to run.
 
     Attributes:
-        reason: for users.
+        reason: human-readable reason.
         code: the reason, for programs.
     """
 
@@ -146,7 +146,7 @@ class Expired:
     """The target was not called, and will not be: this attempt did not start in time.
 
     Attributes:
-        reason: for users.
+        reason: human-readable reason.
         kind: error type of the task.
     """
 

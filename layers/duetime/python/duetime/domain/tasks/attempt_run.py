@@ -113,7 +113,7 @@ class Claimant:
 
         Args:
             task: the record as read; any write in between leads to a rejection.
-            nonce: of the write.
+            nonce: nonce of the write.
         """
         unacknowledged = task.unacknowledged or 0
         is_attempt = unacknowledged > MAX_UNACKNOWLEDGED_LEASES
@@ -421,7 +421,7 @@ class AttemptToken:
     """Lets a handler package's function act for one attempt, as long as the attempt holds its task.
 
     Attributes:
-        nonce: of the claim; only the worker and the function that it invokes know it.
+        nonce: nonce of the claim; only the worker and the function that it invokes know it.
     """
 
     task_id: TaskId

@@ -91,7 +91,7 @@ class RememberedKey:
         due_at: the due time computed by the first request.
         body_hash: hash of the request's body.
         expires_at: when the key may be used again.
-        edition: of the resource's name; a replay creates the resource only if the edition is unchanged.
+        edition: edition of the resource's name; a replay creates the resource only if the edition is unchanged.
         on_conflict: what was done instead of a creation, because the task `task_id` had the unique key.
     """
 
@@ -110,7 +110,7 @@ class KeyHolder:
 
     Attributes:
         task_id: the task that last took the key; its record determines whether it still holds the key.
-        nonce: of the write that stored the item.
+        nonce: nonce of the write that stored the item.
     """
 
     task_id: TaskId
@@ -156,8 +156,8 @@ class Origin:
     """The event from which a task is created; the same event always leads to the same task.
 
     Attributes:
-        source: of the event; ids are unique per source.
-        id: of the event.
+        source: source of the event; ids are unique per source.
+        id: id of the event.
         at: when the event happened; the same for each delivery.
     """
 
@@ -209,7 +209,7 @@ class Order:
     Attributes:
         key: the client's idempotency key, by which a repeated request is recognized.
         origin: the event from which the task is created, by which a repeated delivery is recognized.
-        graph: of a topology whose request has fields for the graph; otherwise the graph is read from the payload.
+        graph: graph of a topology whose request has fields for the graph; otherwise the graph is read from the payload.
         traceparent: the trace of the request.
         parent: the task whose handler sends the request; `None` for other callers.
         completes: id of the group after whose members the task runs; `None` for any other task.
@@ -271,8 +271,8 @@ class TaskUpdate:
         due_at: a new due time.
         delay: a new due time, counted from now; excludes `due_at`.
         payload: a new payload.
-        redirect: of the idempotency key of a creation that replaces the task, in the same write; requires a new due
-            time.
+        redirect: redirect of the idempotency key of a creation that replaces the task, in the same write; requires a
+            new due time.
     """
 
     fields: TaskChanges
@@ -321,7 +321,7 @@ def debounced_due(debounce: Debounce, first: Millis, now: Millis) -> Millis:
     """The due time of a task after another creation with its key.
 
     Args:
-        debounce: of that creation.
+        debounce: debounce of that creation.
         first: when the task was created.
         now: the time.
     """

@@ -119,7 +119,7 @@ def remembered(dependencies: Dependencies, found: Sequence[Found], expire_before
     """The dependencies with the tasks found for occurrences, and the outcomes of tasks whose records expire early.
 
     Args:
-        dependencies: as stored.
+        dependencies: dependencies as stored.
         found: their current states, in the same order.
         expire_before: the outcomes of records that may be removed before this time are remembered.
     """

@@ -44,7 +44,7 @@ class TaskFilter:
         states: allowed states; empty for any.
         tags: required keys and values.
         name_contains: a part of the name, in any case. No list covers this condition, or the conditions on errors.
-        error_type: of the last failed attempt.
+        error_type: error type of the last failed attempt.
         error_contains: a part of its error's type or message, in any case.
         schedule: name of the schedule that created it.
         parent: the topology of a node.

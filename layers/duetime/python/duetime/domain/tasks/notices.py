@@ -168,7 +168,7 @@ class ConsolePages:
     """Pages of a deployment's console.
 
     Attributes:
-        url: of the console; empty if the deployment has no console.
+        url: URL of the console; empty if the deployment has no console.
     """
 
     url: str = ""

@@ -221,7 +221,7 @@ class HttpRequest:
     """Differences from duetime's default request, which is a signed `PUT` of the envelope.
 
     Attributes:
-        method: of a custom request; empty for `POST` if there is a body.
+        method: method of a custom request; empty for `POST` if there is a body.
         headers: pairs of names and values. Values of headers, the query and the body may contain placeholders.
         success: statuses that mean success; empty for all 2xx.
     """
@@ -350,9 +350,9 @@ class AwsTarget:
     """An AWS resource that is called with the task.
 
     Attributes:
-        service: of the resource.
+        service: service of the resource.
         waits: whether to wait for a Lambda function to end; otherwise the function sends a notification of its end.
-        detail_type: of the event on an event bus; empty for the task's type.
+        detail_type: detail type of the event on an event bus; empty for the task's type.
         is_job: whether the target is a long-running AWS job whose end the task waits for: see `aws_jobs`.
         place: where a job runs: the ARN of an ECS task's cluster, or of a Batch job's queue.
         container: for an ECS task, the container that receives the task's facts.
@@ -374,8 +374,8 @@ class DefinitionRef:
     """The definition that a topology runs.
 
     Attributes:
-        version: of the definition; `None` for the latest version, until a run is created.
-        parameters: of the run, as JSON text.
+        version: version of the definition; `None` for the latest version, until a run is created.
+        parameters: parameters of the run, as JSON text.
     """
 
     name: str

@@ -152,7 +152,7 @@ class ScheduleRef:
 
     Attributes:
         schedule: the schedule's name.
-        revision: of the schedule when the task was placed.
+        revision: revision of the schedule when the task was placed.
         nominal: the occurrence's instant.
         cause: why the task was placed.
         mark: distinguishes the schedule from an earlier one with the same name.
@@ -240,7 +240,8 @@ class Task(TaskOptions):
         fence: incremented by every claim; checked by every write of an attempt. Its high digits are the epoch.
         attempt: number of started attempts, of the work or of its rollback; a pause subtracts one.
         sent: whether the message of this generation was sent by the process that enqueued it, not left to the trigger.
-        nonce: of the last write; a writer that finds its own nonce after a rejection knows that its write was applied.
+        nonce: nonce of the last write; a writer that finds its own nonce after a rejection knows that its write was
+            applied.
         lease_worker: the holder of the lease; kept after the end, to show the last worker.
         lease_expires_at: end of the lease; it may be taken over after the largest assumed clock difference.
         unacknowledged: number of consecutive pull worker leases, including the current one, that no client has

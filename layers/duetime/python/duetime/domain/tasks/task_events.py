@@ -66,7 +66,7 @@ class TaskEvent:
     Attributes:
         at: when it happened; `None` if unknown, for example for an attempt that was lost with its worker.
         by: the actor; `None` for an attempt's events.
-        version: of the record after the event, if known.
+        version: version of the record after the event, if known.
         fields: for an update, the changed fields.
         nodes: for a retry of a topology, the nodes that were chosen to run again.
         state: for the end, the final state.

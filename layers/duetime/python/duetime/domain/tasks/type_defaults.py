@@ -117,7 +117,7 @@ class OwnerTypes:
     """All defaults of an owner, by type.
 
     Attributes:
-        version: of the stored item; 0 if nothing is stored.
+        version: version of the stored item; 0 if nothing is stored.
     """
 
     by_type: Mapping[str, OwnDefaults] = field(default_factory=dict)

@@ -98,7 +98,7 @@ class Difference:
     """A difference between two versions.
 
     Attributes:
-        path: of the difference, as names and indexes.
+        path: path of the difference, as names and indexes.
         before: the value in the first version, in a list; an empty list if the first version has no value.
         after: like `before`, for the second version.
     """

@@ -121,7 +121,7 @@ def reports(rule: TriggerRule, edges: int, before: Chunk, after: Chunk) -> bool:
     """Whether a chunk must report after an edge has arrived, or has arrived again.
 
     Args:
-        rule: of the node.
+        rule: rule of the node.
         edges: total number of the node's edges.
         before: the chunk without the edge; equal to `after` if the edge had arrived before.
         after: the chunk with the edge.
@@ -152,8 +152,8 @@ def edges_to_count(node: Node, position: int, statuses: Statuses, size: int) -> 
 
     Args:
         node: the child.
-        position: of the edge.
-        statuses: of the parents in the edge's group, each read after that parent had ended.
+        position: position of the edge.
+        statuses: statuses of the parents in the edge's group, each read after that parent had ended.
         size: number of parents in a group.
     """
     ends = {place: statuses[parent].outcome for place, parent in group_around(node, position, size).items()}
@@ -170,7 +170,7 @@ def kept_edges(node: Node, statuses: Statuses, kept: Collection[str], size: int)
 
     Args:
         node: a node that runs again.
-        statuses: of the kept parents.
+        statuses: statuses of the kept parents.
         kept: the kept parents.
         size: number of parents in a group.
     """

@@ -124,7 +124,7 @@ def counts_for(node: Node, statuses: Statuses, among: Collection[str] | None = N
 
     Args:
         node: the node.
-        statuses: of its parents; parents that are not checked may be missing.
+        statuses: statuses of its parents; parents that are not checked may be missing.
         among: the parents to check; the others count as open. `None` for all.
     """
     seen = Counter(statuses[parent].outcome for parent in node.depends_on if among is None or parent in among)

@@ -40,7 +40,7 @@ class Replacement:
     Attributes:
         placeholder: pattern with two groups: the escape characters, and the name.
         prefix: common prefix of all placeholders.
-        values: by name.
+        values: values by name.
     """
 
     placeholder: re.Pattern[str]

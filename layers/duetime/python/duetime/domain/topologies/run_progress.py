@@ -36,7 +36,7 @@ class NextAction:
     """The state of the run, and the next actions on its nodes, in order.
 
     Attributes:
-        state: of the run; terminal only if there is nothing left to do or wait for.
+        state: state of the run; terminal only if there is nothing left to do or wait for.
         cancel: nodes to cancel, with the reason `stopped`; children before parents, so that no cancellation starts
             another node.
         stop: running nodes that were not yet asked to stop.
@@ -67,8 +67,8 @@ def next_action(
     not.
 
     Args:
-        graph: of the topology.
-        statuses: of its nodes.
+        graph: graph of the topology.
+        statuses: statuses of its nodes.
         requested_action: the user's request to the topology.
         overdue: whether the run's deadline has passed.
 
@@ -207,10 +207,10 @@ def run_result(
     """The result of the attempt at a topology's task.
 
     Args:
-        state: of the run; must be terminal.
+        state: state of the run; must be terminal.
         graph: the graph with the run's time limit.
-        statuses: of all nodes.
-        number: of the run, from 1.
+        statuses: statuses of all nodes.
+        number: number of the run, from 1.
         is_overdue: whether the run has exceeded its time limit.
         outputs: the outputs, as a JSON object; empty for no outputs.
     """
@@ -299,7 +299,7 @@ def critical_path(graph: Graph, seconds: Mapping[str, float] | None = None) -> C
     immediately. Of paths with equal duration, the path with the parent that is named first is used.
 
     Args:
-        graph: of the topology.
+        graph: graph of the topology.
         seconds: duration of each node; the expected duration by default.
     """
     takes = graph.expected if seconds is None else seconds

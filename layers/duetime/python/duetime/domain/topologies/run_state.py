@@ -52,7 +52,7 @@ class RunState:
 
     Attributes:
         runs: its runs in order; the last one is the current run.
-        fence: of the topology's attempt that started the current run.
+        fence: fence of the topology's attempt that started the current run.
         ran: for nodes that the current run did not repeat, the number of the run in which they ran.
         opened: whether all tasks of the current run were created, and all startable ones were released.
         stopped: whether no more nodes may start.
@@ -122,7 +122,7 @@ def was_retried(task: Task, nodes: tuple[str, ...] = ()) -> bool:
     """Whether a topology's task was retried and has not failed since, so that another retry has no effect.
 
     Args:
-        task: of the topology.
+        task: task of the topology.
         nodes: the nodes to run again; empty for the failed nodes. Chosen nodes that have succeeded again can be retried
             once more.
     """
@@ -171,7 +171,7 @@ def counted_status(task: Task | None, *, is_kept: bool) -> NodeStatus:
     """The status of a node as seen by its children: if its user retried it, it still counts as failed.
 
     Args:
-        task: of the node.
+        task: task of the node.
         is_kept: whether the node ended in an earlier run and a retry keeps its outcome.
     """
     status = status_of(task)
@@ -193,7 +193,7 @@ class Run:
 
     Attributes:
         topology: id of the topology's task.
-        number: of the run, from 1.
+        number: number of the run, from 1.
         begun_at: when the run started, stored before any task is created: the ids of its nodes' tasks derive from it.
         shards: number of shards at that time, also stored.
     """
@@ -223,7 +223,7 @@ def creation_order(graph: Graph, again: Collection[str] | None = None) -> tuple[
     """The nodes whose tasks a run creates, children before parents, so that nodes find their children at their end.
 
     Args:
-        graph: of the topology.
+        graph: graph of the topology.
         again: the nodes that a retry runs again; `None` for all nodes.
     """
     return tuple(key for key in reversed(graph.order) if again is None or key in again)
@@ -248,9 +248,9 @@ def opening(
     under `one_failed` whose parents are all kept is skipped.
 
     Args:
-        graph: of the topology.
+        graph: graph of the topology.
         again: the nodes that a retry runs again; `None` for all.
-        statuses: of the nodes that a retry keeps.
+        statuses: statuses of the nodes that a retry keeps.
     """
     wanted = graph.by_key.keys() if again is None else set(again)
     kept = graph.by_key.keys() - wanted
@@ -266,9 +266,9 @@ def arrivals(graph: Graph, again: Collection[str], statuses: Statuses, group: in
     """The edges from kept nodes, which a retry counts before it starts any node.
 
     Args:
-        graph: of the topology.
+        graph: graph of the topology.
         again: the nodes that run again.
-        statuses: of the kept nodes.
+        statuses: statuses of the kept nodes.
         group: number of parents per group (`parent_groups`).
     """
     running = set(again)
@@ -306,8 +306,8 @@ def retry_plan(graph: Graph, statuses: Statuses, chosen: Collection[str] = ()) -
     (`one_success`) are kept, unless they depend on a chosen node.
 
     Args:
-        graph: of the topology.
-        statuses: of its nodes.
+        graph: graph of the topology.
+        statuses: statuses of its nodes.
         chosen: nodes that run again in any case, with all their descendants.
 
     Raises:
@@ -358,7 +358,7 @@ class View:
 
     Attributes:
         run_state: its state; `None` before its start.
-        statuses: of all or the requested nodes, in the graph's order.
+        statuses: statuses of all or the requested nodes, in the graph's order.
         operation: the latest bulk operation on its nodes, if still stored.
     """
 
@@ -379,8 +379,8 @@ def shown_statuses(task: Task, statuses: Statuses) -> Statuses:
     nodes that were stopped before their start.
 
     Args:
-        task: of the topology.
-        statuses: of the nodes, according to the records of their tasks.
+        task: task of the topology.
+        statuses: statuses of the nodes, according to the records of their tasks.
     """
     return never_begun(statuses) if task.is_terminal else statuses
 

@@ -77,7 +77,7 @@ def reminders(task: Task, leased_until: Millis, now: Millis, look_ahead: Millis)
     """When to check a deferred task: after its lease; topologies and jobs also repeatedly before.
 
     Args:
-        task: as claimed.
+        task: task as claimed.
         leased_until: the end of its lease.
         now: the time.
         look_ahead: how far ahead of the clock the trigger reads.
