@@ -71,7 +71,7 @@ class Step:
 
 @frozen
 class StepSet:
-    """Steps that are counted and stored together: from writes to one part of an owner's tasks, in one span of time.
+    """Steps that are counted and stored together: steps of writes to one part of an owner's tasks in one time span.
 
     The time of the writes determines the span, so a redelivered step belongs to the same sets. A step is stored in the
     widest set that was not full when the step was counted. A full set no longer changes. So a step is uncounted if
@@ -250,7 +250,7 @@ class OlderTasks:
     """Older tasks that were read from one part of the table.
 
     Attributes:
-        counts: their number, by owner and group.
+        counts: number of these tasks, by owner and group.
         cursor: start of the next part; empty if there is no next part.
     """
 
@@ -276,7 +276,7 @@ class Generation:
     """A generation of counts.
 
     Attributes:
-        number: from 0; later generations have greater numbers.
+        number: number of the generation, from 0; later generations have greater numbers.
         since: tasks created at or after this time are counted by their changes; 0 for all tasks.
         seen_at: the latest stored time at which changes were read.
         recounting: the current recount, if any.
@@ -304,7 +304,7 @@ class Generation:
         return Generation(self.number + 1, now + SUMMARY_RESTART_DELAY, now, ended_counts=ended, version=self.version)
 
     def is_complete(self, now: Millis) -> bool:
-        """Whether all tasks are counted, older tasks as of the last recount."""
+        """Whether all tasks are counted, including older tasks as of the last recount."""
         if not self.since:
             return True
         return self.recounted is not None and now - self.recounted.started_at < SUMMARY_RECOUNT_KEPT

@@ -77,8 +77,8 @@ class Switch:
         stopped: whether none of these tasks may start.
         max_concurrent: maximum number of concurrently running tasks; `None` for no limit.
         reason: human-readable reason.
-        updated_at: when it was set.
-        updated_by: who set it.
+        updated_at: when the switch was set.
+        updated_by: who set the switch.
         rate: limit for starts of their attempts; `None` for no limit.
     """
 
@@ -121,7 +121,7 @@ class Switches:
         return tuple(self.by_key[key] for key in keys if key in self.by_key)
 
     def verdict(self, task: Task) -> str | None:
-        """Why a task may not start, in words; `None` if it may."""
+        """Why a task may not start, in words; `None` if it may start."""
         stopped = next((switch for switch in self.of(task) if switch.stopped), None)
         if stopped is None:
             return None

@@ -333,7 +333,7 @@ class Steps:
 
     @property
     def follows_clock(self) -> bool:
-        """Always false: calendar periods mean a fixed time of day, which runs once even if the clock repeats it."""
+        """Always false, because calendar periods mean a fixed time of day, which runs once even if repeated."""
         return False
 
     def next(self, at: Wall) -> Wall | None:
@@ -362,7 +362,7 @@ class Steps:
         return index
 
     def _at(self, index: int) -> Wall:
-        """The wall time with a given index; a time beyond all others after the last one."""
+        """The wall time with a given index; after the last index, a time beyond all other times."""
         beyond = LAST_WALL + DAY * 366 * 4
         if self.times is not None and index >= self.times:
             return beyond

@@ -74,9 +74,9 @@ class BackfillRun:
     """A backfill with its progress.
 
     Attributes:
-        occurrences: number of its occurrences, including excluded ones.
+        occurrences: number of its occurrences, including excluded occurrences.
         cursor: its progress; `None` before its first occurrence.
-        finished_at: when the last occurrence was placed, or it was cancelled.
+        finished_at: when the last occurrence was placed, or the backfill was cancelled.
     """
 
     id: str
@@ -121,7 +121,7 @@ class Activity:
         return self if self.uid == uid else Activity(uid, version=self.version)
 
     def has_counted(self, task_id: TaskId) -> bool:
-        """Whether a run was already admitted and counted; it may have waited for a lock since."""
+        """Whether a run was already admitted and counted; the run may have waited for a lock since then."""
         return task_id == self.active or task_id in self.counted
 
     def with_begun(self, task: Task, now: Millis) -> Activity:
@@ -180,7 +180,7 @@ class ExpectationState:
         missed_at: the latest missed deadline.
         met_at: the latest success that met a deadline.
         misses: number of missed deadlines.
-        looked_at: runs with instants up to this one were read.
+        looked_at: runs with instants up to this instant were read.
         succeeded_at: end of the latest success among the runs read.
         open_runs: the runs read that were still open, oldest first.
     """

@@ -44,12 +44,14 @@ _STOPPED = LEASED | {State.PAUSED, State.SUCCEEDED, State.FAILED, State.ROLLED_B
 
 @frozen
 class RevisionEnd:
-    """The end of a revision with the same timing as later ones: occurrences that it placed up to the end still run.
+    """The end of a revision with the same timing as later revisions.
+
+    Occurrences that the revision placed up to the end still run.
 
     Attributes:
         until: the last instant that belongs to the revision.
         revision: its number.
-        since: number of the first revision that was merged into this one, or this one's own number.
+        since: number of the first revision that was merged into this revision, or this revision's own number.
     """
 
     until: Millis
@@ -61,12 +63,13 @@ class RevisionEnd:
 class StoppedOccurrence:
     """A placed occurrence that its user stopped, or ran early, before the schedule was changed.
 
-    Also an occurrence that was placed before a pause and is due after the pause, which nothing else would keep.
+    The class also describes an occurrence that was placed before a pause and is due after the pause, because nothing
+    else would keep such an occurrence.
 
     Attributes:
         nominal: its instant; no later revision places it again.
         task_id: its task.
-        revision: under which it was placed; if its user resumes it, it still runs.
+        revision: revision under which the occurrence was placed; if its user resumes the occurrence, it still runs.
     """
 
     nominal: Millis
@@ -189,9 +192,9 @@ class Schedule:
         id: the schedule's own id.
         spec: the owner's definition; its calendar names and `remaining_runs` are not used here.
         timing: the parsed timing.
-        created_at: where rates without a start begin.
+        created_at: when rates without a start begin.
         calendars: its calendars in their current form.
-        remaining_runs: number of runs after the placed ones; `None` for no limit.
+        remaining_runs: number of runs after the placed runs; `None` for no limit.
         revision: incremented with every change; occurrences carry the revision.
         revision_ends: ends of the earlier revisions with the same timing, latest last.
         stopped: instants that do not run because a user stopped their tasks, or ran them early.

@@ -84,7 +84,7 @@ class KeyRedirect:
 
 @frozen
 class RememberedKey:
-    """The value of an idempotency key. It is stored before its task, so that a replay writes the same task.
+    """The value of an idempotency key. The value is stored before its task, so that a replay writes the same task.
 
     Attributes:
         task_id: id of the task, or of another resource that the request creates.
@@ -122,8 +122,8 @@ class KeyTaking:
     """A task takes a unique key, in the write that makes it hold the key.
 
     Attributes:
-        since_fence: lower bound of the fences of the task's later attempts: an earlier end does not free a key that was
-            taken again.
+        since_fence: lower bound of the fences of the task's later attempts, because an earlier end does not free a key
+            that was taken again.
         after: nonce of the item as read, for a free key; `None` if there was no item.
     """
 
@@ -198,7 +198,7 @@ class Identity:
 
     @property
     def expiry(self) -> Expiry:
-        """Expiry of its payload until the record refers to it."""
+        """Expiry of the task's payload until the record refers to the payload."""
         return unless_referenced(max(self.due_at, self.created_at))
 
 
@@ -213,7 +213,7 @@ class Order:
         traceparent: the trace of the request.
         parent: the task whose handler sends the request; `None` for other callers.
         completes: id of the group after whose members the task runs; `None` for any other task.
-        line_number: its number in the line of its ordered key, for a task of a batch; `None` to take the next one.
+        line_number: its number in the line of its ordered key, for a task of a batch; `None` to take the next number.
     """
 
     spec: TaskSpec
@@ -295,7 +295,7 @@ class TaskUpdate:
 
     @property
     def sets_due(self) -> bool:
-        """Whether it sets a new due time."""
+        """Whether the update sets a new due time."""
         return self.due_at is not None or self.delay is not None
 
 
@@ -330,7 +330,7 @@ def debounced_due(debounce: Debounce, first: Millis, now: Millis) -> Millis:
 
 
 def new_id(due: Millis, now: Millis, shard: int, tail: int) -> TaskId:
-    """The id of a task that is accepted now: its home is its due time, or now if the due time is in the past."""
+    """The id of a task that is accepted now, whose home is the due time, or now if the due time is in the past."""
     return TaskId.of(max(due, now), shard, tail)
 
 

@@ -1,6 +1,6 @@
 """How a task's dependencies have ended, and whether they let the task start.
 
-Rules, outcomes and verdicts are those of topologies (`duetime.domain.topologies.trigger_rules`).
+Rules, outcomes and verdicts are the same as in topologies (`duetime.domain.topologies.trigger_rules`).
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Found:
 
     @property
     def name(self) -> str:
-        """Its name for people: the task's id, or the occurrence."""
+        """Human-readable name of the dependency, which is the task's id or the occurrence."""
         occurrence = self.dependency.occurrence
         if occurrence is None or self.task is not None:
             return f"the task {self.dependency.task_id}"

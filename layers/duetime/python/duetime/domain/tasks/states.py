@@ -1,7 +1,7 @@
 """The states of a task, and the table of legal moves.
 
-Every write to a record is a move of this table: one conditional write that names the states it may leave. The diagram
-in the docs is generated from it.
+Every write to a record is a move in this table, which is one conditional write that names the states it may leave. The
+diagram in the docs is generated from it.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ GOING_ON = STARTABLE | _ATTEMPTED
 
 @frozen
 class Rule:
-    """The effect of a move: the states that it may leave, and the resulting state (`None`: unchanged)."""
+    """The effect of a move: the states that it may leave, and the resulting state (`None` if unchanged)."""
 
     sources: frozenset[State]
     to: State | None
@@ -67,7 +67,7 @@ class Rule:
 
 
 class Move(StrEnum):
-    """The moves of a task; `LEGAL` defines the rule of each."""
+    """The moves of a task; `LEGAL` defines the rule for each move."""
 
     CLAIM = "claim"
     PREPARE = "prepare"

@@ -54,7 +54,7 @@ class Node:
         when: its condition (`conditions`), evaluated when its rule is met; the node is skipped if the condition is
             false.
         map: the map options of a node that runs once for each item of a list, as a topology of such nodes.
-        subgraph: the graph of a node that is a topology; `None` for other nodes, or if not read.
+        subgraph: the graph of a node that is a topology; `None` for other nodes, or if the graph was not read.
     """
 
     key: str
@@ -126,7 +126,7 @@ class Graph:
 
     @cached_property
     def by_key(self) -> Mapping[str, Node]:
-        """Its nodes by name, in the given order."""
+        """The graph's nodes by name, in the given order."""
         return {node.key: node for node in self.nodes}
 
     @cached_property
@@ -140,7 +140,7 @@ class Graph:
 
     @cached_property
     def order(self) -> tuple[str, ...]:
-        """Names of its nodes, parents before children; shorter than `nodes` only if there is a cycle."""
+        """Names of the graph's nodes, parents before children; shorter than `nodes` only if there is a cycle."""
         missing = {node.key: len(node.depends_on) for node in self.nodes}
         order = [key for key, count in missing.items() if not count]
         for key in order:

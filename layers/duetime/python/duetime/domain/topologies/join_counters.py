@@ -2,9 +2,9 @@
 
 Parents are counted only for nodes with more parents than one group holds (`parent_groups`), one group at a time.
 
-An edge is a number: the parent's index among the child's parents. A chunk stores the arrived ones of a hundred edges in
-one set per outcome, so repeated arrivals change nothing, and a single write both adds an edge and returns the count. A
-node with few parents has only one chunk.
+An edge is a number: the parent's index among the child's parents. A chunk stores which of a hundred edges have arrived,
+in one set per outcome, so repeated arrivals change nothing, and a single write both adds an edge and returns the count.
+A node with few parents has only one chunk.
 
 With more parents, each chunk reports its counts to the node's tally, which keeps each chunk's report with the most
 edges. A report depends only on the arrived edges, and a fuller report replaces an emptier one, so reports may be
@@ -89,7 +89,7 @@ class Chunk:
 
     @property
     def counts(self) -> Counts:
-        """Counts of its arrived edges by outcome."""
+        """Counts of the chunk's arrived edges by outcome."""
         return Counts(self.edges, len(self.succeeded), len(self.failed), len(self.skipped))
 
 

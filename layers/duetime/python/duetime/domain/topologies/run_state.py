@@ -35,7 +35,7 @@ _PAUSES = frozenset({Action.PAUSED, Action.PAUSE_REQUESTED})
 
 @frozen
 class Begun:
-    """Constants of a run, stored before any of its tasks is created.
+    """Constants of a run, stored before any of the run's tasks is created.
 
     Attributes:
         at: when the run started; home of its nodes' tasks.
@@ -54,7 +54,7 @@ class RunState:
         runs: its runs in order; the last one is the current run.
         fence: fence of the topology's attempt that started the current run.
         ran: for nodes that the current run did not repeat, the number of the run in which they ran.
-        opened: whether all tasks of the current run were created, and all startable ones were released.
+        opened: whether all tasks of the current run were created, and all startable tasks were released.
         stopped: whether no more nodes may start.
         ended: whether the current run has ended.
         dissolved: whether the topology's task ended before the run, so that nodes that had not started were cancelled.
@@ -108,7 +108,7 @@ def is_of_present_run(run_state: RunState, task: Task) -> bool:
     used for the next run.
     """
     if task.is_terminal or task.state is State.ROLLING_BACK or run_state.fence == task.fence:
-        # A rollback belongs to the run that has ended, whatever the fence.
+        # A rollback belongs to the run that has ended, regardless of the fence.
         return True
     return task.reopened_fence is None or run_state.fence > task.reopened_fence
 
@@ -168,7 +168,7 @@ def _percent_of(task: Task) -> int:
 
 
 def counted_status(task: Task | None, *, is_kept: bool) -> NodeStatus:
-    """The status of a node as seen by its children: if its user retried it, it still counts as failed.
+    """The status of a node as seen by its children. If its user retried the node, it still counts as failed.
 
     Args:
         task: task of the node.
@@ -194,7 +194,8 @@ class Run:
     Attributes:
         topology: id of the topology's task.
         number: number of the run, from 1.
-        begun_at: when the run started, stored before any task is created: the ids of its nodes' tasks derive from it.
+        begun_at: when the run started, stored before any task is created, because the ids of its nodes' tasks derive
+            from this time.
         shards: number of shards at that time, also stored.
     """
 
@@ -235,7 +236,7 @@ def starts_at_once(node: Node) -> bool:
 
 
 def is_awaited(graph: Graph, key: str) -> bool:
-    """Whether a run's execution waits for a node: unless something fails, no child ends after it."""
+    """Whether a run's execution waits for a node, because no child ends after it unless something fails."""
     return not any(graph.by_key[edge.child].trigger_rule in AFTER_ALL for edge in graph.edges_out[key])
 
 
@@ -244,12 +245,12 @@ def opening(
 ) -> Mapping[str, Verdict]:
     """The verdicts on nodes that need not wait once all nodes are created, parents before children.
 
-    In a first run, these nodes are ready. In a retry, they include nodes that no running parent would decide: a node
-    under `one_failed` whose parents are all kept is skipped.
+    In a first run, these nodes are ready. In a retry, they include nodes that no running parent would decide. For
+    example, a node under `one_failed` whose parents are all kept is skipped.
 
     Args:
         graph: graph of the topology.
-        again: the nodes that a retry runs again; `None` for all.
+        again: the nodes that a retry runs again; `None` for all nodes.
         statuses: statuses of the nodes that a retry keeps.
     """
     wanted = graph.by_key.keys() if again is None else set(again)
@@ -301,8 +302,8 @@ def retry_plan(graph: Graph, statuses: Statuses, chosen: Collection[str] = ()) -
     """Decides which nodes run again when all nodes have ended.
 
     A node is kept if it succeeded or was skipped, and its rule has the same verdict when only kept parents count. So
-    all failed nodes run again, and of the succeeded nodes only those that had waited for a failure: they clean up
-    (`all_done`) or step in (`one_failed`) after a node that runs again. Nodes for which one kept parent suffices
+    all failed nodes run again, and of the succeeded nodes only those that had waited for a failure, in order to clean
+    up (`all_done`) or step in (`one_failed`) after a node that runs again. Nodes for which one kept parent suffices
     (`one_success`) are kept, unless they depend on a chosen node.
 
     Args:

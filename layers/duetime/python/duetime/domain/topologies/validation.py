@@ -1,4 +1,4 @@
-"""Validates graphs; errors name the node or the cycle's path. Takes time linear in nodes and edges."""
+"""Validates graphs; errors name the node or the cycle's path. Validation takes time linear in nodes and edges."""
 
 from __future__ import annotations
 
