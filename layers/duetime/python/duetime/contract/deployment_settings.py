@@ -30,7 +30,9 @@ class UsableSecret(TypedDict):
 class TypeRetention(TypedDict):
     """How long ended tasks of certain types are kept."""
 
-    types: Annotated[str, Field(description="A pattern of types; `*` stands for any characters, `?` for one.")]
+    types: Annotated[
+        str, Field(description="A pattern of types; `*` stands for any characters, `?` for one character.")
+    ]
     days: Annotated[float, Field(description="How long an ended task of these types can be read, in days.")]
 
 

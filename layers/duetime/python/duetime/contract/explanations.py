@@ -88,7 +88,7 @@ class WaitedOrderResponse(TypedDict):
     ]
     tasks: Annotated[
         Sequence[WaitedTaskResponse],
-        Field(description="The task that must end first, and the task directly before this one."),
+        Field(description="The task that must end first, and the task directly before this task."),
     ]
     is_stopped: Annotated[
         bool,

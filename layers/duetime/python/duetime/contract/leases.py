@@ -153,7 +153,7 @@ class StoredStep(TypedDict):
 
 
 class StoredSteps(TypedDict):
-    """The completed steps of earlier attempts and the current one."""
+    """The completed steps of earlier attempts and the current attempt."""
 
     steps: Annotated[Sequence[StoredStep], Field(description="The steps.")]
 

@@ -269,7 +269,7 @@ USE = Operation(
     Returns(OpenedLink, "The link after its use, and the state of its task."),
     description="The request needs no credentials besides the token. The decision becomes an event of the task, with "
     "the link's id as its author. If the task does not wait for the decision yet, the request is rejected, and the "
-    "link stays valid.",
+    "link can still be used.",
     body=LinkUseRequest,
     body_types=(FORM,),
     errors=(errors.LinkEnded, errors.StateConflict, errors.QuotaExceeded, errors.Unavailable),

@@ -63,7 +63,7 @@ class ApiKey:
         name: human-readable purpose of the key.
         owner: the owner that requests with the key act for.
         roles: the roles of requests with the key.
-        digest: SHA-256 of the whole key, in hexadecimal. The secret has 256 random bits, so no slow hash is needed.
+        digest: SHA-256 of the entire key, in hexadecimal. The secret has 256 random bits, so no slow hash is needed.
         created_by: who created the key.
         expires_at: when the key expires; `None` if it does not expire.
         revoked_at: when the key was revoked.
@@ -97,7 +97,8 @@ class ApiKey:
 
     @property
     def removable_at(self) -> Millis | None:
-        """When the key may be removed, some time after its end, so that people can still see it; `None` for never."""
+        """When the key may be removed, some time after its end, so that people can still see it; `None` if it does not
+        end."""
         ends = [at for at in (self.revoked_at, self.expires_at) if at is not None]
         return min(ends) + API_KEY_KEPT if ends else None
 

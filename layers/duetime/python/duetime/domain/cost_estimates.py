@@ -194,7 +194,7 @@ class TaskWorkloads:
         return 3 * -(-size // _KILOBYTE) + 1 if size > inline else 0
 
     def _of_graph(self, graph: Graph) -> Iterator[Workload]:
-        """Workloads of all nodes of a graph, including nested ones."""
+        """Workloads of all nodes of a graph, including nested nodes."""
         awaited = {parent for node in graph.nodes for parent in node.depends_on}
         base = replace(self.circumstances.workload, per_request=0)
         for node in graph.nodes:
@@ -267,7 +267,7 @@ def _inner_graph(node: Node) -> Graph | None:
 
 
 def _all_nodes(graph: Graph) -> Iterator[Node]:
-    """The nodes of a graph, including nested ones."""
+    """The nodes of a graph, including nested nodes."""
     for node in graph.nodes:
         yield node
         if node.subgraph is not None:

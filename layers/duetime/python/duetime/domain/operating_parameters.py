@@ -109,7 +109,7 @@ NODE_MARGIN = 2 * DAY
 """How much longer nodes are kept than their topology. TTL removes items within two days (Source: DynamoDB Developer
 Guide, "Using time to live"), so a topology that can be read or retried has all its nodes."""
 DEPENDENT_LIFE = 30 * DAY
-"""How long a task stays listed as a dependent of another task; each check, at least once a day, renews the entry."""
+"""How long a task is listed as a dependent of another task; each check, at least once a day, renews the entry."""
 OUTCOME_REMEMBERED = 3 * DAY
 """A task that waits for other tasks remembers outcomes whose records expire sooner than this. Such a task is checked
 once a day."""
@@ -144,9 +144,9 @@ INTAKE_KEPT = 4 * DAY
 """How long the intake's queue keeps an event, and for how long a repeated delivery of an event that cancels tasks is
 recognized."""
 EVENT_WAITER_KEPT = DAY
-"""How long after its time limit a task stays listed among the tasks that wait for an event."""
+"""How long after its time limit a task is still listed among the tasks that wait for an event."""
 INTAKE_RULES_LIFE = 10 * SECOND
-"""How long a process caches intake rules. If they cannot be read after that, events are redelivered."""
+"""How long a process caches intake rules. If the rules cannot be read after that time, events are redelivered."""
 QUOTA_WINDOW = 5 * SECOND
 """Time over which a quota per second is averaged."""
 QUOTA_USE_LIFE = SECOND
@@ -182,7 +182,7 @@ CIRCUIT_LONGEST_OPEN = 10 * MINUTE
 API_KEY_USE_PRECISION = HOUR
 """Precision of an API key's last use, which is written at most once in this time."""
 API_KEY_KEPT = 30 * DAY
-"""How long an API key stays visible after its end."""
+"""How long an API key is visible after its end."""
 LINK_KEPT = 7 * DAY
 """How long a link is listed after its expiry."""
 API_KEY_SESSION = 10 * MINUTE
@@ -339,9 +339,9 @@ LATE_EVENT_AFTER = MINUTE
 SUMMARY_STEPS_KEPT = 3 * DAY
 """How long after a write its step in the summary's counts is stored: a stream may redeliver the write for a day."""
 SUMMARY_SPANS = (MINUTE, 10 * SECOND, SECOND)
-"""Time spans for which the summary's steps are stored in one item. First, all steps of a minute share an item, so
-that one transaction counts a whole delivery. When that item is full, more steps are stored by ten seconds, then by
-second, to keep items small, because each write costs the item's whole size."""
+"""Time spans for which the summary's steps are stored in one item. First, all steps of a minute share an item, so that
+one transaction counts an entire delivery. When that item is full, more steps are stored by ten seconds, then by second,
+to keep items small, because each write costs the item's entire size."""
 SUMMARY_STEPS_TOGETHER = 250
 """Number of steps, of 8 bytes each, at which an item is full; an item for a second is never full."""
 SUMMARY_TYPES_AT_ONCE = 90

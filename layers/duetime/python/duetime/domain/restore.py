@@ -257,7 +257,7 @@ def _held(task: Task, now: Millis) -> Task:
 
 
 def _decided(task: Task, replaced: Task | None, after: AfterRestore, epoch: int, now: Millis) -> Takeover | None:
-    """A held task after the operator's decision for all held tasks; `None` if the task stays paused."""
+    """A held task after the operator's decision for all held tasks; `None` if the task is still paused."""
     has_ended = replaced is not None and replaced.is_terminal
     if after is AfterRestore.SKIP and replaced is not None and has_ended:
         ended = _ended_as(task, replaced, epoch, now)

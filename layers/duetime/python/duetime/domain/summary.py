@@ -226,7 +226,7 @@ def are_old(steps: Iterable[Step], now: Millis) -> bool:
 
 @frozen
 class Recount:
-    """One recount, which reads the whole table.
+    """One recount, which reads the entire table.
 
     Attributes:
         number: later recounts have greater numbers.

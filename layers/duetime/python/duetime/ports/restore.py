@@ -173,5 +173,5 @@ class RegionRecords(RecordRewriter, Protocol):
         ...
 
     def running_tasks(self, now: Millis) -> int:
-        """The number of tasks with a running attempt, not counting topologies; reads the whole table."""
+        """The number of tasks with a running attempt, not counting topologies. This method reads the entire table."""
         ...

@@ -423,7 +423,7 @@ class RateStore(Protocol):
         Args:
             name: name of the part.
             update: values to set and to add, and their conditions.
-            expires_at: when the part may be removed; `None` for never.
+            expires_at: when the part may be removed; `None` for no expiry.
 
         Returns:
             Whether the update was made; and the state after it, or the state that rejected it.
@@ -610,7 +610,8 @@ class ScheduleStore(Protocol):
     def save(self, stored: StoredSchedule, nonce: str) -> bool:
         """Store a schedule, if its identity and edition are as read; store a new schedule if the name is vacant.
 
-        The `uid` identifies the schedule: another schedule with the same name is not changed, whatever its edition.
+        The `uid` identifies the schedule: another schedule with the same name is not changed, regardless of its
+        edition.
 
         The call is safe to resend, because a rejection by an item with the save's own nonce counts as success.
 

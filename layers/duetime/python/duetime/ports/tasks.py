@@ -146,7 +146,7 @@ class TaskStore(Protocol):
         ...
 
     def mark_notified(self, timer: LateTimer) -> None:
-        """Mark a late timer's notice as sent, so that later readings ignore it. A removed timer stays removed."""
+        """Mark a late timer's notice as sent, so that later readings ignore it. A removed timer is not restored."""
         ...
 
     def read_page(self, minute: int, shard: int, after: str, *, consistent: bool) -> MinutePage:
@@ -238,13 +238,13 @@ class ContentStore(Protocol):
             name: name of the content, which becomes `Content.name`. Storing the same name again changes nothing; an
                 existing item keeps its expiry.
             data: the bytes.
-            expiry: when bytes outside the record may be removed; `None` for never.
+            expiry: when bytes outside the record may be removed; `None` for no expiry.
             inline: maximum compressed size in the record.
         """
         ...
 
     def fetch(self, task_id: TaskId, content: Content) -> bytes:
-        """The bytes of a content, wherever it is stored.
+        """The bytes of a content, regardless of where they are stored.
 
         Raises:
             ContentExpired: the bytes have expired.

@@ -163,7 +163,7 @@ _CONDITION_KEYS = frozenset({"required", "properties", *_CONDITIONS})
 
 
 def portable(schema: Schema) -> Schema:
-    """Converts a schema, including nested ones."""
+    """Converts a schema, including nested schemas."""
     within = {name: _portable_value(name, value) for name, value in schema.items()}
     for rewrite in _REWRITES:
         within = rewrite(within)

@@ -415,7 +415,7 @@ class ScheduleCreate(ScheduleFields):
 
 
 class SchedulePatch(ScheduleFields):
-    """The fields of a schedule to change, as a merge patch (RFC 7396). A new timing replaces the previous one."""
+    """The fields of a schedule to change, as a merge patch (RFC 7396). A new timing replaces the previous timing."""
 
     model_config = ConfigDict(json_schema_extra=_as_update)
     FIXED: ClassVar[frozenset[str]] = frozenset(ScheduleCreate.model_fields) - {*ScheduleFields.model_fields, "task"}

@@ -262,7 +262,7 @@ _BY_GRAPH = ("notify_within_seconds",)
 
 @frozen
 class TimingPatch:
-    """The update of a timing; a new timing replaces the old one."""
+    """The update of a timing; a new timing replaces the old timing."""
 
     body: SchedulePatch
 

@@ -223,7 +223,7 @@ UPDATE = Operation(
     "Update a schedule",
     _SCHEDULE.but("The schedule after the update."),
     description="The body is a merge patch (RFC 7396): `task` is merged, too, and its `payload` is replaced "
-    "completely. A new timing replaces the previous timing, whatever its kind. The update takes effect at once: "
+    "completely. A new timing replaces the previous timing, regardless of its kind. The update takes effect at once: "
     "queued occurrences are dropped, and created again from now on.",
     query=ScheduleUpdateQuery,
     body=bodies.SchedulePatch,

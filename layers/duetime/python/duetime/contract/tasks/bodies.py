@@ -264,7 +264,8 @@ LateSeconds = Annotated[
     Field(
         ge=MIN_LATE_SECONDS,
         le=MAX_LATE_SECONDS,
-        description="Send a notice if the task has not started this many seconds after its due time; null for never.",
+        description="After how many seconds from its due time a notice is sent if the task has not started; null for "
+        "no notice.",
     ),
 ]
 RunningSeconds = Annotated[
@@ -272,7 +273,8 @@ RunningSeconds = Annotated[
     Field(
         ge=1,
         le=MAX_RUNNING_SECONDS,
-        description="Send a notice if an attempt has not ended this many seconds after its start; null for never.",
+        description="After how many seconds from its start a notice is sent if an attempt has not ended; null for no "
+        "notice.",
     ),
 ]
 
@@ -342,7 +344,7 @@ class Lock(Body):
     @model_validator(mode="before")
     @classmethod
     def _with_one_holder(cls, value: object) -> object:
-        """Defaults `max_holders` to 1 for an exclusive lock; it stays null for a shared lock."""
+        """Defaults `max_holders` to 1 for an exclusive lock; for a shared lock, it is null."""
         is_plain = isinstance(value, dict) and value.get("mode", LockMode.EXCLUSIVE) == LockMode.EXCLUSIVE
         if not isinstance(value, dict) or not is_plain or value.get("max_holders") is not None:
             return value
@@ -630,10 +632,12 @@ class NotifyOnPatch(Body):
         None
     )
     late_seconds: Annotated[
-        LateSeconds | None, Field(description="After how many seconds a late start is reported; null for never.")
+        LateSeconds | None,
+        Field(description="After how many seconds a late start is reported; null if it is not reported."),
     ] = None
     running_seconds: Annotated[
-        RunningSeconds | None, Field(description="After how many seconds a long run is reported; null for never.")
+        RunningSeconds | None,
+        Field(description="After how many seconds a long run is reported; null if it is not reported."),
     ] = None
 
 
@@ -657,11 +661,11 @@ class TargetPatch(Body):
     method: Annotated[RequestMethod | None, Field(description="Method of a request to an HTTP endpoint.")] = None
     headers: Annotated[
         dict[str, str | None] | None,
-        Field(description="Headers of the request to add or to replace; null removes one."),
+        Field(description="Headers of the request to add or to replace; null removes a header."),
     ] = None
     query: Annotated[
         dict[str, str | None] | None,
-        Field(description="Query parameters of the request to add or to replace; null removes one."),
+        Field(description="Query parameters of the request to add or to replace; null removes a parameter."),
     ] = None
     body: Annotated[
         dict[str, Any] | None,

@@ -421,7 +421,7 @@ RESUME = _action(
     "The task runs at its due time, or now if the due time has passed. A pause request that the running attempt has "
     "not followed yet is withdrawn.",
 )
-RUN = _action("runTask", "run", "Run a task now", "Starts a task that has not started yet, whatever its due time.")
+RUN = _action("runTask", "run", "Run a task now", "Starts a task that has not started yet, regardless of its due time.")
 RETRY = _action(
     "retryTask",
     "retry",

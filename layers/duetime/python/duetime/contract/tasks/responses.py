@@ -304,10 +304,10 @@ class NotifyOnResponse(TypedDict):
     to: Annotated[str, Field(description="Where notices are sent: a URL, or an ARN.")]
     failed: bool
     late_seconds: Annotated[
-        int | None, Field(description="After how many seconds a late start is reported; null for never.")
+        int | None, Field(description="After how many seconds a late start is reported; null if it is not reported.")
     ]
     running_seconds: Annotated[
-        int | None, Field(description="After how many seconds a long run is reported; null for never.")
+        int | None, Field(description="After how many seconds a long run is reported; null if it is not reported.")
     ]
 
 

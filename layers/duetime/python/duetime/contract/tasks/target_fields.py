@@ -538,7 +538,7 @@ class HttpTarget(Body):
     ] = None
     auth: Annotated[RequestAuth | None, Field(description="Authentication of the request.")] = None
     response: Annotated[
-        ResponseOptions | None, Field(description="The part of the response to keep; null for the whole body.")
+        ResponseOptions | None, Field(description="The part of the response to keep; null for the entire body.")
     ] = None
     batch: Annotated[
         CallBatch | None,

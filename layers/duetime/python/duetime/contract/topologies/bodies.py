@@ -135,7 +135,7 @@ class TopologyGraph(Body):
     ] = OnFailure.STOP
     timeout_seconds: Annotated[
         int | None,
-        Field(ge=1, le=MAX_DEADLINE_SECONDS, description="Time limit of the whole run in seconds; null for none."),
+        Field(ge=1, le=MAX_DEADLINE_SECONDS, description="Time limit of the entire run in seconds; null for no limit."),
     ] = None
     outputs: Annotated[
         list[str],

@@ -136,7 +136,7 @@ def _latest(schedule: Schedule, done: Millis, until: Millis, earliest: Millis) -
         occurrence = judged(schedule, nominal)
         if occurrence.at < earliest or occurrence.runs:
             return occurrence if occurrence.at >= earliest else None
-        # Occurrences in the same excluded span do not run either, so the search skips the whole span.
+        # Occurrences in the same excluded span do not run either, so the search skips the entire span.
         span = covering(schedule.calendars, nominal)
         nominal = previous_nominal(schedule, nominal if span is None else span.start)
     return None
@@ -156,7 +156,7 @@ class TimingExpansion:
     Attributes:
         runs: the occurrences to place, in order; a missed occurrence that runs comes first.
         after: the schedule after their placement.
-        next_at: the time of the next expansion; `None` for never.
+        next_at: the time of the next expansion; `None` for no more expansions.
         more: whether another expansion must follow at once because the limit was reached.
     """
 

@@ -90,7 +90,7 @@ class OccurrenceRequest:
 
 
 def with_change(schedule: Schedule, change: ChangedOccurrence, now: Millis) -> tuple[ChangedOccurrence, ...]:
-    """The schedule's occurrence changes plus a new one, which replaces an earlier change of the same occurrence.
+    """The schedule's occurrence changes plus a new change, which replaces an earlier change of the same occurrence.
 
     Raises:
         FieldInvalid: the occurrence does not exist or is past, or its new time is invalid.

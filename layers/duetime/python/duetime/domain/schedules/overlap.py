@@ -136,7 +136,7 @@ def start_decision(
     position = min(waiting.index(task.id) + 1, _LONGEST_CHECK)
     verdict = Postponed(now + position * OVERLAP_CHECK_INTERVAL, f"the run of {_nominal(ahead)}")
     if ahead.id != activity.active:
-        # `ahead` has not been admitted: it stays in the queue, and is counted when it starts.
+        # `ahead` has not been admitted, so it is still in the queue, and is counted when it starts.
         waiting = (ahead.id, *waiting)
     return StartDecision(verdict, replace(activity, waiting=waiting))
 

@@ -133,7 +133,7 @@ class Roll(NamedTuple):
 
     Attributes:
         at: the new time.
-        days: number of days; 0 if the instant stays, because it is not excluded or no day is free.
+        days: number of days; 0 if the instant is not rolled, because it is not excluded or no day is free.
         start: all instants in [start, end) are rolled by the same number of days.
         end: see `start`.
     """

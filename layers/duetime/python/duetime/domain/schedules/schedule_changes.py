@@ -238,7 +238,7 @@ def with_new_rules(stored: StoredSchedule, version: str, now: Millis) -> StoredS
 def with_patience(stored: StoredSchedule, schedule: Schedule, version: str) -> Schedule:
     """The schedule with a longer catch-up window if newer time zone rules may have moved an occurrence to the past.
 
-    The user did not choose the catch-up window for such an occurrence, which is late by the difference of the rules.
+    The user did not choose the catch-up window for such an occurrence, which is late because the rules differ.
     """
     if not _has_other_rules(stored, version):
         return schedule

@@ -271,7 +271,7 @@ class StoredSchedule:
         return next((each for each in self.stopped if each.nominal == nominal), None)
 
     def id_of(self, occurrence: Occurrence, purpose: str = "") -> TaskId:
-        """The id of an occurrence's task, which stays the same even if calendars change."""
+        """The id of an occurrence's task, which does not change even if calendars change."""
         if purpose:
             # Tasks with a separate purpose survive changes of the schedule.
             if occurrence.home is None:

@@ -63,7 +63,7 @@ _NEVER = tuple(
         "2001:db8::/32",  # documentation
         "2002::/16",  # 6to4: carries an IPv4 address
         "3fff::/20",  # documentation: "global" to an older ipaddress
-        "5f00::/16",  # segment routing: likewise
+        "5f00::/16",  # segment routing: "global" to an older ipaddress
         "fc00::/7",  # private, metadata over IPv6
         "fe80::/10",  # link-local
         "fec0::/10",  # site-local, deprecated

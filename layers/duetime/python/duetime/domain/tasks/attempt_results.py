@@ -35,7 +35,7 @@ class Failed:
     Attributes:
         retriable: whether another attempt might succeed.
         wait_at_least: shortest wait before the next attempt that the target requested, in milliseconds.
-        retry_in: the wait before the next attempt that a handler requested instead of the retry policy's.
+        retry_in: the wait before the next attempt that a handler requested instead of the retry policy's wait.
         process_ends_at: for a target that is still running, when its process will have ended; no part of the task
             starts before then.
         traceback: traceback of a Python handler's exception, without secrets; empty if there is none.

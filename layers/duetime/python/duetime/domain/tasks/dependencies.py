@@ -30,7 +30,7 @@ class Dependency:
     """One thing that a task waits for: a task, or an occurrence of a schedule.
 
     Attributes:
-        task_id: the task; for an occurrence, the task last found for it, or `None` before one was found.
+        task_id: the task; for an occurrence, the task last found for it, or `None` before a task was found.
         occurrence: the occurrence; `None` for a task that was named by its id.
         outcome: the outcome, which is remembered in case the task's record expires first; `None` while the outcome is
             read from the record.
