@@ -1,4 +1,4 @@
-"""API keys over REST: bodies, responses and operations."""
+"""The REST API for API keys: bodies, responses and operations."""
 
 from __future__ import annotations
 

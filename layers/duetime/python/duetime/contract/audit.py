@@ -69,5 +69,5 @@ def is_recorded(operation: Operation[Any]) -> bool:
 
 
 def record_text(record: AuditRecord) -> str:
-    """A record's log line: its fields as JSON, with `at` as RFC 3339."""
+    """A record's log line, which contains the record's fields as JSON, with `at` as RFC 3339."""
     return json.dumps({**asdict(record), "at": to_iso(record.at)}, separators=(",", ":"))

@@ -1,4 +1,4 @@
-"""Deployment settings over REST: callers' permissions, and retention times."""
+"""The REST API for deployment settings: callers' permissions, and retention times."""
 
 from __future__ import annotations
 

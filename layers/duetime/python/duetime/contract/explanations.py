@@ -1,4 +1,4 @@
-"""Explanations over REST: why a task waits or was late, and why a schedule did not run at a given time."""
+"""The REST API for explanations: why a task waits or was late, and why a schedule did not run at a given time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups over REST: ids in paths, bodies, queries, responses and operations."""
+"""The REST API for groups: ids in paths, bodies, queries, responses and operations."""
 
 from __future__ import annotations
 

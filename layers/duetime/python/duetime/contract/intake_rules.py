@@ -1,4 +1,4 @@
-"""Intake rules over REST: bodies, responses, operations, and the tasks and filters derived from an event."""
+"""The REST API for intake rules: bodies, responses, operations, and the tasks and filters derived from an event."""
 
 from __future__ import annotations
 

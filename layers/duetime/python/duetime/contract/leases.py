@@ -1,4 +1,4 @@
-"""Pull worker leases over REST.
+"""The REST API for leases of pull workers.
 
 A lease id is opaque to workers and valid for one lease. The id contains the claim's nonce, so it cannot be guessed, and
 the caller must be allowed to pull the task's type. A truncated or changed id is not found.

@@ -1,4 +1,4 @@
-"""Links over REST: bodies, responses and operations."""
+"""The REST API for links: bodies, responses and operations."""
 
 from __future__ import annotations
 

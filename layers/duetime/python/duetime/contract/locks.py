@@ -1,4 +1,4 @@
-"""Locks over REST: keys in paths, queries, responses and operations."""
+"""The REST API for locks: keys in paths, queries, responses and operations."""
 
 from __future__ import annotations
 

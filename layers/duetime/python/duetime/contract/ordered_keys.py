@@ -1,4 +1,4 @@
-"""Ordered keys over REST: keys in paths, responses and operations."""
+"""The REST API for ordered keys: keys in paths, responses and operations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quotas over REST: bodies, responses and operations."""
+"""The REST API for quotas: bodies, responses and operations."""
 
 from __future__ import annotations
 

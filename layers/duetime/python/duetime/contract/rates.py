@@ -1,4 +1,4 @@
-"""Rates over REST: keys in paths, bodies, responses and operations."""
+"""The REST API for rates: keys in paths, bodies, responses and operations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signals over REST: the body, the response and the operation."""
+"""The REST API for signals: the body, the response and the operation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The secrets and public keys with which receivers verify HTTP calls, over REST."""
+"""The REST API for the secrets and public keys with which receivers verify HTTP calls."""
 
 from __future__ import annotations
 

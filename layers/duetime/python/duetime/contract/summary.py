@@ -1,4 +1,4 @@
-"""The summary over REST: task counts."""
+"""The REST API for the summary, which contains task counts."""
 
 from __future__ import annotations
 

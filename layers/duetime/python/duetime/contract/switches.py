@@ -1,4 +1,4 @@
-"""Switches over REST: keys in paths, bodies, responses and operations."""
+"""The REST API for switches: keys in paths, bodies, responses and operations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Task types over REST: bodies, queries, responses and operations."""
+"""The REST API for task types: bodies, queries, responses and operations."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class TypeListQuery(Parameters):
 
 
 class TypeResponse(TypedDict):
-    """A task type: who runs its tasks, and their default options."""
+    """A task type, with who runs its tasks and the tasks' default options."""
 
     type: str
     has_handler: Annotated[bool | None, Field(description="Whether the type has a Python handler; null if unknown.")]

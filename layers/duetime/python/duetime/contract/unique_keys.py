@@ -1,4 +1,4 @@
-"""Unique keys over REST: keys in paths, responses and operations."""
+"""The REST API for unique keys: keys in paths, responses and operations."""
 
 from __future__ import annotations
 

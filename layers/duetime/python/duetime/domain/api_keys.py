@@ -97,8 +97,7 @@ class ApiKey:
 
     @property
     def removable_at(self) -> Millis | None:
-        """When the key may be removed, some time after its end, so that people can still see it; `None` if it does not
-        end."""
+        """When the key may be removed, some time after its end, so that people can still see it; `None` for no end."""
         ends = [at for at in (self.revoked_at, self.expires_at) if at is not None]
         return min(ends) + API_KEY_KEPT if ends else None
 

@@ -74,7 +74,7 @@ class TaskDetail(EventDetail):
 
 
 class TaskEnded(TaskDetail):
-    """A task has ended: succeeded, failed after its last attempt, was rolled back or cancelled."""
+    """A task has ended: it has succeeded, failed after its last attempt, was rolled back, or was cancelled."""
 
     error_type: Annotated[str | None, "Type of the error in the task's last failed attempt; null for none."]
 

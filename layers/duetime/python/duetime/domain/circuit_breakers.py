@@ -97,7 +97,7 @@ class Circuit:
 
 
 def sign_of(ending: TargetEnding, *, given: Millis, usual: Millis) -> Sign:
-    """Classifies the result of a call: any response except a 5xx shows that the host works.
+    """Classifies the result of a call. Any response except a 5xx shows that the host works.
 
     Failures that no retry would fix, such as a rejected destination, and timeouts that were too short for the host do
     not count against the host.

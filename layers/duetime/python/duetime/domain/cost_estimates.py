@@ -189,7 +189,7 @@ class TaskWorkloads:
         return found + self._payload_writes(spec.payload, INLINE_CONTENT_BYTES)
 
     def _payload_writes(self, payload: bytes, inline: int) -> int:
-        """Write units of a payload: 0 inside the record; otherwise three per KB, and one when the task ends."""
+        """Write units of a payload: 0 inside the record, otherwise three per KB, plus one when the task ends."""
         size = self.circumstances.stored_size(payload) if len(payload) > inline else 0
         return 3 * -(-size // _KILOBYTE) + 1 if size > inline else 0
 

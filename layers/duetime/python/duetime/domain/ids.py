@@ -139,8 +139,8 @@ def partition_of(minute: int, shard: int) -> str:
 TRACEPARENT = "traceparent"
 """Name of the header, message attribute and field with the trace in which a task was created (W3C Trace Context).
 
-The task's creation context is passed on unchanged: work that starts hours later links to it, rather than being a child
-of a span that ended long ago.
+The task's creation context is passed on unchanged. Work that starts hours later links to the context, rather than being
+a child of a span that ended long ago.
 """
 _TRACEPARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
 _TRACE_VERSION = "00"

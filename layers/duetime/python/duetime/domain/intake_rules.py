@@ -1,4 +1,4 @@
-"""Intake rules: which events create or cancel tasks, or wake tasks that wait for them."""
+"""Intake rules, which decide which events create or cancel tasks, or wake tasks that wait for these events."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class ValueRefused(ValueError):
 
 
 def writable(text: str) -> str:
-    r"""Makes a text valid for UTF-8: lone surrogates are escaped as in Python, such as `\udce9`."""
+    r"""Makes a text valid for UTF-8 by escaping lone surrogates as in Python, such as `\udce9`."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -71,7 +71,7 @@ def decoded(text: str) -> Any:  # noqa: ANN401 - any JSON
 
 
 def check_kept(text: str) -> Any:  # noqa: ANN401 - any JSON
-    """Parses JSON that can be stored: without lone surrogates and not nested too deeply.
+    """Parses JSON that can be stored, which has no lone surrogates and is not nested too deeply.
 
     Raises:
         ValueRefused: a value cannot be stored.

@@ -120,7 +120,7 @@ class Link:
 
     @property
     def removable_at(self) -> Millis:
-        """When the link may be removed: some time after its end, so that people can still see how it was used."""
+        """When the link may be removed, some time after its end, so that people can still see how it was used."""
         return self.expires_at + LINK_KEPT
 
     def accepts(self, token: str) -> bool:

@@ -76,7 +76,7 @@ class Push:
 
 
 def watched(batch: ChangeBatch) -> list[WatchedChange]:
-    """The changes that can be watched: changes of tasks and schedules, as visible to their owners."""
+    """The changes that can be watched, which are changes to tasks and schedules, as visible to their owners."""
     writes: list[TaskChange | ScheduleChange] = [*batch.tasks, *batch.schedules]
     found = map(_watched, writes)
     return [change for change in found if change is not None]
@@ -164,7 +164,7 @@ def _watched(change: TaskChange | ScheduleChange) -> WatchedChange | None:
 
 
 def _visible(record: Watched | None) -> Watched | None:
-    """The record as visible to its owner: erased tasks stay in the table for a while, but are hidden."""
+    """The record as visible to its owner. Erased tasks are kept in the table for a while, but are hidden."""
     return None if isinstance(record, TaskSnapshot) and record.erased else record
 
 

@@ -238,5 +238,5 @@ class HandOver:
 
 
 def _checks_before(task: Task, end: Millis) -> bool:
-    """Whether a task is about to take its locks: an attempt has started, or starts before `end`."""
+    """Whether a task is about to take its locks, because an attempt has started, or starts before `end`."""
     return task.state in LEASED or (task.state in STARTABLE and task.next_at < end)

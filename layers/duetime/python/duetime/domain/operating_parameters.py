@@ -27,13 +27,14 @@ step and the longest pause between tasks."""
 BULK_INVOCATION = 12 * MINUTE
 """How long one invocation runs a bulk operation before another invocation continues it."""
 CONTENT_OUTLIVES_RECORD = 7 * DAY
-"""How much later than its record a payload, a result or an old attempt record expires: DynamoDB removes expired items
-within a few days, in any order (Source: DynamoDB Developer Guide, "Time to Live")."""
+"""How much later than its record a payload, a result or an old attempt record expires, because DynamoDB removes expired
+items within a few days, in any order (Source: DynamoDB Developer Guide, "Time to Live")."""
 UNREFERENCED_CONTENT_LIFE = 90 * DAY
 """Expiry, after the due time, of content that is written before its record refers to it. Writing the reference removes
 the expiry, so no content is leaked if its writer fails in between."""
 UNREFERENCED_OBJECT_LIFE_DAYS = 400
-"""`UNREFERENCED_CONTENT_LIFE` for S3 objects, in days since the write: lifecycle rules cannot use the due time."""
+"""`UNREFERENCED_CONTENT_LIFE` for S3 objects, in days since the write, because lifecycle rules cannot use the due
+time."""
 UPLOAD_LIFE = 15 * MINUTE
 """How long the address of an upload, or of an uploaded payload, is valid."""
 ABANDONED_UPLOAD_DAYS = 1
@@ -44,8 +45,8 @@ LOCK_LIFE = DAY
 """A lock is removed this long after its last use, and a waiting entry this long after the latest end of its lock's
 hold."""
 LONGEST_LOCK_HOLD = 31 * DAY
-"""Longest hold of a lock after it was taken or renewed: an asynchronous attempt can take `MAX_DEADLINE_SECONDS`, and a
-topology `TOPOLOGY_MARGIN` longer."""
+"""Longest hold of a lock after it was taken or renewed, because an asynchronous attempt can take
+`MAX_DEADLINE_SECONDS`, and a topology `TOPOLOGY_MARGIN` longer."""
 SHORTEST_ORDER_CHECK = 5 * MINUTE
 """How often the second task in an ordered key's line checks the line; tasks behind it check less often. A task is also
 enqueued when its turn comes."""
@@ -63,7 +64,7 @@ PERMANENT_CHECK_INTERVAL = 5 * MINUTE
 """How often a permanent schedule is checked, in case its chain of runs has broken."""
 RULE_CHANGE_PATIENCE = DAY
 """How late an occurrence still runs, regardless of `catch_up_seconds`, if newer time zone rules moved it before the
-timer of its schedule: no zone has moved by more than a day."""
+timer of its schedule. No zone has moved by more than a day."""
 CHANGED_OCCURRENCE_LIFE = DAY
 """How long a schedule keeps the change of a moved or skipped occurrence after its time."""
 LONGEST_SLEEP = 7 * DAY
@@ -93,8 +94,8 @@ quarter."""
 LONGEST_CHECK_INTERVAL = HOUR
 """Longest time between two checks of a running topology."""
 LONGEST_JOB_CHECK_INTERVAL = 30 * MINUTE
-"""Longest time between two checks of a job in AWS, in case the event of its end was lost: ECS describes a stopped task
-for an hour (Source: ECS API Reference, DescribeTasks)."""
+"""Longest time between two checks of a job in AWS, in case the event of its end was lost, because ECS describes a
+stopped task for an hour (Source: ECS API Reference, DescribeTasks)."""
 JOB_MARGIN = 15 * MINUTE
 """How long after its time limit a job may take to stop; the next attempt does not start earlier."""
 JOB_STOP_CHECK = MINUTE
@@ -128,12 +129,13 @@ REGION_LIFE = 5 * SECOND
 REGION_TRUST = 30 * SECOND
 """How long a process relies on its Region being active if the record cannot be read."""
 REGION_OVERLAP = 15 * MINUTE
-"""A takeover by another Region repeats the last minutes, which may not have been replicated: cursors go back by this
+"""A takeover by another Region repeats the last minutes, which may not have been replicated. Cursors go back by this
 time, and the ends of tasks within this time are completed again."""
 REGION_SETTLES = 10 * SECOND
 """How long a takeover waits after naming the active Region, so that the other Region stops if replication works."""
 SWITCHES_TRUST = 60 * SECOND
-"""How long a process uses cached switches if it cannot read them: an idle process may have read them hours ago."""
+"""How long a process uses cached switches if it cannot read them, because an idle process may have read the switches
+hours ago."""
 TYPE_DEFAULTS_LIFE = 5 * SECOND
 """How long a process caches an owner's type defaults."""
 TYPE_DEFAULTS_TRUST = 60 * SECOND
@@ -154,7 +156,7 @@ QUOTA_USE_LIFE = SECOND
 QUOTA_COUNT_WAIT = 5 * SECOND
 """When to repeat a request that a quota other than a per-second quota has rejected."""
 QUOTA_COUNTS_KEPT = HOUR
-"""How long a window's usage is stored: longer than clocks may differ."""
+"""How long a window's usage is stored, which is longer than clocks may differ."""
 QUOTA_DISPATCHES_PER_ATTEMPT = 5
 """Messages per second that the trigger lets arrive for each attempt that an owner may run at once, which is enough for
 attempts that take a fifth of a second."""
@@ -165,7 +167,8 @@ LONGEST_QUOTA_WAIT = 2 * MINUTE
 SHORTEST_STOP = 30 * SECOND
 """Shortest time until a task that is stopped by a switch is checked again."""
 LONGEST_STOP = 85 * SECOND
-"""Longest time until a task that is stopped by a switch is checked again: with `SWITCHES_LIFE`, within 90 seconds."""
+"""Longest time until a task that is stopped by a switch is checked again, which with `SWITCHES_LIFE` is within 90
+seconds."""
 SHORTEST_NOT_SENT_WAIT = SECOND
 """Shortest wait of a task whose call was not sent because the receiving service was throttled."""
 LONGEST_NOT_SENT_WAIT = MINUTE
@@ -200,8 +203,8 @@ MAX_CLOCK_DIFFERENCE = 5 * SECOND
 LATEST_ARRIVAL = MINUTE
 """How long after sending a write that timed out may still take effect."""
 DELETION_MARKER_LIFE = 7 * DAY
-"""How long the deletion marker of a schedule or calendar is kept, so that a late write cannot restore it: much longer
-than any process runs or a write takes (`LATEST_ARRIVAL`)."""
+"""How long the deletion marker of a schedule or calendar is kept, so that a late write cannot restore it. This time is
+much longer than any process runs or a write takes (`LATEST_ARRIVAL`)."""
 DIRECT_SLACK = 30 * SECOND
 """How much later than planned the trigger may have read a minute, including clock differences."""
 CLOCK_TOLERANCE = DIRECT_SLACK
@@ -298,8 +301,8 @@ minutes, like a running task."""
 RECOVERY_SCAN_BACKLOG = 1_000
 """A recovery scan waits while its queue has more messages than this, so that it does not enlarge a backlog."""
 EARLY_SCAN_AGES = (10 * SECOND, 75 * SECOND)
-"""Each tick also looks for tasks that are overdue by a time in this range: if the queue is short, their messages are
-probably lost. Ticks are a minute apart, so each task is found."""
+"""Each tick also looks for tasks that are overdue by a time in this range, because if the queue is short, their
+messages are probably lost. Ticks are a minute apart, so each task is found."""
 EARLY_SCAN_BACKLOG = 100
 """If a queue has more messages than this, tasks that have not started are assumed to wait there."""
 EARLY_SCAN_PAGES = 4
@@ -337,7 +340,8 @@ also contains when the message was sent and received."""
 LATE_EVENT_AFTER = MINUTE
 """An event reports a first attempt that starts at least this late."""
 SUMMARY_STEPS_KEPT = 3 * DAY
-"""How long after a write its step in the summary's counts is stored: a stream may redeliver the write for a day."""
+"""How long after a write its step in the summary's counts is stored, because a stream may redeliver the write for a
+day."""
 SUMMARY_SPANS = (MINUTE, 10 * SECOND, SECOND)
 """Time spans for which the summary's steps are stored in one item. First, all steps of a minute share an item, so that
 one transaction counts an entire delivery. When that item is full, more steps are stored by ten seconds, then by second,
@@ -361,7 +365,8 @@ after its start the first recount starts."""
 SUMMARY_KNOWN = MINUTE
 """How long a process caches the generation of the counts."""
 SUMMARY_ENDED_KEPT = DAY
-"""How long after its end a generation of counts is kept: longer than any process can still use the generation."""
+"""How long after its end a generation of counts is kept, which is longer than any process can still use the
+generation."""
 SUMMARY_OWNERS_AT_ONCE = 100
 """Maximum number of owners whose ended counts are given a TTL in one run of the recount."""
 SUMMARY_RECOUNT_EVERY = 5 * MINUTE
@@ -404,7 +409,7 @@ LIST_SWEEP_TASKS = 1_000
 LIST_KNOWN = 30 * SECOND
 """How long a process caches that an owner has no lists."""
 LIST_BUILD_DELAY = MINUTE
-"""How long after an owner's lists were started existing tasks are added: by then, every process has checked again
+"""How long after an owner's lists were started existing tasks are added. By then, every process has checked again
 whether there are lists, and follows changes."""
 LIST_BUILD_TASKS = 2_000
 """Maximum number of existing tasks added to lists with one batch of changes."""

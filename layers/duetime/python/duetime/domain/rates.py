@@ -47,9 +47,9 @@ if TYPE_CHECKING:
 MICROS = 1_000
 """Microseconds per millisecond."""
 STARTS = "starts"
-"""Field that counts starts: the time of the next start if all were evenly spaced."""
+"""Field that counts starts, as the time of the next start if all starts were evenly spaced."""
 INTERVAL = "interval"
-"""Field for the interval at which starts are counted: the interval of the fastest rate in use."""
+"""Field for the interval at which starts are counted, which is the interval of the fastest rate in use."""
 _PRIORITIES = tuple(Priority)
 LINES = tuple(f"line_{priority}" for priority in _PRIORITIES)
 """Fields for the end of each priority's line, highest priority first; no line ends before a higher priority's line."""
@@ -69,7 +69,7 @@ _HOLD = RATE_HOLD * MICROS
 _SLACK_SHARE = 20
 """The slack is at most a window divided by this number."""
 MOST_PARTS = -(-MAX_RATE_LIMIT // MAX_STARTS_PER_RATE_PART)
-"""Number of parts of the fastest rate: an action is written to all of them, because tasks may use any part next."""
+"""Number of parts of the fastest rate. An action is written to all parts, because tasks may use any part next."""
 
 
 @frozen
@@ -161,7 +161,7 @@ class RateState:
 
 @frozen
 class RateUpdate:
-    """One conditional write: fields to set, to add to, and conditions.
+    """One conditional write, with fields to set, fields to add to, and conditions.
 
     Attributes:
         at_most: upper bounds of fields; absent fields are below any bound.
@@ -280,7 +280,7 @@ class StartRequest:
         return RateState({**state.values, **self._convert(state).update.sets})
 
     def turn(self, state: RateState) -> int:
-        """When a task without a place could start, in microseconds: now, or after all tasks ahead in line."""
+        """When a task without a place could start (now, or after all tasks ahead in line), in microseconds."""
         ahead = [state.of(line) for line in LINES[: self._rank + 1]]
         return max(self._slot(state), *(end for end in ahead if end > self.at + self._interval(state)), 0)
 
@@ -360,7 +360,7 @@ class StartRequest:
         return Start(RateUpdate(sets, self._shifts(faster), same, {**self._bounds(faster), **same}, needed))
 
     def _bounds(self, interval: int) -> dict[str, int]:
-        """Conditions for a start: no other task has started or queued ahead in the meantime."""
+        """Conditions for a start, so that no other task has started or queued ahead in the meantime."""
         if self.place is None:
             return {LINES[self._rank]: self.at + interval}
         return {DISPLACED[self._rank]: self.at + _HOLD - self.place} if self._rank else {}

@@ -80,7 +80,7 @@ def taken_over(task: Task, region: ActiveRegion, now: Millis, *, keeps_leases: b
     """The record of a task in the epoch of the active Region; `None` if there is nothing to take over.
 
     Each open task gets a timer, because its own timer may not have been replicated. A task that had just ended is
-    completed again: its follow-ups may not have been replicated either, and are idempotent.
+    completed again, because its follow-ups may not have been replicated either, and are idempotent.
 
     Args:
         task: an open task, or one that has ended since shortly before the takeover.

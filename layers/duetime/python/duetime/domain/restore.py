@@ -154,7 +154,7 @@ def take_over(
 def _check_of(restored: Task, task: Task, now: Millis) -> Timer | None:
     """The timer of a record that was taken over; `None` if not needed, or if the record is in the minute of its check.
 
-    A restored table may lack the timer: a backup does not keep the order of writes to different items.
+    A restored table may lack the timer, because a backup does not keep the order of writes to different items.
     """
     if task.state in {State.PAUSED, State.BLOCKED}:
         return None
@@ -201,7 +201,7 @@ def freed(task: Task, epoch: int, now: Millis) -> Task:
     if task.state not in LEASED:
         return replace(raised, lease_expires_at=None)
     if is_job(task.target) and task.awaiting_notification:
-        # The attempt continues: the job runs in AWS, even if the table does not contain it.
+        # The attempt continues, because the job runs in AWS, even if the table does not contain the job.
         return replace(raised, deferred_fence=fence)
     cut_off = replace(raised, lease_expires_at=now, deferred_fence=None, unacknowledged=None)
     if task.state is State.ROLLING_BACK or task.requested_action is not None:

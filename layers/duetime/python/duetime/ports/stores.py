@@ -388,7 +388,7 @@ class OrderLineStore(Protocol):
 
 
 class LongPollStore(Protocol):
-    """Places for waiting API requests: each place has at most one holder at a time."""
+    """Places for waiting API requests. Each place has at most one holder at a time."""
 
     def take(self, place: int, nonce: str, now: Millis, until: Millis) -> bool:
         """Take a place, unless another request holds it. The call is safe to resend.
@@ -610,7 +610,7 @@ class ScheduleStore(Protocol):
     def save(self, stored: StoredSchedule, nonce: str) -> bool:
         """Store a schedule, if its identity and edition are as read; store a new schedule if the name is vacant.
 
-        The `uid` identifies the schedule: another schedule with the same name is not changed, regardless of its
+        The `uid` identifies the schedule, so another schedule with the same name is not changed, regardless of its
         edition.
 
         The call is safe to resend, because a rejection by an item with the save's own nonce counts as success.
@@ -1064,7 +1064,7 @@ class WatchStore(Protocol):
         ...
 
     def subscriptions(self, owner: str) -> list[Subscription]:
-        """Read the subscriptions of an owner, consistently: every subscription stored before is included."""
+        """Read the subscriptions of an owner, consistently, so that every subscription stored before is included."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Bulk operations over REST: responses, and operations that start, show and cancel them."""
+"""The REST API for bulk operations: responses, and operations that start, show and cancel them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Purges over REST: request bodies, responses and receipts."""
+"""The REST API for purges: request bodies, responses and receipts."""
 
 from __future__ import annotations
 

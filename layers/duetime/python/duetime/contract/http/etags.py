@@ -28,12 +28,12 @@ _VERSION_OF = re.compile(rf"(?P<version>[0-9]{{1,{_MOST_DIGITS}}})(-[0-9a-f]{{{2
 
 
 def etag_of(version: int) -> str:
-    """The tag for a version: `"7"`."""
+    """The tag for a version, such as `"7"`."""
     return f'"{version}"'
 
 
 def content_etag(version: int, text: str) -> str:
-    """The tag of a response composed of more than the record at this version: `"7-5f0c2a9be1d34c77"`."""
+    """The tag of a response composed of more than the record at this version, such as `"7-5f0c2a9be1d34c77"`."""
     return f'"{version}-{hashlib.blake2b(text.encode(), digest_size=_HASH_BYTES).hexdigest()}"'
 
 

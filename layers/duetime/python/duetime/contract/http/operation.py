@@ -1,10 +1,10 @@
 """Declarations of operations, and routing: `Allow`, the OpenAPI document and the docs follow from the declarations.
 
-The API does not know its path prefix: an API stage, a custom domain with a base path, the local stack or a proxy may
-add one. Therefore prefixes of request paths are ignored, and references are relative.
+The API does not know its path prefix, because an API stage, a custom domain with a base path, the local stack or a
+proxy may add one. Therefore prefixes of request paths are ignored, and references are relative.
 
-Modules that declare operations are imported when a request first needs them: requests for tasks should not wait for the
-models of schedules, graphs and bulk operations.
+Modules that declare operations are imported when a request first needs them, because requests for tasks should not wait
+for the models of schedules, graphs and bulk operations.
 """
 
 from __future__ import annotations

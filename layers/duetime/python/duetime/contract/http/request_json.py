@@ -58,7 +58,7 @@ def path_of(parts: Iterable[str | int]) -> str:
 
 
 def shown(key: str) -> str:
-    """A client's key in printable form: truncated if long, and `""` if empty."""
+    """A client's key in printable form, which is truncated if long, and `""` if empty."""
     cut = key[:_LONGEST_KEY]
     printable = cut if cut.isprintable() else cut.encode("unicode_escape").decode("ascii")
     return f"{printable}…" if len(key) > _LONGEST_KEY else printable or '""'
@@ -181,7 +181,7 @@ def _is_exact(text: str, value: object) -> bool:
     shape = text.encode().translate(_SHAPE, b"+-")
     if _TOO_LONG in shape or _EXPONENT in shape or _REDACTED in text or _COLON in text:
         return False
-    # Each key has a colon, and colons in strings are kept: the value has fewer colons only if keys were repeated.
+    # Each key has a colon, and colons in strings are kept, so the value has fewer colons only if keys were repeated.
     return text.count(":") == to_json(value).count(b":")
 
 

@@ -260,7 +260,7 @@ _WORDS: Mapping[str, str] = {
     cluster_pattern(): "should be the ARN of a cluster, such as arn:aws:ecs:eu-west-1:123456789012:cluster/orders",
     job_queue_pattern(): "should be the ARN of a job queue, such as "
     "arn:aws:batch:eu-west-1:123456789012:job-queue/orders",
-    # Copies of patterns whose modules would be slow to import: a test compares them with the OpenAPI document.
+    # Copies of patterns whose modules would be slow to import. A test compares the copies with the OpenAPI document.
     "^[0-7][0-9A-HJKMNP-TV-Z]{25}$": "should be the id of a task: 26 digits and capital letters",
     "^[A-Za-z0-9_-]{1,2048}$": "should be the id of a lease, as the lease was handed out",
     "^([01][0-9]|2[0-3]):[0-5][0-9]$": "should be a time of day such as 09:30",

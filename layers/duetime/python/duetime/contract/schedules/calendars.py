@@ -1,4 +1,4 @@
-"""Calendars over REST: bodies, queries and responses."""
+"""The REST API for calendars: bodies, queries and responses."""
 
 from __future__ import annotations
 

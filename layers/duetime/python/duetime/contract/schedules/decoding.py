@@ -309,7 +309,7 @@ class TaskPatch:
         known = template_fields(before)
         for given, other in (("lock", "locks"), ("locks", "lock")):
             if self.patch.get(given) and not self.patch.get(other):
-                # `lock` and `locks` are two forms of one option: one replaces the other.
+                # `lock` and `locks` are two forms of one option, so one form replaces the other form.
                 known.pop(other, None)
         fields = merged(known, self.patch, opaque)
         if self.patch.keys() & {_PAYLOAD, "target"} and fields.get("target", {}).get("kind") == _TOPOLOGY:

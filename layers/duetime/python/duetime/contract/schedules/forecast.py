@@ -1,4 +1,4 @@
-"""The schedule forecast over REST."""
+"""The REST API for the schedule forecast."""
 
 from __future__ import annotations
 

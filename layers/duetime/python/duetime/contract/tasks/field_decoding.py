@@ -294,7 +294,7 @@ def delay_of(body: TaskFields | TaskPatch) -> Millis | None:
     """The delay from a task's acceptance to its due time; `None` if not given."""
     if "delay_seconds" not in body.model_fields_set or body.delay_seconds is None:
         return None
-    # Uses the written decimal, rounded up: binary fractions could add or lose a millisecond, as for 0.29 s.
+    # Uses the written decimal, rounded up, because binary fractions could add or lose a millisecond, as for 0.29 s.
     return int((Decimal(str(body.delay_seconds)) * SECOND).to_integral_value(ROUND_CEILING))
 
 

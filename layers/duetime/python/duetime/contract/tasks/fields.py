@@ -116,7 +116,7 @@ Reason = Annotated[
 ]
 """The reason for an action; empty for none."""
 WantedName = Annotated[TaskName, Field(min_length=1)]
-"""The name in a filter. An empty name is rejected: it is probably an unset variable."""
+"""The name in a filter. An empty name is rejected, because it is probably an unset variable."""
 WantedErrorText = Annotated[str, Field(min_length=1, max_length=MAX_ERROR_MESSAGE_LENGTH), AfterValidator(printable)]
 """Part of an error message, in a filter."""
 TagKey = Annotated[str, Field(pattern=TAG_KEY_PATTERN)]
@@ -132,7 +132,7 @@ Tags = Annotated[
 ]
 TaskPriority = Annotated[
     Priority,
-    # JSON has no enumerations: only the exact text of a member is accepted.
+    # JSON has no enumerations, so only the exact text of a member is accepted.
     Field(
         strict=False,
         description="Orders tasks that are due at the same time; no task runs early because of its priority.",

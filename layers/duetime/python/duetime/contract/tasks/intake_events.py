@@ -77,7 +77,10 @@ def _read(body: str) -> Document:
 
 
 def _task_of(document: Document, record: Mapping[str, Any]) -> tuple[TaskSpec, Origin]:
-    """The task in a message, and the event from which it is created: for a bare task, the message itself."""
+    """The task in a message, and the event from which it is created.
+
+    For a bare task, this event is the message itself.
+    """
     value = document.value
     if isinstance(value, dict) and _DETAIL in value:
         return task_spec_at(value[_DETAIL], (_DETAIL,), document), _origin(document)

@@ -143,7 +143,7 @@ def _ids(given: object) -> tuple[TaskId, ...]:
 
 
 def _parsed(text: str) -> TaskId:
-    """Parses an id in upper or lower case: Crockford's base 32 is case-insensitive."""
+    """Parses an id in upper or lower case, because Crockford's base 32 is case-insensitive."""
     return TaskId.parse(text.upper() if text.isascii() else text)
 
 

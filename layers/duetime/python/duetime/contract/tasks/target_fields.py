@@ -644,7 +644,7 @@ class StepFunctionsTarget(Body):
 
 
 class EcsTarget(Body):
-    """An ECS task definition: starts an ECS task and waits for its end."""
+    """An ECS task definition. Each attempt starts an ECS task and waits for its end."""
 
     kind: Literal["ecs"]
     arn: TaskDefinitionArn
@@ -654,7 +654,7 @@ class EcsTarget(Body):
 
 
 class BatchTarget(Body):
-    """A Batch job definition: submits a job and waits for its end."""
+    """A Batch job definition. Each attempt submits a job and waits for its end."""
 
     kind: Literal["batch"]
     arn: JobDefinitionArn
@@ -663,7 +663,7 @@ class BatchTarget(Body):
 
 
 class CodeBuildTarget(Body):
-    """A CodeBuild project: starts a build and waits for its end."""
+    """A CodeBuild project. Each attempt starts a build and waits for its end."""
 
     kind: Literal["codebuild"]
     arn: ProjectArn
@@ -671,7 +671,7 @@ class CodeBuildTarget(Body):
 
 
 class GlueTarget(Body):
-    """A Glue job: starts a job run and waits for its end."""
+    """A Glue job. Each attempt starts a job run and waits for its end."""
 
     kind: Literal["glue"]
     arn: GlueJobArn

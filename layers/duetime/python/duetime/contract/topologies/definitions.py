@@ -1,4 +1,4 @@
-"""Topology definitions over REST: bodies, queries, responses and operations."""
+"""The REST API for topology definitions: bodies, queries, responses and operations."""
 
 from __future__ import annotations
 

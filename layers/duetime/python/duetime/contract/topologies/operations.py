@@ -1,4 +1,4 @@
-"""Topologies over REST: responses and operations."""
+"""The REST API for topologies: responses and operations."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Precision(StrEnum):
     EXACT = "exact"
     """The queue delivers one to two seconds early, so that transport never delays a task."""
     RELAXED = "relaxed"
-    """The queue delivers at the due time or up to a second later, without a hold: the cheapest option."""
+    """The queue delivers at the due time or up to a second later, without a hold, which is the cheapest option."""
 
 
 HEADROOM: dict[Precision, Millis] = {Precision.NORMAL: 60, Precision.EXACT: 1_000, Precision.RELAXED: -999}

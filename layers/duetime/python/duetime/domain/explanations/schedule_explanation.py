@@ -1,4 +1,4 @@
-"""Explains why a schedule did or did not run at a given time: its occurrence and the result."""
+"""Explains why a schedule did or did not run at a given time, from its occurrence and the result."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def explain_none(stored: StoredSchedule, schedule: Schedule, now: Millis) -> Sch
 
 
 def _chosen(stored: StoredSchedule, tasks: Sequence[Task], at: Millis) -> Task | None:
-    """The most informative task for a time: preferably one that ran, by the timing itself, and the earliest."""
+    """The most informative task for a time, preferably the earliest task that ran by the timing itself."""
     first, length = time_meant(at)
 
     def rank(task: Task) -> tuple[bool, bool, bool, Millis, str]:

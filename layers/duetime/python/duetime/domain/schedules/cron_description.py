@@ -136,7 +136,7 @@ def _from_end(before: int) -> str:
 def _by_weekday(cron: Cron) -> str:
     if len(cron.weekdays) == _WEEKDAYS:
         return ""
-    # Only one of the two lists has values: the parser rejects mixtures.
+    # Only one of the two lists has values, because the parser rejects mixtures.
     if cron.weekdays:
         return f"on {_listed(cron.weekdays, lambda day: day_name[day])}"
     return f"on {_joined([_of_the_month(day, which) for day, which in cron.nth])} of the month"
@@ -152,7 +152,7 @@ def _step(values: Sequence[int], size: int, start: int = 0) -> int | None:
         return None
     step = values[1] - values[0]
     whole = range(values[0], size + start, step)
-    # A step that does not divide the field restarts: `*/25` is not every 25 minutes.
+    # A step that does not divide the field restarts, so `*/25` is not every 25 minutes.
     is_even = size % step == 0 or start
     return step if is_even and values[0] - start < step and tuple(values) == tuple(whole) else None
 

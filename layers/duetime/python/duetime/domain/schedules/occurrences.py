@@ -105,7 +105,7 @@ def forward(schedule: Schedule, after: Millis, until: Millis) -> Iterator[Occurr
 
 
 def judged(schedule: Schedule, nominal: Millis) -> Occurrence:
-    """The occurrence at an instant: whether it runs, when, and why."""
+    """The occurrence at an instant, with whether, when and why it runs."""
     said = schedule.recurrence.note(nominal)
     key = schedule.spec.clock.zone.text_at(nominal)
     occurrence = Occurrence(nominal, nominal, nominal, key, note=said)

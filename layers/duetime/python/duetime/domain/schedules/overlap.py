@@ -106,7 +106,7 @@ def waiting_limit(stored: StoredSchedule) -> int:
 def start_decision(
     stored: StoredSchedule, task: Task, activity: Activity, others: OtherRuns, now: Millis
 ) -> StartDecision:
-    """Decides whether an occurrence starts: one at a time, in queue order if occurrences may wait.
+    """Decides whether an occurrence starts. Occurrences run one at a time, in queue order if they may wait.
 
     Args:
         stored: a schedule whose occurrences must not overlap.
@@ -144,7 +144,7 @@ def start_decision(
 def _for_the_latest(
     stored: StoredSchedule, task: Task, activity: Activity, others: OtherRuns, now: Millis
 ) -> StartDecision:
-    """Lets only the latest occurrence run: the previous run is asked to stop, and waiting occurrences are skipped."""
+    """Lets only the latest occurrence run. The previous run is asked to stop, and waiting occurrences are skipped."""
     if others.latest is not None and _instant(others.latest) > _instant(task):
         return StartDecision(Skipped(f"the run of {_nominal(others.latest)}{_CAME_SINCE}", SkipCode.OVERLAP), activity)
     running = others.ahead if others.ahead is not None and others.ahead.id == activity.active else None

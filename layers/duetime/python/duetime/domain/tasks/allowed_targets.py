@@ -254,7 +254,7 @@ class TargetRules:
         return target
 
     def default_target(self, task_type: str) -> Target:
-        """The target of a task that names no target: its type's pull workers, else its handler."""
+        """The target of a task that names no target, which is its type's pull workers, else its type's handler."""
         return PullTarget() if task_type in self.pulled else HandlerTarget()
 
     def usable_types(self, owner: str, types: Iterable[str]) -> set[str]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class TaskError:
     """The type and message of an attempt's error.
 
-    Any text from a user's code is accepted: characters that UTF-8 cannot encode, and unprintable characters in a type,
+    Any text from a user's code is accepted. Characters that UTF-8 cannot encode, and unprintable characters in a type,
     are escaped.
     """
 

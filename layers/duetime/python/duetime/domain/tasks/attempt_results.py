@@ -185,7 +185,7 @@ TargetEnding = Ending | NotSent
 
 
 def failure(kind: str, message: str, *, retriable: bool = True, wait_at_least: Millis = 0) -> Failed:
-    """A failure whose error fits the record: longer texts are truncated with a note."""
+    """A failure whose error fits into the record, because longer texts are truncated with a note."""
     # The text is truncated before escaping, because it may be huge, and again afterwards, because escaping lengthens
     # it.
     error = TaskError(kind[:MAX_ERROR_TYPE_LENGTH], message[: MAX_ENCRYPTED_TEXT_LENGTH + 1])

@@ -260,7 +260,7 @@ def late_start(task: Task, started_at: Millis | None) -> TaskChanges:
 
 
 def acknowledged(task: Task) -> TaskChanges:
-    """Changes to add to every write of an attempt: its client has responded, or the lease has ended."""
+    """Changes to add to every write of an attempt, because its client has responded or the lease has ended."""
     return {} if task.unacknowledged is None else {"unacknowledged": None}
 
 
@@ -351,7 +351,7 @@ def expired(task: Task, now: Millis) -> Expired | None:
 
 
 def checked_by(task: Task, until: Millis) -> Millis:
-    """When a postponed task is checked again: at the given time, or earlier if it expires before.
+    """When a postponed task is checked again, at the given time, or earlier if the task expires before that time.
 
     Args:
         task: the record as claimed.

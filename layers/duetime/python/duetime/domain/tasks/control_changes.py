@@ -115,7 +115,7 @@ def pause_taken_back(task: Task) -> TaskChanges:
 
 
 def is_tried_again(task: Task) -> bool:
-    """Whether a retry has no effect: a task that is not a topology is being retried, or has succeeded after a retry.
+    """Whether a retry has no effect, because a task other than a topology is being retried or succeeded after a retry.
 
     A task that expired before its first attempt has no attempts; its action history shows the retry.
     """

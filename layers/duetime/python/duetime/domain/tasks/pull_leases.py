@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @frozen
 class Pullers:
-    """Permissions to pull: patterns of the allowed callers by type; callers are named like owners."""
+    """Permissions to pull, as patterns of the allowed callers by type. Callers are named like owners."""
 
     by_type: Mapping[str, OwnerPatterns]
 
@@ -43,7 +43,7 @@ class Pullers:
 class LeaseKey:
     """The key that a worker sends for its lease: an attempt, and the message delivery that led to it.
 
-    The key alone is not sufficient: the caller must also be allowed to pull the type.
+    The key alone is not sufficient, because the caller must also be allowed to pull the type.
 
     Attributes:
         fence: fence of the attempt.

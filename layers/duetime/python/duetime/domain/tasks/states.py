@@ -54,7 +54,7 @@ TERMINAL = frozenset({State.SUCCEEDED, State.FAILED, State.ROLLED_BACK, State.CA
 _ATTEMPTED = frozenset({State.PREPARING, State.RUNNING})
 """States in which an attempt at the work itself holds a lease."""
 GOING_ON = STARTABLE | _ATTEMPTED
-"""States of a task that is neither blocked nor paused: it waits for its time, or an attempt is running."""
+"""States of a task that is neither blocked nor paused, so it waits for its time, or an attempt is running."""
 
 
 @frozen

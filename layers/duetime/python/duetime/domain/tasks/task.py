@@ -61,7 +61,10 @@ class UploadedBytes:
 
     @property
     def name(self) -> str:
-        """The content's name: size and encoded type, because a type has characters that S3 keys should not have."""
+        """The content's name.
+
+        It contains the size and the encoded type, because a type has characters that S3 keys should not have.
+        """
         return f"{_UPLOADED}.{self.size}.{urlsafe_b64encode(self.content_type.encode()).decode().rstrip('=')}"
 
     @classmethod

@@ -12,9 +12,9 @@
 A node without parents starts at once under every rule. `one_success` and `one_failed` do not wait for the other parents
 (Source: Apache Airflow, "Trigger Rules", for names and semantics).
 
-Verdicts are stable in two ways. A verdict is final: parents that end later do not change it. And a verdict does not
-depend on the order in which parents end: a skipped parent alone decides nothing, because a later failure would lead to
-another verdict.
+Verdicts are stable in two ways. A verdict is final, so parents that end later do not change it. A verdict also does not
+depend on the order in which parents end. For example, a skipped parent alone decides nothing, because a later failure
+would lead to another verdict.
 """
 
 from __future__ import annotations

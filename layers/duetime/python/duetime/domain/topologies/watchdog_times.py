@@ -87,7 +87,7 @@ def reminders(task: Task, leased_until: Millis, now: Millis, look_ahead: Millis)
         return (last,)
     began_at = task.run_at or now
     longest = LONGEST_JOB_CHECK_INTERVAL if is_job(task.target) else LONGEST_CHECK_INTERVAL
-    # Only timers that the trigger has not read yet are reliable: a message that is sent directly can be lost.
+    # Only timers that the trigger has not read yet are reliable, because a message that is sent directly can be lost.
     check = min(last, max(_next_check(began_at, now, longest), first_unread(now, look_ahead)))
     # A job's own reports extend its deadline.
     deadline = leased_until - JOB_MARGIN if is_job(task.target) else began_at + task.notify_within_seconds * SECOND
