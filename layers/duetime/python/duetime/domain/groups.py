@@ -71,7 +71,7 @@ class Group:
 
     @property
     def state(self) -> GroupState:
-        """Its state."""
+        """The group's state."""
         if self.completed_at is not None:
             return GroupState.COMPLETED
         return GroupState.OPEN if self.closed_at is None else GroupState.CLOSED

@@ -143,7 +143,7 @@ class RateState:
 
     @property
     def is_controlled(self) -> bool:
-        """Whether its owner has paused or pinned the rate, which must therefore not expire."""
+        """Whether the owner has paused or pinned the rate, which must therefore not expire."""
         return self.is_paused or bool(self.of(PINNED[0]))
 
     def pin(self, key: str) -> Rate | None:

@@ -604,7 +604,7 @@ class ScheduleStore(Protocol):
         ...
 
     def read_removed(self, owner: str, name: str) -> RemovedSchedule | None:
-        """What is left of the schedule last deleted under a name, for some hours, unless the name is used again."""
+        """Leftovers of the schedule last deleted under a name, kept for some hours unless the name is used again."""
         ...
 
     def save(self, stored: StoredSchedule, nonce: str) -> bool:

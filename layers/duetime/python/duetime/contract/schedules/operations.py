@@ -67,7 +67,7 @@ class ScheduleListQuery(Parameters):
         tuple[ScheduleState, ...],
         BeforeValidator(_states),
         WithJsonSchema({"type": "array", "items": {"type": "string", "enum": [each.value for each in ScheduleState]}}),
-        Field(description="Only schedules in this state; may be repeated."),
+        Field(description="Only schedules in this state. The parameter may be repeated."),
     ] = ()
     type: Annotated[TaskType | None, Field(description="Only schedules whose tasks have this type.")] = None
     tag: Annotated[
@@ -135,7 +135,7 @@ class RunListQuery(Parameters):
         tuple[RunStatus, ...],
         BeforeValidator(_statuses),
         WithJsonSchema({"type": "array", "items": {"type": "string", "enum": [each.value for each in RunStatus]}}),
-        Field(description="Only runs with this status; may be repeated."),
+        Field(description="Only runs with this status. The parameter may be repeated."),
     ] = ()
     scheduled_after: Annotated[
         _Instant,

@@ -203,7 +203,7 @@ class ListedQuery(Parameters, TaskConditions):
         tuple[State, ...],
         BeforeValidator(_states),
         WithJsonSchema(STATES_SCHEMA),
-        Field(description="Only tasks in one of these states; may be repeated."),
+        Field(description="Only tasks in one of these states. The parameter may be repeated."),
     ] = ()
     tag: Annotated[
         WantedTags,
@@ -301,7 +301,7 @@ class TaskListQuery(ListedQuery):
         BeforeValidator(parts_of),
         Field(
             strict=False,
-            description="Contents to include; may be repeated. A page then has at most "
+            description="Contents to include. The parameter may be repeated. A page then has at most "
             f"{MAX_EXPANDED_PAGE} tasks and {MAX_EXPANDED_BYTES} bytes of content.",
         ),
     ] = ()
@@ -328,8 +328,8 @@ class TaskListQuery(ListedQuery):
         BeforeValidator(_ids),
         WithJsonSchema(_IDS_SCHEMA),
         Field(
-            description="Only the tasks with these ids; may be repeated. Unknown ids are left out. Cannot be given "
-            "with other parameters."
+            description="Only the tasks with these ids. The parameter may be repeated. Unknown ids are left out. "
+            "Cannot be given with other parameters."
         ),
     ] = ()
 

@@ -43,7 +43,7 @@ class Backfill:
 
     @property
     def is_buffered(self) -> bool:
-        """Whether its runs wait for each other, and for the schedule's other runs."""
+        """Whether the backfill's runs wait for each other, and for the schedule's other runs."""
         return self.overlap is Overlap.BUFFER_ALL
 
     def size(self, schedule: Schedule) -> int:

@@ -32,8 +32,7 @@ class Overlap(StrEnum):
     """What happens to an occurrence that is due while the previous run is still open.
 
     Attributes:
-        SKIP: it does not run.
-        BUFFER_ONE: one occurrence waits for the run to end.
+        SKIP: the occurrence does not run. BUFFER_ONE: one occurrence waits for the run to end.
         BUFFER_ALL: all occurrences wait, up to `MAX_WAITING_RUNS`, and run one after another.
         CANCEL_OTHER: the previous run is asked to stop, and the latest occurrence runs after its end.
         REPLACE_OTHER: the previous run is asked to stop, and the latest occurrence runs at once.
@@ -52,10 +51,11 @@ class OnExcluded(StrEnum):
     """What happens to an occurrence at an excluded time.
 
     Attributes:
-        SKIP: it does not run.
-        MOVE: it runs at the next time that is not excluded; several occurrences moved to the same time run once.
-        PREVIOUS_DAY: it runs at the same time on the latest earlier day on which that time is not excluded.
-        NEXT_DAY: it runs at the same time on the first later day on which that time is not excluded.
+        SKIP: the occurrence does not run.
+        MOVE: the occurrence runs at the next time that is not excluded; several occurrences moved to the same time run
+            once.
+        PREVIOUS_DAY: the occurrence runs at the same time on the latest earlier day on which that time is not excluded.
+        NEXT_DAY: the occurrence runs at the same time on the first later day on which that time is not excluded.
     """
 
     SKIP = "skip"

@@ -61,7 +61,7 @@ class Expansion:
     """The occurrences in a period.
 
     Attributes:
-        occurrences: in order, including occurrences that do not run.
+        occurrences: the occurrences in order, including occurrences that do not run.
         until: everything up to and including this instant is done; the last placed instant if no run is left.
         next_at: the next instant of the timing after `until`; `None` if there is none.
         remaining_runs: number of runs that are left; `None` for no limit.

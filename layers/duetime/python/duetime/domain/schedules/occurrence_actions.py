@@ -43,10 +43,10 @@ class OccurrenceAction(StrEnum):
     """The action on one occurrence.
 
     Attributes:
-        SKIP: it does not run.
-        MOVE: it runs at another time.
-        RUN_NOW: it runs now instead of at its time.
-        RESTORE: it runs at its original time.
+        SKIP: the occurrence does not run.
+        MOVE: the occurrence runs at another time.
+        RUN_NOW: the occurrence runs now instead of at its time.
+        RESTORE: the occurrence runs at its original time.
     """
 
     SKIP = "skip"

@@ -219,7 +219,7 @@ class Schedule:
 
     @cached_property
     def recurrence(self) -> Recurrence:
-        """Its timing's recurrence, including rolled and moved occurrences."""
+        """The recurrence of the schedule's timing, including rolled and moved occurrences."""
         moved = tuple(each.at for each in self.spec.changed_occurrences if each.at is not None)
         if self.calendars and self.rolled is not None:
             return with_moved(self.rolled, moved)
@@ -227,14 +227,14 @@ class Schedule:
 
     @property
     def unchanged_recurrence(self) -> Recurrence:
-        """Its timing's recurrence, ignoring occurrences that its user moved."""
+        """The recurrence of the schedule's timing, ignoring occurrences that its user moved."""
         if self.calendars and self.rolled is not None:
             return self.rolled
         return recurrence_of(self.timing, self.spec.clock, self.anchor, self.spec.extra_dates)
 
     @cached_property
     def rolled(self) -> RolledRecurrence | None:
-        """Its timing's recurrence, rolled to days that are not excluded; `None` if occurrences are not rolled."""
+        """The timing's recurrence, rolled to days that are not excluded; `None` if occurrences are not rolled."""
         spec = self.spec
         if not spec.on_excluded.step:
             return None

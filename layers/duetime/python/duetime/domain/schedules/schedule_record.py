@@ -208,7 +208,7 @@ class StoredSchedule:
 
     @property
     def open_backfills(self) -> tuple[BackfillRun, ...]:
-        """Its backfills in progress."""
+        """The schedule's backfills in progress."""
         return tuple(each for each in self.backfills if each.finished_at is None)
 
     @property

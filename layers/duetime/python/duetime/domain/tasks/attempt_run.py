@@ -448,7 +448,7 @@ class AttemptToken:
 
     @property
     def text(self) -> str:
-        """Its text."""
+        """The token's text."""
         return f"{self.task_id} {self.fence} {self.nonce}"
 
     def is_of(self, task: Task) -> bool:

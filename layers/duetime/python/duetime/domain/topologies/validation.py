@@ -31,7 +31,7 @@ def validated_graph(
     """Validates nodes and builds their graph.
 
     Args:
-        nodes: in the order given.
+        nodes: the nodes in the given order.
         on_failure: what happens after a failure.
         timeout_seconds: time limit of a run; `None` for no limit.
         outputs: the nodes whose results are part of the run's result.
