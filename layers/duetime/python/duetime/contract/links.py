@@ -257,7 +257,7 @@ OPEN = Operation(
     "GET /v1/links/{token}",
     "Get a link's purpose",
     Returns(OpenedLink, "What the link permits, and the state of its task."),
-    description="The request needs no credentials besides the token. It changes nothing, because mail programs may "
+    description="The request needs no credentials besides the token, and changes nothing, because mail programs may "
     "open links. Browsers, which accept `text/html`, get a page with buttons.",
     errors=(errors.LinkEnded, errors.QuotaExceeded, errors.Unavailable),
     is_public=True,

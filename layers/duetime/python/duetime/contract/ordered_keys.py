@@ -36,8 +36,8 @@ class OrderedKeySummary(TypedDict):
     turn: Annotated[
         OrderedTaskResponse | None,
         Field(
-            description="The task that the others wait for, which runs, will run, or has failed and blocks the queue. "
-            "Null if no task has the turn; the first task in the queue takes the turn when it is due."
+            description="The task that the other tasks wait for, which runs, will run, or has failed and blocks the "
+            "queue. Null if no task has the turn; the first task in the queue takes the turn when it is due."
         ),
     ]
 

@@ -55,8 +55,8 @@ class SummaryResponse(TypedDict):
     is_complete: Annotated[
         bool,
         Field(
-            description="Whether all tasks are counted. This is false for an owner with tens of thousands of types, "
-            "and until tasks from before `counted_since` are counted."
+            description="Whether all tasks are counted. This field is false for an owner with tens of thousands of "
+            "types, and until tasks from before `counted_since` are counted."
         ),
     ]
     as_of: Annotated[

@@ -355,8 +355,8 @@ class LeftData(StrEnum):
     """A kind of data that a purge cannot remove at once.
 
     Attributes:
-        RECORDS: records of purged tasks without user data: id, owner, type, state and times. They keep a late request,
-            event or attempt from creating the task again.
+        RECORDS: records of purged tasks without user data: id, owner, type, state and times. These records keep a late
+            request, event or attempt from creating the task again.
         KEYS: idempotency keys with a hash of the request's body; unique and ordered keys, which TTL removes within
             days.
         SIGNALS: signals with their payloads, and the keys of events that tasks have waited for.

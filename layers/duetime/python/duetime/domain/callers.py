@@ -118,7 +118,7 @@ class OwnerPatterns:
 
 @frozen
 class Reservations:
-    """Types and resources that are reserved for some owners; everyone may use all others.
+    """Types and resources that are reserved for some owners; everyone may use all other types and resources.
 
     Attributes:
         by_pattern: patterns of types or ARNs, with the owners; the first pattern that matches decides.

@@ -177,8 +177,8 @@ quotas)."""
 MAX_WORKER_BATCH = 100
 """Largest number of tasks in one invocation of the worker; each has a thread."""
 MAX_TIMEOUT_SECONDS = 840
-"""Longest attempt in a worker function, with all its phases. It is the function's time, less the time to wait, claim
-and finish."""
+"""Longest attempt in a worker function, with all its phases. This limit is the function's time, less the time to wait,
+claim and finish."""
 MAX_PULLED_TIMEOUT_SECONDS = 1_209_600
 """Longest attempt of a pull worker: fourteen days. The worker is alive as long as its heartbeats renew the lease."""
 MAX_DEADLINE_SECONDS = 2_592_000

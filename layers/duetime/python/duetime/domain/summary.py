@@ -263,7 +263,7 @@ class EndedCounts:
     """Progress of setting the TTL of ended generations' counts.
 
     Attributes:
-        before: the counts of all generations before this one have a TTL.
+        before: the counts of all generations before this generation have a TTL.
         owner: the last owner whose counts of later generations have a TTL; empty for no owner.
     """
 

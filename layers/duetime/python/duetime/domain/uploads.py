@@ -38,7 +38,7 @@ class Upload:
     def key(self) -> str:
         """The key of the upload's object.
 
-        It contains a hash of the owner, whose name may have characters that keys should not have.
+        The key contains a hash of the owner, whose name may have characters that keys should not have.
         """
         return f"{UPLOADS}{hashlib.sha256(self.owner.encode()).hexdigest()[:32]}/{self.id}"
 

@@ -785,7 +785,7 @@ class TracebackStore(Protocol):
 
 
 class StepStore(Protocol):
-    """The results of tasks' steps. They are erased with the contents of their task."""
+    """The results of tasks' steps, which are erased with the contents of their task."""
 
     def list_of(self, task_id: TaskId) -> list[StepResult]:
         """The steps of a task in the order in which they ended, read consistently."""

@@ -492,7 +492,7 @@ _ALLOW_ORDER = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
 def operations_of(module: str) -> Sequence[Operation[Any]]:
-    """All operations that a module declares. They are found by type, so there is no list that could be incomplete."""
+    """All operations that a module declares, found by type, so that no list can be incomplete."""
     return tuple(value for value in vars(import_module(module)).values() if isinstance(value, Operation))
 
 

@@ -321,7 +321,7 @@ class TaskListQuery(ListedQuery):
     ] = None
     include_nodes: Annotated[
         Flag,
-        Field(description="Whether to list topology nodes, too. They are always listed with `state` or `parent`."),
+        Field(description="Whether to list topology nodes, too. Nodes are always listed with `state` or `parent`."),
     ] = False
     ids: Annotated[
         tuple[TaskId, ...],

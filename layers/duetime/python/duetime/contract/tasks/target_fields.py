@@ -105,7 +105,7 @@ SignalCondition = Annotated[
     ),
     AfterValidator(_signal_condition),
 ]
-# The characters of RFC 3986 are all ASCII. They exclude spaces, control characters and backslashes, which parsers
+# The characters of RFC 3986, which are all ASCII, exclude spaces, control characters and backslashes, which parsers
 # interpret differently.
 _URI = re.compile(r"[A-Za-z0-9:/?#\[\]@!$&'()*+,;=._~%-]+")
 

@@ -284,7 +284,7 @@ _PULLED = "pulled:"
 class Entry:
     """The fields of a record that the trigger reads.
 
-    They have the same names as in `Task`; `leased_until` is `lease_expires_at`.
+    The fields have the same names as in `Task`; `leased_until` is `lease_expires_at`.
 
     Attributes:
         is_dependent: whether the task has an `after`.

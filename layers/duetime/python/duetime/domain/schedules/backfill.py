@@ -29,7 +29,7 @@ class Backfill:
         start: the first instant.
         end: the last instant.
         per_minute: how many occurrences run per minute.
-        asked_at: when the first occurrence is due; the others follow at the given pace.
+        asked_at: when the first occurrence is due; the other occurrences follow at the given pace.
         only_missing: whether to skip occurrences that already have a run.
         overlap: `ALLOW_ALL`, or `BUFFER_ALL`, which makes each run wait for the schedule's other runs to end.
     """

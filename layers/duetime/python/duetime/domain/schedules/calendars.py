@@ -145,7 +145,7 @@ class Calendar:
         """An excluded span around an instant, with the reason; `None` if the instant is not excluded.
 
         Returns:
-            A span that contains the instant and is excluded throughout. It need not be the longest such span.
+            A span that contains the instant and is excluded throughout, but is not necessarily the longest such span.
         """
         closed = self._closed(day_of(self.zone.wall_at(at)))
         index = bisect_right(closed, at, key=lambda span: span.start) - 1
@@ -264,7 +264,7 @@ def covering(calendars: Sequence[Calendar], at: Millis) -> Span | None:
     """An excluded span around an instant, with the first calendar's reason; `None` if the instant is not excluded.
 
     Returns:
-        A span that contains the instant and is excluded throughout. It need not be the longest such span.
+        A span that contains the instant and is excluded throughout, but is not necessarily the longest such span.
     """
     spans = [span for each in calendars if (span := each.covering(at)) is not None]
     if not spans:

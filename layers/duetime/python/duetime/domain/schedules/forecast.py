@@ -47,7 +47,7 @@ class Forecast:
     """Planned runs from an instant on.
 
     Attributes:
-        periods: consecutive; the first starts at the last multiple of `period` before `start`.
+        periods: consecutive periods, the first of which starts at the last multiple of `period` before `start`.
         collisions: minutes with the most starts first.
         period: length of each period.
         is_complete: whether all active schedules are counted.

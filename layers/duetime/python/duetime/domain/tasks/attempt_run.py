@@ -364,7 +364,7 @@ def checked_by(task: Task, until: Millis) -> Millis:
 def lock_wait(task: Task, held: Postponed, now: Millis) -> Postponed | Expired:
     """The result of an attempt that does not get a lock.
 
-    It waits, but for one of the task's own locks only until the time limit.
+    The attempt waits, but for one of the task's own locks only until the time limit.
 
     Args:
         task: the record as claimed.

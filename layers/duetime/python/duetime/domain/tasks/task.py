@@ -63,7 +63,7 @@ class UploadedBytes:
     def name(self) -> str:
         """The content's name.
 
-        It contains the size and the encoded type, because a type has characters that S3 keys should not have.
+        The name contains the size and the encoded type, because a type has characters that S3 keys should not have.
         """
         return f"{_UPLOADED}.{self.size}.{urlsafe_b64encode(self.content_type.encode()).decode().rstrip('=')}"
 

@@ -51,7 +51,7 @@ class RunState:
     """The state of a topology.
 
     Attributes:
-        runs: its runs in order; the last one is the current run.
+        runs: its runs in order; the last run is the current run.
         fence: fence of the topology's attempt that started the current run.
         ran: for nodes that the current run did not repeat, the number of the run in which they ran.
         opened: whether all tasks of the current run were created, and all startable tasks were released.
@@ -189,7 +189,7 @@ def _ended_at(task: Task) -> Millis | None:
 
 @frozen
 class Run:
-    """One run of a topology: the first, or a retry.
+    """One run of a topology: the first run, or a retry.
 
     Attributes:
         topology: id of the topology's task.
