@@ -1,7 +1,7 @@
 """Bulk operations and their requests.
 
-One request is for many tasks, which the holder of a lease processes page by page. A purge removes as much of the stored
-data of some tasks or of an owner as possible, and its result is a receipt.
+One request covers many tasks, which the holder of a lease processes page by page. A purge removes as much stored data
+of some tasks or of an owner as possible, and its result is a receipt.
 """
 
 from __future__ import annotations

@@ -203,7 +203,7 @@ def furthest(now: Millis, look_ahead: Millis) -> Sequence[int]:
 GROUP_SIZE = 16
 """Shards in a group."""
 GROUP = "group"
-"""Name of the field of an event that asks the trigger for one group of shards."""
+"""Name of the event field that asks the trigger for one group of shards."""
 
 
 def groups_of(shards: int) -> range:
