@@ -24,7 +24,7 @@ class AuditRecord:
         caller: the identity that sent the request: the owner with a role's session name, or a handler's task.
         operation: id of the operation, such as `cancelTask`.
         subject: path of the resource, such as `/v1/tasks/01M7XZ8CGJ0013P2ZBN3YDT3DX/cancel`.
-        reason: the reason that the caller gave; empty for none.
+        reason: the reason that the caller gave; empty if there is none.
         status: HTTP status of the response.
         code: code of the problem; empty for a success.
         location: path of the created or started object, such as a bulk operation; empty if no object was created or

@@ -126,7 +126,7 @@ class Closing:
     """A decoded request to close a group.
 
     Attributes:
-        spec: the task that runs once the group is complete; `None` for none.
+        spec: the task that runs once the group is complete; `None` if there is none.
         rule: how the members must end for the task to run.
     """
 

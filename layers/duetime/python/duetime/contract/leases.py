@@ -216,7 +216,7 @@ class LeasedResponse(TypedDict):
         Instant,
         Field(description="When the lease ends unless it is renewed; afterwards another worker may get the task."),
     ]
-    checkpoint: Annotated[Any, Field(description="The latest checkpoint of an earlier attempt; null for none.")]
+    checkpoint: Annotated[Any, Field(description="The latest checkpoint of an earlier attempt; null if there is none.")]
     inputs: Annotated[
         Any,
         Field(description="Results of the parent nodes in `inputs` of a topology node; null for other tasks."),

@@ -61,7 +61,7 @@ class RateSummary(TypedDict):
     ]
     per_seconds: Annotated[int | None, Field(description="The window in force, in seconds.")]
     burst: int | None
-    pinned: Annotated[RateLimitResponse | None, Field(description="The pinned limit; null for none.")]
+    pinned: Annotated[RateLimitResponse | None, Field(description="The pinned limit; null if there is none.")]
     asked: Annotated[
         RateLimitResponse | None,
         Field(description="The limit that the latest task requested; null if the rate is unused."),

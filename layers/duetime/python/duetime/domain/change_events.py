@@ -57,7 +57,7 @@ class TaskDetail(EventDetail):
 
     task_id: Annotated[str, "Id of the task."]
     type: Annotated[str, "Type of the task."]
-    name: Annotated[str, "Name of the task; empty for none."]
+    name: Annotated[str, "Name of the task; empty if there is none."]
     state: Annotated[str, "State after the change."]
     version: Annotated[int, "Version after the change. A greater version means a later event of the task."]
     priority: Annotated[str, "`high`, `normal` or `low`."]
@@ -68,7 +68,7 @@ class TaskDetail(EventDetail):
     ]
     attempt: Annotated[int, "Number of attempts so far."]
     tags: Annotated[Mapping[str, str], "The task's tags."]
-    schedule: Annotated[str | None, "Name of the schedule that created the task; null for none."]
+    schedule: Annotated[str | None, "Name of the schedule that created the task; null if there is none."]
     topology_id: Annotated[str | None, "Id of the topology whose node the task is; null if the task is not a node."]
     node: Annotated[str | None, "Name of the node in the topology; null if the task is not a node."]
 
@@ -76,7 +76,7 @@ class TaskDetail(EventDetail):
 class TaskEnded(TaskDetail):
     """A task has ended: it has succeeded, failed after its last attempt, was rolled back, or was cancelled."""
 
-    error_type: Annotated[str | None, "Type of the error in the task's last failed attempt; null for none."]
+    error_type: Annotated[str | None, "Type of the error in the task's last failed attempt; null if there is none."]
 
 
 class TaskFailed(TaskEnded):

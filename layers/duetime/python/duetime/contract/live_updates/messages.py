@@ -235,9 +235,13 @@ class WatchedTask(TypedDict):
     attempt: Annotated[int, Field(description="Number of attempts that have started.")]
     progress: TaskProgressResponse | None
     error: TaskErrorResponse | None
-    schedule: Annotated[str | None, Field(description="Name of the schedule that the task is a run of; null for none.")]
-    topology: Annotated[str | None, Field(description="Id of the topology that the task is a node of; null for none.")]
-    node: Annotated[str | None, Field(description="Name of the node; null for none.")]
+    schedule: Annotated[
+        str | None, Field(description="Name of the schedule that the task is a run of; null if the task is not a run.")
+    ]
+    topology: Annotated[
+        str | None, Field(description="Id of the topology that the task is a node of; null if the task is not a node.")
+    ]
+    node: Annotated[str | None, Field(description="Name of the node; null if the task is not a node.")]
     version: Annotated[int, Field(description="Version, as in the response to `GET /v1/tasks/{task_id}`.")]
 
 

@@ -41,8 +41,8 @@ class RunSchedule(TypedDict):
 
     name: Annotated[str, Field(description="Name of the schedule.")]
     scheduled_at: Annotated[Instant, Field(description="The nominal time of this run.")]
-    previous_at: Annotated[Instant | None, Field(description="The schedule's previous time; null for none.")]
-    next_at: Annotated[Instant | None, Field(description="The schedule's next time; null for none.")]
+    previous_at: Annotated[Instant | None, Field(description="The schedule's previous time; null if there is none.")]
+    next_at: Annotated[Instant | None, Field(description="The schedule's next time; null if there is none.")]
     cause: Annotated[Cause, Field(description="Why the schedule created the task.")]
 
 
@@ -74,7 +74,7 @@ class TargetItem(TypedDict):
         ]
     ]
     topology: NotRequired[Annotated[RunTopology, Field(description="The topology; only for a node of a topology.")]]
-    tags: NotRequired[Annotated[dict[str, str], Field(description="The task's tags; absent for none.")]]
+    tags: NotRequired[Annotated[dict[str, str], Field(description="The task's tags; absent if there are none.")]]
     inputs: NotRequired[
         Annotated[
             dict[str, Any],
@@ -148,7 +148,7 @@ _TASK = (
     ("Duetime-Attempt", "Number of the attempt."),
     ("Duetime-Fence", "The fence of the attempt."),
     ("Duetime-Due-At", "When the task was due."),
-    ("Duetime-Schedule", "Name of the schedule that created the task or its topology; absent for none."),
+    ("Duetime-Schedule", "Name of the schedule that created the task or its topology; absent if there is none."),
     ("Duetime-Scheduled-At", "The nominal time of the run; only for a run of a schedule."),
     ("Duetime-Topology", "Id of the topology that the task is a node of; absent for other tasks."),
     ("Duetime-Node", "Name of the node; only for a node."),

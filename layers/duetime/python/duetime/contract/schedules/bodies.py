@@ -235,8 +235,10 @@ class TimingFields(Body):
             "beyond the next occurrence.",
         ),
     ] = 0
-    start_at: Annotated[Bound, Field(description="Time before which there are no occurrences; null for none.")] = None
-    end_at: Annotated[Bound, Field(description="Time after which there are no occurrences; null for none.")] = None
+    start_at: Annotated[Bound, Field(description="Time before which there are no occurrences; null for no limit.")] = (
+        None
+    )
+    end_at: Annotated[Bound, Field(description="Time after which there are no occurrences; null for no limit.")] = None
     remaining_runs: Annotated[
         int | None, Field(ge=1, le=MAX_RUNS, description="Maximum number of runs that are left; null for no limit.")
     ] = None
@@ -340,7 +342,7 @@ class TaskTemplateUpdate(TaskPatch):
     allow_unknown_type: AllowUnknownType | None = None
     order: Annotated[
         OrderKey | None,
-        Field(description="The ordered key of the runs, which completely replaces the old key; null for none."),
+        Field(description="The ordered key of the runs, which completely replaces the old key; null for no key."),
     ] = None
 
 
@@ -379,7 +381,8 @@ class ScheduleFields(TimingFields):
         Field(
             pattern=TIME_OF_DAY,
             description="Daily deadline, as a time of day in `timezone`: a run since the previous day must have "
-            "succeeded, if any was due. A missed deadline is logged, counted and raises an alarm; null for none.",
+            "succeeded, if any was due. A missed deadline is logged, counted and raises an alarm; null for no "
+            "deadline.",
             examples=["06:00"],
         ),
     ] = None
@@ -389,7 +392,7 @@ class ScheduleFields(TimingFields):
             ge=MIN_EXPECT_EVERY_SECONDS,
             le=MAX_EXPECT_EVERY_SECONDS,
             description="Maximum time without a successful run, in seconds. Longer gaps are logged, counted and raise "
-            "an alarm; null for none.",
+            "an alarm; null for no limit.",
             examples=[7200],
         ),
     ] = None
@@ -399,7 +402,7 @@ class ScheduleFields(TimingFields):
             ge=MIN_EXPECT_DURATION_FACTOR,
             le=MAX_EXPECT_DURATION_FACTOR,
             description="Maximum duration of a run, as a multiple of the median of the latest successful runs. For a "
-            "longer run, a notice is sent as for the task's `notify_on.running_seconds`; null for none.",
+            "longer run, a notice is sent as for the task's `notify_on.running_seconds`; null for no limit.",
             examples=[3],
         ),
     ] = None

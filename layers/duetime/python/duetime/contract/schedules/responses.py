@@ -33,7 +33,7 @@ class TaskTemplateResponse(TaskOptionsResponse):
     type: str
     payload: NotRequired[Annotated[Any, Field(description="Any JSON; a large payload is left out in lists.")]]
     target: Annotated[TargetResponse | None, Field(description="The target; null for the default of the type.")]
-    order: Annotated[OrderKeyResponse | None, Field(description="The ordered key of the runs; null for none.")]
+    order: Annotated[OrderKeyResponse | None, Field(description="The ordered key of the runs; null for no key.")]
 
 
 class PermanentResponse(TypedDict):
@@ -156,9 +156,9 @@ class BackfillList(TypedDict):
 class ExpectationResponse(TypedDict):
     """Whether a schedule meets its expectations, as of the last checked deadline."""
 
-    missed_at: Annotated[Instant | None, Field(description="The latest missed deadline; null for none.")]
+    missed_at: Annotated[Instant | None, Field(description="The latest missed deadline; null if there is none.")]
     met_at: Annotated[
-        Instant | None, Field(description="When the latest run that met a deadline succeeded; null for none.")
+        Instant | None, Field(description="When the latest run that met a deadline succeeded; null if there is none.")
     ]
     misses: Annotated[int, Field(description="Number of missed deadlines.")]
 
@@ -206,12 +206,13 @@ class ScheduleSummary(TypedDict):
         str | None, Field(description="Local time of day by which a run must have succeeded; null for no deadline.")
     ]
     expect_every_seconds: Annotated[
-        int | None, Field(description="Maximum time without a successful run, in seconds; null for none.")
+        int | None, Field(description="Maximum time without a successful run, in seconds; null for no limit.")
     ]
     expect_duration_factor: Annotated[
         float | None,
         Field(
-            description="Maximum duration of a run before a notice is sent, as a multiple of the median; null for none."
+            description="Maximum duration of a run before a notice is sent, as a multiple of the median; null for no "
+            "limit."
         ),
     ]
     expectation: Annotated[
@@ -351,8 +352,8 @@ class NewValueResponse(TypedDict):
     """The value of a field before and after an update."""
 
     field: Annotated[str, Field(description="Name of the field; names of task fields start with `task.`.")]
-    before: Annotated[str | None, Field(description="Value before the update, as text; null for none.")]
-    after: Annotated[str | None, Field(description="Value after the update, as text; null for none.")]
+    before: Annotated[str | None, Field(description="Value before the update, as text; null if there is none.")]
+    after: Annotated[str | None, Field(description="Value after the update, as text; null if there is none.")]
 
 
 class ScheduleEventResponse(TypedDict):
@@ -361,7 +362,7 @@ class ScheduleEventResponse(TypedDict):
     type: Annotated[ScheduleEventType, Field(description="What happened.")]
     at: Annotated[Instant, Field(description="When the event happened.")]
     actor: Annotated[ActorResponse, Field(description="Who acted: a user, or the system.")]
-    reason: Annotated[str | None, Field(description="The reason that the actor gave; null for none.")]
+    reason: Annotated[str | None, Field(description="The reason that the actor gave; null if there is none.")]
     version: Annotated[int | None, Field(description="Version of the schedule after the event; null for its creation.")]
     fields: Annotated[
         Sequence[str],

@@ -181,7 +181,7 @@ class OrderKey(Body):
 class TaskUniqueness(Body):
     """Creation fields that relate a task to other tasks: shared key, group, parent and dependencies."""
 
-    unique: Annotated[Unique | None, Field(description="The task's unique key; null for none.")] = None
+    unique: Annotated[Unique | None, Field(description="The task's unique key; null for no key.")] = None
     debounce: Annotated[
         Debounce | None,
         Field(
@@ -193,13 +193,13 @@ class TaskUniqueness(Body):
         OrderKey | None,
         Field(
             description="Makes the task wait until the previously created task with the same key has ended, retries "
-            "included, even if the previous task is due later; null for none."
+            "included, even if the previous task is due later; null for no ordered key."
         ),
     ] = None
     parent_task_id: ParentTaskId | None = None
     group: Annotated[
         GroupMembership | None,
-        Field(description="The group that the task joins, created if it does not exist; null for none."),
+        Field(description="The group that the task joins, created if it does not exist; null for no group."),
     ] = None
     after: Annotated[
         Annotated[
@@ -215,7 +215,7 @@ class TaskUniqueness(Body):
         AfterValidator(_not_twice),
         Field(
             description="The tasks that must end before this task starts, by id or as schedule occurrences. The task "
-            "is `blocked` until `trigger_rule` is met, and never starts before its due time. Null for none."
+            "is `blocked` until `trigger_rule` is met, and never starts before its due time. Null for no dependencies."
         ),
     ] = None
     trigger_rule: Annotated[
@@ -489,16 +489,16 @@ class TaskLabels(_NullAsDefault):
     READ_ONLY: ClassVar[frozenset[str]] = frozenset(TaskResponse.__annotations__)
 
     priority: TaskPriority = Priority.NORMAL
-    callback_url: Annotated[CallbackUrl | None, Field(description="URL that receives the outcome; null for none.")] = (
-        None
-    )
+    callback_url: Annotated[
+        CallbackUrl | None, Field(description="URL that receives the outcome; null if there is none.")
+    ] = None
     notify_on: Annotated[
-        NotifyOn | None, Field(description="Notices about a failure, a late start or a long run; null for none.")
+        NotifyOn | None, Field(description="Notices about a failure, a late start or a long run; null for no notices.")
     ] = None
     name: Annotated[
         TaskName | None,
         AfterValidator(_or_empty),
-        Field(description="A name for people, not necessarily unique; null for none."),
+        Field(description="A name for people, not necessarily unique; null for no name."),
     ] = ""
     expires_seconds: ExpiresSeconds | None = None
     fair_key: FairKey | None = None
@@ -521,7 +521,9 @@ class TaskWork(_NullAsDefault):
     timeout_seconds: TimeoutSeconds = _SPEC.timeout_seconds
     notify_within_seconds: NotifyWithinSeconds = _SPEC.notify_within_seconds
     rollback_on_failure: RollbackOnFailure = _SPEC.rollback_on_failure
-    lock: Annotated[Lock | None, Field(description="The lock that the task needs while it runs; null for none.")] = None
+    lock: Annotated[Lock | None, Field(description="The lock that the task needs while it runs; null for no lock.")] = (
+        None
+    )
     locks: Locks = Field(default_factory=list, json_schema_extra={"default": []})
     rate: Annotated[
         Rate | None, Field(description="How often attempts of tasks with the same key can start; null for no limit.")
@@ -696,7 +698,7 @@ class TargetPatch(Body):
     queue: Annotated[str | None, Field(description="ARN of the job queue of a Batch job.")] = None
     parameters: Annotated[
         JobParameters | None,
-        Field(description="Additional request fields of a job, which are not merged; null for none."),
+        Field(description="Additional request fields of a job, which are not merged; null for no additional fields."),
     ] = None
     event: Annotated[str | None, Field(description="Name of the awaited event.")] = None
     key: Annotated[EventKey | None, Field(description="Key of the awaited event.")] = None
@@ -718,11 +720,11 @@ class TaskPatch(Body):
     FIXED: ClassVar[frozenset[str]] = frozenset(TaskCreate.model_fields) - set(TaskFields.model_fields)
 
     priority: TaskPriority | None = None
-    callback_url: Annotated[CallbackUrl | None, Field(description="URL that receives the outcome; null for none.")] = (
-        None
-    )
+    callback_url: Annotated[
+        CallbackUrl | None, Field(description="URL that receives the outcome; null if there is none.")
+    ] = None
     notify_on: Annotated[
-        NotifyOnPatch | None, Field(description="Notices about a failure or a late start; null for none.")
+        NotifyOnPatch | None, Field(description="Notices about a failure or a late start; null for no notices.")
     ] = None
     expires_seconds: ExpiresSeconds | None = None
     fair_key: FairKey | None = None
@@ -752,8 +754,9 @@ class TaskPatch(Body):
     ] = None
     lock: Annotated[
         LockPatch | None,
-        Field(description="The lock that the task needs while it runs, instead of `locks`; null for none."),
+        Field(description="The lock that the task needs while it runs, instead of `locks`; null for no lock."),
     ] = None
     locks: Annotated[
-        Locks | None, Field(description="The locks that the task needs, which replace the entire list; null for none.")
+        Locks | None,
+        Field(description="The locks that the task needs, which replace the entire list; null for no locks."),
     ] = None

@@ -114,7 +114,7 @@ Reason = Annotated[
     ),
     AfterValidator(printable),
 ]
-"""The reason for an action; empty for none."""
+"""The reason for an action; empty if there is none."""
 WantedName = Annotated[TaskName, Field(min_length=1)]
 """The name in a filter. An empty name is rejected, because it is probably an unset variable."""
 WantedErrorText = Annotated[str, Field(min_length=1, max_length=MAX_ERROR_MESSAGE_LENGTH), AfterValidator(printable)]

@@ -62,7 +62,7 @@ class TaskHistoryEventResponse(TypedDict):
         Instant | None, Field(description="When the event happened; null for an attempt that was lost with its worker.")
     ]
     actor: Annotated[ActorResponse | None, Field(description="The actor; null for events of an attempt.")]
-    reason: Annotated[str | None, Field(description="The reason that the actor gave; null for none.")]
+    reason: Annotated[str | None, Field(description="The reason that the actor gave; null if there is none.")]
     version: Annotated[int | None, Field(description="Version of the task after the event; null if unknown.")]
     fields: Annotated[Sequence[str], Field(description="For an update, the names of the changed fields.")]
     nodes: Annotated[

@@ -180,7 +180,7 @@ def reject_fields(document: Document) -> None:
 
 
 def action_reason(document: Document) -> str:
-    """The reason for an action; empty for none.
+    """The reason for an action; empty if there is none.
 
     Raises:
         FieldsInvalid: some fields are invalid.

@@ -112,7 +112,7 @@ class TopologyTargetResponse(TypedDict):
     kind: Literal["topology"]
     definition: Annotated[
         NotRequired[DefinitionRunResponse],
-        Field(description="The definition that the topology is a run of; absent for none."),
+        Field(description="The definition that the topology is a run of; absent if there is none."),
     ]
 
 
@@ -131,7 +131,7 @@ class EventTargetResponse(TypedDict):
 
     kind: Literal["wait_for_event"]
     event: Annotated[str, Field(description="Name of the event.")]
-    key: Annotated[str, Field(description="Distinguishes events with the same name; empty for none.")]
+    key: Annotated[str, Field(description="Distinguishes events with the same name; empty for no key.")]
     timeout_seconds: Annotated[int, Field(description="How long the task waits after its due time.")]
     lookback_seconds: Annotated[
         int, Field(description="How long before the task's creation the signal may have been sent.")
@@ -330,13 +330,13 @@ class TaskOptionsResponse(TypedDict):
         Field(description="The locks that the task needs while it runs, if there are several; otherwise absent."),
     ]
     rate: TaskRateResponse | None
-    callback_url: Annotated[str | None, Field(description="URL that receives the outcome; null for none.")]
+    callback_url: Annotated[str | None, Field(description="URL that receives the outcome; null if there is none.")]
     notify_on: NotifyOnResponse | None
     expires_seconds: Annotated[
         int | None, Field(description="How long after the due time the first attempt can start; null for no limit.")
     ]
     fair_key: Annotated[
-        NotRequired[str], Field(description="Key for sharing workers fairly with other keys; absent for none.")
+        NotRequired[str], Field(description="Key for sharing workers fairly with other keys; absent if there is none.")
     ]
     fair_weight: Annotated[NotRequired[int], Field(description="Weight of `fair_key`; absent if the weight is 1.")]
 
@@ -399,7 +399,7 @@ class TopologyReferenceResponse(TypedDict):
     id: Annotated[str, Field(description="Id of the topology.")]
     run: int
     node: str
-    reason: Annotated[str | None, Field(description="Why the topology cancelled the task; null for none.")]
+    reason: Annotated[str | None, Field(description="Why the topology cancelled the task; null if it did not.")]
 
 
 class JobResponse(TypedDict):
@@ -452,7 +452,7 @@ class TaskSummary(_Identity, TaskOptionsResponse, TaskDependenciesResponse):
     ]
     order: Annotated[
         OrderKeyResponse | None,
-        Field(description="Key whose earlier tasks must end before this task starts; null for none."),
+        Field(description="Key whose earlier tasks must end before this task starts; null if there is none."),
     ]
     due_at: Annotated[Instant, Field(description="When the task is due.")]
     expires_at: Annotated[
@@ -474,7 +474,7 @@ class TaskSummary(_Identity, TaskOptionsResponse, TaskDependenciesResponse):
     ]
     lease: Annotated[
         LeaseResponse | None,
-        Field(description="The lease of the current worker; null for none."),
+        Field(description="The lease of the current worker; null if there is none."),
     ]
     awaiting_notification: Annotated[
         bool, Field(description="Whether the target has accepted the work and will report the outcome later.")
@@ -485,7 +485,7 @@ class TaskSummary(_Identity, TaskOptionsResponse, TaskDependenciesResponse):
     ]
     requested_action: Annotated[
         RequestedAction | None,
-        Field(description="Action requested from the running attempt; null for none."),
+        Field(description="Action requested from the running attempt; null if there is none."),
     ]
     waiting_for: Annotated[
         WaitingForResponse | None,
@@ -493,13 +493,13 @@ class TaskSummary(_Identity, TaskOptionsResponse, TaskDependenciesResponse):
     ]
     schedule: Annotated[
         ScheduleReferenceResponse | None,
-        Field(description="The schedule that created the task or its topology; null for none."),
+        Field(description="The schedule that created the task or its topology; null if there is none."),
     ]
     topology: Annotated[
         TopologyReferenceResponse | None,
         Field(description="The topology that the task is a node of; null if it is not a node."),
     ]
-    parent_task_id: Annotated[str | None, Field(description="The task that started this task; null for none.")]
+    parent_task_id: Annotated[str | None, Field(description="The task that started this task; null if there is none.")]
     progress: TaskProgressResponse | None
     error: TaskErrorResponse | None
     lateness_ms: Annotated[
@@ -537,10 +537,11 @@ class TaskResponse(TaskSummary):
     """A task, with its group, its payload and its result."""
 
     group: Annotated[
-        GroupReferenceResponse | None, Field(description="The group that the task is a member of; null for none.")
+        GroupReferenceResponse | None,
+        Field(description="The group that the task is a member of; null if there is none."),
     ]
     completes_group: Annotated[
-        str | None, Field(description="Id of the group whose completion task this is; null for none.")
+        str | None, Field(description="Id of the group whose completion task this is; null if there is none.")
     ]
     kept_until: Annotated[
         Instant | None,

@@ -312,8 +312,12 @@ DifferenceResponse = TypedDict(
     "DifferenceResponse",
     {
         "path": Annotated[str, Field(description="Path of the changed field, such as `nodes.report.timeout_seconds`.")],
-        "from": Annotated[NotRequired[Any], Field(description="The value in the first version; absent for none.")],
-        "to": Annotated[NotRequired[Any], Field(description="The value in the second version; absent for none.")],
+        "from": Annotated[
+            NotRequired[Any], Field(description="The value in the first version; absent if there is none.")
+        ],
+        "to": Annotated[
+            NotRequired[Any], Field(description="The value in the second version; absent if there is none.")
+        ],
     },
 )
 

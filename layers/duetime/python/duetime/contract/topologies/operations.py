@@ -62,7 +62,7 @@ class NodeResponse(TypedDict):
     percent: Annotated[int, Field(description="Progress in percent; 100 after success.")]
     depends_on: list[str]
     trigger_rule: TriggerRule
-    when: Annotated[str | None, Field(description="The node's condition; null for none.")]
+    when: Annotated[str | None, Field(description="The node's condition; null if there is none.")]
     expected_seconds: float | None
     started_at: Instant | None
     finished_at: Annotated[
@@ -109,11 +109,12 @@ class TopologySummary(TypedDict):
     requested_action: RequestedAction | None
     error: TaskErrorResponse | None
     definition: Annotated[
-        DefinitionRunResponse | None, Field(description="The definition that the topology is a run of; null for none.")
+        DefinitionRunResponse | None,
+        Field(description="The definition that the topology is a run of; null if there is none."),
     ]
     topology: Annotated[
         TopologyReferenceResponse | None,
-        Field(description="The topology that contains this topology as a node; null for none."),
+        Field(description="The topology that contains this topology as a node; null if there is none."),
     ]
     version: int
 
@@ -140,7 +141,7 @@ class TopologyResponse(TopologySummary):
     critical_path: CriticalPathResponse
     operation: Annotated[
         BulkOperationResponse | None,
-        Field(description="The latest bulk operation on the nodes; null for none, as for small topologies."),
+        Field(description="The latest bulk operation on the nodes; null if there is none, as for small topologies."),
     ]
     nodes: Mapping[str, NodeResponse]
 

@@ -209,7 +209,7 @@ def with_usual_duration(notify_on: NotifyOn | None, factor: float | None, runs: 
     """Notices with a limit for long runs, which is a multiple of the median duration unless a shorter limit is set.
 
     Args:
-        notify_on: the notices of the schedule's tasks; `None` for none.
+        notify_on: the notices of the schedule's tasks; `None` if there are none.
         factor: the multiple; `None` for no limit.
         runs: earlier tasks of the schedule. A run's duration is the duration of its last attempt.
 

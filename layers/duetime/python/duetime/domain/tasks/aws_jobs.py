@@ -41,7 +41,7 @@ class JobGrant:
         actions: all granted actions.
         of: a regular expression; ARNs, or ARN patterns, that do not match get no grant.
         on: the granted resource, in which references to groups of `of` are replaced.
-        conditions: IAM conditions; `None` for none.
+        conditions: IAM conditions; `None` if there are none.
     """
 
     actions: tuple[str, ...]

@@ -39,7 +39,7 @@ class AwaitedEvent:
     """The awaited event: its owner, name and key.
 
     Attributes:
-        key: distinguishes events with the same name; empty for none.
+        key: distinguishes events with the same name; empty for no key.
     """
 
     owner: str

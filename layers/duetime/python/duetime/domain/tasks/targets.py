@@ -426,7 +426,7 @@ class EventTarget:
 
     Attributes:
         event: name of the event.
-        key: distinguishes events with the same name; empty for none.
+        key: distinguishes events with the same name; empty for no key.
         timeout_seconds: time limit after the due time.
         lookback_seconds: how long before the task's creation a signal may have been sent.
         when: condition on the signal (`duetime_common.conditions`); `None` for any signal.

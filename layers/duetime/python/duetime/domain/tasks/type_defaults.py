@@ -59,7 +59,7 @@ class TaskSpec(TaskOptions):
     Attributes:
         type: determines the handler, or the kind of work for an endpoint or a pull worker.
         payload: JSON text in UTF-8, passed to the target unchanged.
-        upload: id of the upload that is its payload, instead of `payload`; `None` for none.
+        upload: id of the upload that is its payload, instead of `payload`; `None` if there is none.
         due_at: when it should run; `None` means now.
         delay: how long after acceptance it should run; excludes `due_at`.
         target: the target; `None` for the default of the type (`TargetRules.target_of`).
@@ -68,7 +68,7 @@ class TaskSpec(TaskOptions):
         debounce: lets later creations with the same key delay it; excludes a due time.
         order: makes it run after the earlier tasks of its key.
         parent_task_id: the task that started it, as given in the request.
-        group: id of the group that it joins; `None` for none.
+        group: id of the group that it joins; `None` if there is none.
         after: the tasks that must end before it starts.
         explicit: options that the request set to their built-in value, so that no default of the type replaces them.
     """
