@@ -27,8 +27,8 @@ class Guard:
     Attributes:
         owner: the record belongs to this owner.
         generation: the record is at this generation.
-        fence: the record is at this fence: nobody has claimed it since it was read.
-        version: the record is at this version: nobody has written it since it was read.
+        fence: the record is at this fence, so nobody has claimed it since it was read.
+        version: the record is at this version, so nobody has written it since it was read.
         due_by: the record's next check is no later than this time.
         leased_until_before: for a record that is or was leased, instead of `generation`: its lease ends no later than
             this time, so the lease may be taken over, or is not shortened.

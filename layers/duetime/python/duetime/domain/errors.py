@@ -46,8 +46,8 @@ class FieldInvalid(RequestError):
 
     Attributes:
         field: its path in the request.
-        reason: human-readable.
-        code: machine-readable.
+        reason: human-readable reason.
+        code: machine-readable code.
     """
 
     def __init__(self, field: str, reason: str, code: FaultCode = FaultCode.INVALID) -> None:
@@ -267,7 +267,7 @@ class LinkEnded(RequestError):
     """The link was used, has expired, or belongs to an earlier attempt or run of its task.
 
     Attributes:
-        reason: human-readable.
+        reason: human-readable reason.
     """
 
     def __init__(self, reason: str) -> None:

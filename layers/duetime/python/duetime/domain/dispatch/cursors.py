@@ -146,7 +146,7 @@ class Cursors:
         return [ALL, *sorted(queue for of, queue in self.lagging if of == reading)]
 
     def split(self, reading: int, queue: str) -> Cursors:
-        """A copy with separate progress for a queue, starting at the progress of the others."""
+        """A copy with separate progress for a queue, starting at the progress of the other queues."""
         return replace(self, lagging={(reading, queue): self.readings[reading], **self.lagging})
 
     def moved(self, reading: int, queue: str, progress: Progress) -> Cursors:

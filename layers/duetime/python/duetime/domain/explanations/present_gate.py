@@ -318,7 +318,7 @@ def _lock(task: Task, facts: Facts, needed: LockFacts) -> Gate:
 
 
 def _limit(task: Task, facts: Facts, needed: LockFacts) -> Gate:
-    """A concurrency limit; the holders are not shown, because they may be tasks of other owners."""
+    """The gate of a concurrency limit, whose holders are not shown because they may be tasks of other owners."""
     name, position = needed.claim.name.key, needed.position(task.id)
     switch = next(each for each in facts.switches.of(task) if f"{each.key.scope}/{each.key.name}" == name)
     running = len(needed.lock.holders)

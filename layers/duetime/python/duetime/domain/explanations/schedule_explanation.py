@@ -176,7 +176,7 @@ def _has_a_say(stored: StoredSchedule, task: Task) -> bool:
 
 
 def _skip_of(stored: StoredSchedule, task: Task) -> Skipped | None:
-    """Why the schedule will skip a placed task when it is due; `None` if it will not."""
+    """Why the schedule will skip a placed task when it is due; `None` if the schedule will not skip it."""
     if task.schedule_ref is None or task.state not in STARTABLE or task.attempt_history:
         return None
     return skipped(stored, task.schedule_ref)

@@ -384,7 +384,7 @@ def _macro(lowered: str, dialect: Dialect) -> str:
 
 
 def _reject_ambiguous_days(columns: _Columns) -> None:
-    """Rejects two day fields if some crons require a match of both, and others of either."""
+    """Rejects two day fields if some crons require that both fields match, and other crons that either matches."""
     if columns.day in _EVERY_DAY or columns.weekday in _EVERY_DAY:
         return
     if columns.has_seconds:

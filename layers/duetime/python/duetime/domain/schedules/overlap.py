@@ -155,7 +155,7 @@ def _for_the_latest(
 
 
 def no_run_left(stored: StoredSchedule, schedule_ref: ScheduleRef, activity: Activity) -> Skipped | None:
-    """Why an occurrence may not start because no runs are left; `None` if it may.
+    """Why an occurrence may not start because no runs are left; `None` if it may start.
 
     Only started runs are counted, so too many may be placed if a late run was assumed to be lost.
     """

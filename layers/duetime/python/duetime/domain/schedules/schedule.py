@@ -214,7 +214,7 @@ class Schedule:
 
     @property
     def anchor(self) -> Millis:
-        """Start of a rate, or of an interval without a start; the first occurrence of a rate."""
+        """Start of a rate, which is its first occurrence, or of an interval without a start."""
         return self.created_at if self.spec.start_at is None else self.spec.start_at
 
     @cached_property

@@ -122,7 +122,7 @@ class ScheduleHistory:
 
 NO_SCHEDULE_ACTIONS = ScheduleHistory()
 BY_OWNER = Attribution()
-"""An action of the owner without a reason."""
+"""An action by the owner without a reason."""
 
 
 def changed_fields(before: ScheduleSpec, after: ScheduleSpec) -> Sequence[str]:

@@ -263,7 +263,7 @@ def parse_eventbridge(text: str) -> Cron | Rate | Dates:
     """Parses `cron(0 10 * * ? *)`, `rate(5 minutes)`, `at(2026-11-20T13:00:00)`, or the six fields alone.
 
     Raises:
-        FieldInvalid: the text is none of these; the message gives the reason.
+        FieldInvalid: the text has none of these forms; the message gives the reason.
     """
     if len(text) > MAX_EXPRESSION_LENGTH:
         raise FieldInvalid(CRON_FIELD, f"should have at most {MAX_EXPRESSION_LENGTH} characters", FaultCode.TOO_LONG)

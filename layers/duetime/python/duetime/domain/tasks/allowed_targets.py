@@ -115,7 +115,7 @@ def refusal(url: str, allowed: Collection[str]) -> str | None:
 
 
 def port_of(parts: SplitResult) -> int | None:
-    """A split URL's port, explicit or the default of its scheme."""
+    """A split URL's port, which is explicit or the default for the URL's scheme."""
     return PORTS.get(parts.scheme) if parts.port is None else parts.port
 
 
@@ -367,7 +367,7 @@ def _listed(types: Collection[str]) -> str:
 
 
 def _lacking_rollback(target: Target) -> str:
-    """Why a target does not support rollback; empty if it does."""
+    """Why a target does not support rollback; empty if it supports rollback."""
     match target:
         case PullTarget():
             return "pull workers do not"

@@ -95,7 +95,7 @@ def waits(task: Task) -> bool:
 
 
 def verdict_of(dependencies: Dependencies, found: Sequence[Found]) -> Verdict:
-    """Whether the dependencies let the task start now, or never."""
+    """Whether the dependencies let the task start now, not yet, or never."""
     if dependencies.is_met:
         return Verdict.READY
     seen = Counter(each.outcome for each in found)

@@ -93,7 +93,7 @@ class Edge:
 
 @dataclass(frozen=True)
 class Graph:
-    """An acyclic graph of nodes; created by `validation.validated_graph`.
+    """An acyclic graph of nodes, created by `validation.validated_graph`.
 
     Attributes:
         timeout_seconds: time limit of the run after its start; `None` for no limit.
@@ -152,7 +152,7 @@ class Graph:
 
     @cached_property
     def expected(self) -> Mapping[str, float]:
-        """Expected duration of each node, in seconds; the average of the known durations if unknown."""
+        """Expected duration of each node, in seconds. An unknown duration counts as the average of the known durations."""
         known = [node.expected_seconds for node in self.nodes if node.expected_seconds is not None]
         usual = fmean(known) if known else 1.0
         return {n.key: usual if n.expected_seconds is None else n.expected_seconds for n in self.nodes}
