@@ -112,6 +112,6 @@ GET = Operation(
     "GET /v1/settings",
     "Get the deployment's settings",
     Returns(DeploymentSettings, "The settings."),
-    description="What the deployment allows, how long tasks are kept, and who the caller is. Secret values and "
+    description="Shows what the deployment allows, how long tasks are kept, and who the caller is. Secret values and "
     "identities of other callers are not included.",
 )

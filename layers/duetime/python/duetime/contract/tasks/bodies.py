@@ -286,7 +286,7 @@ ONE_DUE_TIME: dict[str, Any] = {"not": {"required": ["due_at", "delay_seconds"]}
 
 
 def _as_creation(schema: dict[str, Any]) -> None:
-    """Makes due times optional, not nullable."""
+    """Makes due times optional but not nullable in the schema."""
     schema["properties"]["due_at"].pop("default")
     # The default depends on the type.
     schema["properties"]["target"].pop("default")

@@ -89,7 +89,7 @@ MaxHolders = Annotated[
         ge=1,
         le=MAX_LOCK_HOLDERS,
         description="Maximum number of simultaneous holders, as set by the task that requests the lock. "
-        f"By default 1, and {MAX_LOCK_HOLDERS} for a shared lock.",
+        f"The default is 1, and {MAX_LOCK_HOLDERS} for a shared lock.",
     ),
 ]
 TaskType = Annotated[
@@ -109,7 +109,8 @@ Reason = Annotated[
     str,
     Field(
         max_length=MAX_ACTION_REASON_LENGTH,
-        description="Reason for the action, for people; recorded with the action and shown in the task's events.",
+        description="Human-readable reason for the action, which is recorded with the action and shown in the task's "
+        "events.",
         examples=["the warehouse is closed"],
     ),
     AfterValidator(printable),

@@ -128,7 +128,7 @@ def _event_of_message(record: Mapping[str, Any]) -> IntakeEvent:
 def _event_of_stream(record: Mapping[str, Any]) -> IntakeEvent:
     """The event for a change in a DynamoDB table, with `keys`, `new` and `old` as JSON.
 
-    Binary attributes are base64, sets are lists. Source: AWS Lambda Developer Guide, "Using Lambda with DynamoDB".
+    Binary attributes are base64, and sets are lists. Source: AWS Lambda Developer Guide, "Using Lambda with DynamoDB".
     """
     change = record["dynamodb"]
     detail = {

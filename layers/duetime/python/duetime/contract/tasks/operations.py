@@ -347,9 +347,9 @@ UPDATE = Operation(
     "PATCH /v1/tasks/{task_id}",
     "Update a task that has not started",
     TASK.but("The task after the update."),
-    description="A merge patch (RFC 7396): `retry`, `lock`, `rate`, `tags` and a `target` of the same kind are merged, "
-    "null removes a field, and a `target` of another kind replaces the old target. `payload` is opaque and replaced "
-    "completely. The body contains only task fields, so the reason is a query parameter.",
+    description="The body is a merge patch (RFC 7396): `retry`, `lock`, `rate`, `tags` and a `target` of the same "
+    "kind are merged, null removes a field, and a `target` of another kind replaces the old target. `payload` is "
+    "opaque and replaced completely. The body contains only task fields, so the reason is a query parameter.",
     query=queries.UpdateQuery,
     body=bodies.TaskPatch,
     headers=(IF_MATCH,),

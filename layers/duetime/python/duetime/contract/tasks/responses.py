@@ -50,14 +50,16 @@ class ResponseOptionsResponse(TypedDict):
 
     keep: Annotated[Literal["body", "all", "none"], Field(description="Which parts of the response are kept.")]
     max_bytes: Annotated[int, Field(description="Maximum size of the body, in bytes.")]
-    when_larger: Annotated[Literal["fail", "truncate"], Field(description="What happens to a larger body.")]
+    when_larger: Annotated[
+        Literal["fail", "truncate"], Field(description="What happens to a body that is larger than `max_bytes`.")
+    ]
 
 
 class CallBatchResponse(TypedDict):
     """How tasks share calls of an endpoint."""
 
     max_size: Annotated[int, Field(description="Maximum number of tasks in one call.")]
-    max_wait_seconds: Annotated[float, Field(description="How long the first task may wait for others.")]
+    max_wait_seconds: Annotated[float, Field(description="How long the first task may wait for other tasks.")]
 
 
 class HttpTargetResponse(TypedDict):

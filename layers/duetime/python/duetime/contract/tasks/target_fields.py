@@ -514,7 +514,7 @@ class CallBatch(Body):
         Field(
             ge=0,
             le=MAX_HANDLER_BATCH_WAIT_SECONDS,
-            description="How long the first task may wait for others; at most half of its timeout.",
+            description="How long the first task may wait for other tasks; at most half of its timeout.",
         ),
     ] = DEFAULT_BATCH_WAIT_SECONDS
 

@@ -58,7 +58,8 @@ class NodeMap(Body):
         ),
     ]
     max_parallel: Annotated[
-        int | None, Field(ge=1, le=MAX_NODES, description="Maximum number of items that run at once; null for all.")
+        int | None,
+        Field(ge=1, le=MAX_NODES, description="Maximum number of items that run at once; null for all items."),
     ] = None
     tolerated_failures: Annotated[
         int, Field(ge=0, le=MAX_NODES, description="How many items can fail without failing the node.")
@@ -149,7 +150,7 @@ class TopologyGraph(Body):
 
 
 def as_creation(schema: dict[str, Any]) -> None:
-    """Makes due times optional, not nullable."""
+    """Makes due times optional but not nullable in the schema."""
     schema["properties"]["due_at"].pop("default", None)
 
 

@@ -158,7 +158,7 @@ class DefinitionListQuery(Parameters):
 class DefinitionQuery(Parameters):
     """Parameters of `GET /v1/topologies/definitions/{name}`."""
 
-    version: Annotated[_Version | None, Field(description="The version to get; the latest if left out.")] = None
+    version: Annotated[_Version | None, Field(description="The version to get; the latest version if left out.")] = None
 
 
 class DefinitionDiffQuery(Parameters):
@@ -166,7 +166,7 @@ class DefinitionDiffQuery(Parameters):
 
     before: Annotated[_Version, Field(alias="from", description="The version to compare.")]
     after: Annotated[
-        _Version | None, Field(alias="to", description="The version to compare with; the latest if left out.")
+        _Version | None, Field(alias="to", description="The version to compare with; the latest version if left out.")
     ] = None
 
 

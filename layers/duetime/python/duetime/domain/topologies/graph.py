@@ -152,7 +152,7 @@ class Graph:
 
     @cached_property
     def expected(self) -> Mapping[str, float]:
-        """Expected duration of each node, in seconds. An unknown duration counts as the average of the known durations."""
+        """Expected duration of each node, in seconds; unknown durations count as the average of known durations."""
         known = [node.expected_seconds for node in self.nodes if node.expected_seconds is not None]
         usual = fmean(known) if known else 1.0
         return {n.key: usual if n.expected_seconds is None else n.expected_seconds for n in self.nodes}
