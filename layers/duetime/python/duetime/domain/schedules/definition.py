@@ -32,7 +32,8 @@ class Overlap(StrEnum):
     """What happens to an occurrence that is due while the previous run is still open.
 
     Attributes:
-        SKIP: the occurrence does not run. BUFFER_ONE: one occurrence waits for the run to end.
+        SKIP: the occurrence does not run.
+        BUFFER_ONE: one occurrence waits for the run to end.
         BUFFER_ALL: all occurrences wait, up to `MAX_WAITING_RUNS`, and run one after another.
         CANCEL_OTHER: the previous run is asked to stop, and the latest occurrence runs after its end.
         REPLACE_OTHER: the previous run is asked to stop, and the latest occurrence runs at once.
