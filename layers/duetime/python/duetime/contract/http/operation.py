@@ -504,9 +504,8 @@ def subject_of(path: str) -> str:
 def path_within(path: str) -> str:
     """The part of a request's path that starts with the API's version.
 
-    An API stage and a custom domain's base path may come before that part (Source: API Gateway Developer Guide, "
-        ""Create AWS
-    Lambda proxy integrations for HTTP APIs").
+    An API stage and a custom domain's base path may come before that part (Source: API Gateway Developer Guide, "Create
+    AWS Lambda proxy integrations for HTTP APIs").
     """
     parts = path.split("/")
     for index, part in enumerate(parts):
