@@ -135,7 +135,7 @@ def test_a_registered_function_can_be_called() -> None:
 
     @handler("report")
     def double(context: Context, payload: int) -> int:
-        """Double the number."""
+        """Double it."""
         context.stop_if_requested()
         context.progress(50)
         return payload * 2 * context.attempt
