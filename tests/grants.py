@@ -251,7 +251,7 @@ def _tables(environ: Mapping[str, str], request: Mapping[str, Any]) -> Iterator[
 
 
 def _of_objects(environ: Mapping[str, str], action: str, request: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """A copy reads its source; tags need a separate action; seeing that an object is missing needs the list's."""
+    """Return an S3 call's grants: a copy reads its source, tags need an action, and a missing object needs a list."""
     if action == "GeneratePresignedUrl":
         # Signing needs no permission, but the signed request is made with the function's role.
         action, request = "".join(map(str.capitalize, request["ClientMethod"].split("_"))), request["Params"]

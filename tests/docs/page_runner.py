@@ -8,7 +8,7 @@ A page's blocks share one account, one folder and one set of Python names, as fo
   shows, stands for the id of the object created last. In a block with prompts the other lines are output; if they show
   an error, the command must fail. `duetime worker run` starts a pull worker, which leases tasks whenever a command
   waits. `curl` of `$DUETIME_URL` is a request to the account, which must be accepted.
-* A `json` block must be JSON. After `<!-- send: METHOD PATH -->` it is the body of this request, which must be accepted.
+* A `json` block must be JSON. After `<!-- send: METHOD PATH -->` it is the body of this request, which must succeed.
 * A block after `<!-- file: NAME -->` is also written to that file.
 * A block in another language that begins with a comment `# NAME` is written to that file.
 * A block after `<!-- not run: REASON -->` is not run.
