@@ -45,7 +45,7 @@ def test_a_client_comes_with_the_classes_of_its_errors(make: Callable[[Clients],
     """The exception classes are created with the client, because concurrent creation would make different classes."""
     session = boto3.Session("AKIAEXAMPLE", "secret", region_name="eu-west-1")
     client = cast("Any", make(Clients(session)))
-    client._load_exceptions = lambda: pytest.fail("the classes of errors are made when they are asked for")
+    client._load_exceptions = lambda: pytest.fail("the error classes are created only when they are requested")
     assert client.exceptions.ClientError
 
 

@@ -31,7 +31,7 @@ class Waits(list[float]):
 
     def append(self, seconds: float) -> None:
         """Record a sleep and return without waiting."""
-        assert len(self) < 50, "waits for ever"
+        assert len(self) < 50, "waits forever"
         super().append(seconds)
 
 

@@ -81,7 +81,7 @@ def test_the_command_says_which_tasks_are_not_counted_by_their_changes(duetime: 
     assert "are not counted yet" in duetime("summary").stdout
     assert "were counted" in duetime("summary").stdout
     deployment.scripted.append(Answer(200, {**since, "total": 0, "states": {}, "types": [], "as_of": None}))
-    assert "are not counted yet" in duetime("summary").stdout, "a recount has begun"
+    assert "are not counted yet" in duetime("summary").stdout, "a recount has started"
 
 
 def test_operators_see_a_table_of_owners(duetime: Run, deployment: Deployment) -> None:

@@ -118,7 +118,7 @@ def test_parents_are_left_of_their_children_and_nothing_overlaps(asked: Callable
         check(graph, layout)
 
 
-@pytest.mark.skipif(not WORKFLOWS.exists(), reason="the recorded workflows are not there")
+@pytest.mark.skipif(not WORKFLOWS.exists(), reason="the recorded workflows are not beside the checkout")
 def test_recorded_workflows_are_laid_out_compactly(asked: Callable[..., dict[str, Any]]) -> None:
     """The graphs of real workflows fit a screen and their names can be guessed, although their levels are wide."""
     graphs = [recorded(path) for path in sorted(WORKFLOWS.glob("*.json"))]

@@ -336,7 +336,7 @@ class PageRunner:
         elif words[:2] == ["worker", "run"]:
             self.duetime._account.time.start_process(partial(self._pull, worker_at(words[2])))
         elif program not in NOT_RUN and not (words and words[0] in NEEDS_A_STACK):
-            assert program == "duetime", f"{program} is neither run nor excused"
+            assert program == "duetime", f"{program} is neither run nor marked as not run"
             self._duetime(words, fails=command.fails)
 
     def _duetime(self, words: list[str], *, fails: bool) -> None:
@@ -367,7 +367,7 @@ class PageRunner:
                 case _ if not word.startswith("-"):
                     url = word
         base, _, path = url.partition("/")
-        assert base in {"$DUETIME_URL", "$API"}, f"{url} is no address of the account"
+        assert base in {"$DUETIME_URL", "$API"}, f"{url} is not an address of the account"
         kind = ["bulk"] if "bulk-operations" in path else []
         path = "/".join(self._latest(kind) if _EXAMPLE_ID.fullmatch(part) else part for part in path.split("/"))
         shown = _STATUS.search(output)

@@ -40,7 +40,7 @@ pytestmark = pytest.mark.slow
 def earlier(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a checkout of the earlier code without frozen scenes."""
     folder = tmp_path_factory.mktemp("earlier")
-    git = shutil.which("git") or pytest.skip("there is no git")
+    git = shutil.which("git") or pytest.skip("git is not installed")
     made = subprocess.run([git, "archive", EARLIER], cwd=ROOT, check=False, capture_output=True)  # noqa: S603 - ours
     if made.returncode:
         pytest.skip(f"this clone does not have the commit {EARLIER}")
