@@ -1,4 +1,4 @@
-"""Runs the whole test suite many times under different circumstances, and lists the tests that failed at least once.
+"""Runs the complete test suite many times under different circumstances, and lists the tests that failed at least once.
 
 A run's number decides its circumstances: how many processes, how busy the machine is, the order of tests, and Python's
 hash seed. A run can be repeated by its number: `--first 7 --runs 1`.

@@ -233,7 +233,7 @@ def needed(
 
 
 def _of_items(environ: Mapping[str, str], action: str, request: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Return the grants for a transaction or a batch of inserts, which need those of each of their writes."""
+    """Return the grants for a transaction or a batch of inserts, which needs the grants for each of its writes."""
     if action == "BatchExecuteStatement":
         tables = {inserted_item(each["Statement"], each["Parameters"])[0] for each in request["Statements"]}
         yield from (("dynamodb:PartiQLInsert", arn) for name in tables for arn in _tables(environ, {"TableName": name}))

@@ -96,7 +96,7 @@ def fake_cloud(monkeypatch: pytest.MonkeyPatch) -> Cloud:
 
 
 def cloud_of(request: pytest.FixtureRequest) -> Cloud:
-    """Return the AWS with this implementation."""
+    """Return the AWS implementation with this name."""
     cloud = request.getfixturevalue(f"{request.param}_cloud")
     assert isinstance(cloud, Cloud)
     return cloud

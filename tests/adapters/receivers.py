@@ -26,7 +26,7 @@ class Receiver(Protocol):
 
     @property
     def queues(self) -> PullQueues:
-        """The queues."""
+        """The queues from which messages are received."""
         ...
 
     def receive(self, priority: Priority) -> list[Delivery]:

@@ -249,7 +249,7 @@ def writes_to(draw: st.DrawFn, task: Task) -> Write:
 
 
 def guards_near(task: Task) -> st.SearchStrategy[Guard]:
-    """Draw guards that hold for this task, or only just fail."""
+    """Draw guards that this task satisfies, or fails by the smallest step."""
 
     def near(value: int) -> st.SearchStrategy[int | None]:
         return st.none() | st.just(value) | st.sampled_from([value + 1, max(0, value - 1)])

@@ -57,7 +57,7 @@ def test_each_kind_comes_back(store: DynamoBulkStore, kind: BulkKind) -> None:
 
 
 def test_of_two_writes_of_one_version_one_is_refused(store: DynamoBulkStore) -> None:
-    """Of two different writes at one version the second is refused, but repeating the same write is not."""
+    """Of two different writes at one version the second is refused, but a repeated write is accepted."""
     assert store.save(NEW, "one")
     assert store.save(NEW, "one")
     assert not store.save(FULL, "two")

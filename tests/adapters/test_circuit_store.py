@@ -32,7 +32,7 @@ def test_a_circuit_comes_back_as_it_was_saved(circuit_store: CircuitStore) -> No
 
 
 def test_of_two_probes_one_is_made(circuit_store: CircuitStore) -> None:
-    """Of two saves at one version the second is refused, but repeating the same save is not."""
+    """Of two saves at one version the second is refused, but a repeated save is accepted."""
     circuit_store.save(OPEN, "open", LATER)
     seen = circuit_store.read(OPEN.owner, OPEN.host, consistent=True)
     assert circuit_store.save(seen.probed(HOME + 90_000), "mine", LATER)

@@ -172,7 +172,7 @@ def test_only_the_expiry_that_was_given_is_taken_away(moto_cloud: Cloud) -> None
 
 
 def test_all_items_of_a_task_expire_together(moto_cloud: Cloud) -> None:
-    """Every item beside a record gets the expiry unless it has a later one, and other tasks' items do not change."""
+    """Every item beside a record gets the expiry unless it already has a later expiry; other tasks do not change."""
     table = moto_cloud.table()
     store = SplitContentStore(moto_cloud.dynamodb, table, moto_cloud.s3, moto_cloud.bucket())
     store.keep(TASK, "payload", noise(1_000))

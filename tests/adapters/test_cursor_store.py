@@ -82,7 +82,7 @@ def test_an_unknown_group_cannot_be_advanced(cursor_store: CursorStore) -> None:
 
 
 def test_positions_inside_minutes_are_kept(cursor_store: CursorStore) -> None:
-    """Open minutes and lagging queues are stored and read back; when all is done, only minutes are stored."""
+    """Open minutes and lagging queues are stored and read back; when everything is done, only minutes are stored."""
     taken = cursor_store.take(0, "a", HOME, UNTIL, FIRST)
     assert taken is not None
     split = taken.split(0, "low").split(2, "pulled:resize")
@@ -117,7 +117,7 @@ def test_a_hold_that_seems_to_last_for_long_counts_for_nothing(cursor_store: Cur
 
 
 def test_each_region_has_cursors_of_its_own() -> None:
-    """A Region's replicated write does not replace another Region's cursors, but a takeover replaces its own."""
+    """A Region's replicated write does not replace another Region's cursors; a takeover replaces the Region's own."""
     client = FakeDynamoDB(lambda: HOME)
     table = new_table(client)  # type: ignore[arg-type]  # stands in for a client
     first, second = (DynamoCursorStore(client, table, FakeTelemetry(), region) for region in ("", "eu-central-1"))  # type: ignore[arg-type]  # same

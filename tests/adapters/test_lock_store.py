@@ -57,7 +57,7 @@ def test_a_save_may_be_sent_again(lock_store: LockStore) -> None:
 
 @pytest.mark.parametrize(("older", "newer"), [(0, 1), (1, 2), (9, 10), (11, 12), (99, 100)])
 def test_an_older_attempt_replaces_no_newer_one(lock_store: LockStore, older: int, newer: int) -> None:
-    """An older attempt is refused even at the stored version; a newer attempt or another task is not."""
+    """An older attempt cannot replace a newer one even at the stored version; a newer attempt or another task can."""
     task, other = numbered(1), numbered(2)
     assert lock_store.save(Lock(NAME, (Holder(task, newer, UNTIL),)), "n1", LATER)
     stored, _ = lock_store.read(NAME, 0)

@@ -56,7 +56,7 @@ def test_a_record_of_a_lambda_event_is_a_delivery() -> None:
 
 
 def test_the_end_of_a_job_is_told_by_its_name_or_where_it_is_asked_for() -> None:
-    """A job is identified by its name, or by the id with which its service can be asked."""
+    """A job is identified by its name, or by an id with which its service can be queried."""
     name = f"duetime-{numbered(1)}-0"
     message = delivery_of(record(json.dumps({"j": name})), PRIORITIES).message
     assert (message.task_id, message.ended_job) == (numbered(1), (name,))

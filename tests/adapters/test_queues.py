@@ -69,7 +69,7 @@ def test_the_backlog_is_counted_by_queue(receiver: Receiver) -> None:
 
 
 def test_a_received_message_comes_back_when_it_is_told_to(receiver: Receiver) -> None:
-    """A message that becomes visible at once is redelivered with a new receipt, and others stay hidden."""
+    """A message that becomes visible at once is redelivered with a new receipt, and other messages stay hidden."""
     receiver.queues.send([Outgoing(message(1), 0), Outgoing(message(2), 0)])
     first = sorted(received(receiver, Priority.NORMAL), key=lambda each: each.message.task_id)
     receiver.queues.come_back(first, [0, 300])
@@ -94,7 +94,7 @@ def test_more_than_ten_messages_come_back_by_several_requests(receiver: Receiver
 
 
 def test_a_message_that_is_gone_is_passed_over(receiver: Receiver) -> None:
-    """A deleted message does not keep the others from coming back."""
+    """A deleted message does not keep other messages from becoming visible again."""
     receiver.queues.send([Outgoing(message(number), 0) for number in range(3)])
     deliveries = received(receiver, Priority.NORMAL)
     receiver.delete(deliveries[1])
@@ -128,7 +128,7 @@ def test_a_message_of_an_unknown_lane_goes_to_its_priority(receiver: Receiver) -
 
 
 def test_no_more_are_received_than_wanted(receiver: Receiver) -> None:
-    """A worker that wants one message receives one, and the other messages stay on the queue."""
+    """A worker that wants one message receives only one, and the other messages stay on the queue."""
     receiver.queues.send([Outgoing(laned(number), 0) for number in range(3)])
     assert len(receiver.queues.receive("resize", 1, 0, 60)) == 1
     assert len(receiver.queues.receive("resize", 10, 0, 60)) == 2

@@ -33,7 +33,7 @@ LATER = NOW + 1_000
 
 
 def test_an_update_is_made_if_what_it_requires_holds(rate_store: RateStore) -> None:
-    """In a condition, an absent field counts as 0: it can be added to, is below any limit and above none."""
+    """In a condition, an absent field counts as 0, which is below any limit and above none, and can be increased."""
     first = RateUpdate({STARTS: 7}, {LINES[2]: 3}, {}, {STARTS: 5, DISPLACED[1]: 1}, NOW)
     assert rate_store.apply(NAME, first, LATER) == (True, RateState({STARTS: 7, LINES[2]: 3}))
     assert rate_store.apply(NAME, first, LATER) == (False, RateState({STARTS: 7, LINES[2]: 3}))

@@ -285,7 +285,7 @@ def test_a_schedule_is_removed_with_its_activity(schedule_store: ScheduleStore) 
 
 
 def test_a_creation_names_the_vacancy_that_it_has_read(schedule_store: ScheduleStore) -> None:
-    """After a deletion, a creation based on the earlier state is refused, but one based on the marker is not."""
+    """After a deletion, a creation based on the earlier state is refused; one based on the marker is accepted."""
     assert schedule_store.vacancy(OWNER, PLAIN.name) == 0
     assert schedule_store.save(PLAIN, "n1")
     assert schedule_store.vacancy(OWNER, PLAIN.name) is None

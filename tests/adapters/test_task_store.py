@@ -54,7 +54,7 @@ def test_any_number_of_records_is_written_at_once(batch_store: TaskStore) -> Non
 
 
 def test_of_many_records_those_that_exist_stay_as_they_are(batch_store: TaskStore) -> None:
-    """A batch does not overwrite existing records, which do not stop the others."""
+    """A batch does not overwrite existing records, and still writes the new records."""
     first = task(id=numbered(1), nonce="first")
     batch_store.create(first)
     others = [task(id=numbered(each), nonce="second") for each in (0, 2)]
@@ -186,7 +186,7 @@ def spread(store: TaskStore, owner: str, number: int) -> list[TaskId]:
 
 
 def test_an_owners_tasks_are_listed_in_order_of_their_homes(task_store: TaskStore) -> None:
-    """The list contains all tasks of the owner and no others, latest first by default."""
+    """The list contains exactly the owner's tasks, latest first by default."""
     ids = spread(task_store, "ann", 40)
     task_store.create(task(owner="ann#1"))
     assert task_store.list_ids(ListQuery("ann")) == ids[::-1]
@@ -206,7 +206,7 @@ def test_pages_of_a_list_join_without_gap_or_repetition(task_store: TaskStore, d
 
 
 def test_failed_tasks_have_a_list_of_their_own(task_store: TaskStore) -> None:
-    """A task is in its owner's list of failed tasks from the write that fails it; other tasks are not."""
+    """A task is in its owner's list of failed tasks from the write that fails the task, and no other task is."""
     ids = spread(task_store, "ann", 6)
     running, created_failed = task(id=numbered(70), state=State.RUNNING), task(id=numbered(71), state=State.FAILED)
     task_store.create(replace(running, owner="ann"))

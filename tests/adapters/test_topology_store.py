@@ -35,7 +35,7 @@ def test_a_head_is_kept_with_all_that_it_says(topology_store: TopologyStore) -> 
 
 
 def test_only_the_version_that_was_read_is_replaced(topology_store: TopologyStore) -> None:
-    """Saving an outdated version is refused, but repeating a save is not."""
+    """Saving an outdated version is refused, but a repeated save is accepted."""
     assert topology_store.save(HEAD, "n1", LATER)
     assert topology_store.save(HEAD, "n1", LATER)
     assert not topology_store.save(replace(HEAD, stopped=True), "n2", LATER)

@@ -32,7 +32,7 @@ EVERYTHING = TaskFilter(
 
 
 def test_a_ticket_opens_one_connection(watch_store: WatchStore) -> None:
-    """A connection that has used a ticket may use it again until it expires; no other connection may."""
+    """The connection that has used a ticket can use it again until it expires, but no other connection can."""
     ticket = Ticket("digest", OWNER, HOME + 30, session_ends_at=HOME + 40)
     watch_store.put_ticket(ticket)
     assert watch_store.redeem("other", "c1", HOME) is None
@@ -44,7 +44,7 @@ def test_a_ticket_opens_one_connection(watch_store: WatchStore) -> None:
 
 
 def test_a_connection_is_found_until_it_is_closed(watch_store: WatchStore) -> None:
-    """Closing a connection removes its subscriptions and no others."""
+    """Closing a connection removes only its own subscriptions."""
     other = replace(WANTED, connection=replace(CONNECTION, id="L0SM9cOFvHcCIhw=2"))
     watch_store.open(CONNECTION)
     assert watch_store.connection(CONNECTION.id) == CONNECTION
@@ -57,7 +57,7 @@ def test_a_connection_is_found_until_it_is_closed(watch_store: WatchStore) -> No
 
 
 def test_a_slot_holds_one_subscription(watch_store: WatchStore) -> None:
-    """A subscription replaces one with the same name, and can be stored twice; other names are separate."""
+    """Storing a subscription replaces the one with the same name, and a slot refuses one with another name."""
     changed = replace(WANTED, topic=Topic(TopicKind.MINE), task_filter=EVERYTHING)
     assert watch_store.subscribe(WANTED)
     assert watch_store.subscribe(changed)

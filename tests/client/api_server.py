@@ -13,7 +13,7 @@ from tests.functions.api.gateway import Context
 
 
 class ApiServer(ThreadingHTTPServer):
-    """Serves the api function on the loopback.
+    """Serves the API function on the loopback interface.
 
     Attributes:
         dead: if set, the server closes every connection without a response.

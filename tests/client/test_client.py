@@ -190,7 +190,7 @@ def test_list_goes_through_every_page(client: Client, deployment: Deployment) ->
 
 
 def test_list_fetches_no_page_that_is_not_asked_for(client: Client, deployment: Deployment) -> None:
-    """Taking one task of a list sends one request."""
+    """Taking one task from a list sends only one request."""
     for _ in range(5):
         client.tasks.create("report")
     next(client.tasks.list())
@@ -274,7 +274,7 @@ def test_an_answer_that_is_no_task_is_an_error_of_its_own(
 
 
 def test_interim_responses_are_read_past() -> None:
-    """A proxy may send interim responses; the final one counts (Source: RFC 9110, 15.2)."""
+    """A proxy may send interim responses, but the final response counts (Source: RFC 9110, 15.2)."""
     interim = "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n"
     final = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 13\r\n\r\n{"leases":[]}'
     with peer(answering((interim + final).encode())) as proxy, Client(f"http://127.0.0.1:{proxy.port}") as client:

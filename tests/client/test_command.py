@@ -247,7 +247,7 @@ def test_a_wrong_use_is_told_and_sends_nothing(
 def test_without_an_address_the_variable_is_named(
     duetime: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without an address, the error names both ways to set one."""
+    """Without an address, the error names both ways to set an address."""
     monkeypatch.delenv("DUETIME_URL")
     monkeypatch.setenv("DUETIME_CONTEXTS", str(tmp_path / "contexts.json"))
     monkeypatch.chdir(tmp_path)
@@ -342,7 +342,7 @@ def test_children_are_listed_and_cancelled(duetime: Run, deployment: Deployment)
 
 
 def test_a_type_that_is_not_known_yet_can_be_allowed(duetime: Run, deployment: Deployment) -> None:
-    """Only with the option does the request allow an unknown type."""
+    """The request allows an unknown type only if the option is given."""
     assert duetime("tasks", "create", "later", "--allow-unknown-type").exit_code == 0
     assert deployment.received[-1].document == {"type": "later", "allow_unknown_type": True}
 
@@ -423,7 +423,7 @@ def test_an_api_out_of_reach_has_its_own_exit_code(duetime: Run) -> None:
 
 
 def test_a_page_that_is_no_api_is_one_line(duetime: Run, deployment: Deployment) -> None:
-    """A response from another server than duetime's API is reported as such."""
+    """A response from a server other than duetime's API is reported as such."""
     deployment.scripted.append(Answer(200, text=b"<html>", content_type="text/html"))
     result = duetime("tasks", "list")
     assert result.exit_code == 1

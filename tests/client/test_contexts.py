@@ -195,7 +195,7 @@ class CloudFormation:
 def test_a_stack_names_the_address(
     unset: Run, monkeypatch: pytest.MonkeyPatch, outputs: dict[str, str], exit_code: int
 ) -> None:
-    """The deployment's address is read once from the stack's outputs, and its requests are signed."""
+    """The deployment's address is read once from the stack's outputs, and requests are signed."""
     session = botocore.session.Session
     monkeypatch.setattr(session, "create_client", lambda *_, **__: CloudFormation(outputs))
 

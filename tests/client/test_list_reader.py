@@ -1,4 +1,4 @@
-"""If a page of a list is empty but has a token, the command reads the next page; an interrupted command says so."""
+"""Commands read past empty pages of a list, and an interrupted command says that its list is incomplete."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ LISTS = {
 def test_a_list_that_was_read_to_its_end_says_that_there_is_none(
     duetime: Run, deployment: LongList, words: tuple[str, ...]
 ) -> None:
-    """Only after reading the complete list does the command say that there are no entries."""
+    """The command says that there are no entries only after it has read the complete list."""
     result = duetime(*words)
     assert (result.exit_code, result.stdout.strip()) == (0, LISTS[words])
     assert len(deployment.received) == PAGES

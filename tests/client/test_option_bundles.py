@@ -86,7 +86,7 @@ def test_help_lists_the_options_of_a_bundle(app: CommandGroup) -> None:
 
 
 def test_two_options_of_one_name_are_an_error() -> None:
-    """If a bundle and a parameter have the same option, an error prevents that one silently replaces the other."""
+    """A bundle and a parameter with the same option are an error, because one would silently replace the other."""
 
     def command(color: str, *, paint: Paint) -> None:
         """Take the same option twice."""

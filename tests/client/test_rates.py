@@ -48,7 +48,7 @@ def test_a_rate_is_shown_with_its_limit_and_its_line(deployment: Deployment, due
 
 
 def test_a_paused_rate_says_since_when(deployment: Deployment, duetime: Run) -> None:
-    """A paused rate is printed with the time of the pause; in a list, which has no room for waiting tasks, too."""
+    """A rate that is paused is marked in the list, which does not show waiting tasks."""
     paused = {**RATE, "paused_at": "2026-11-21T11:00:00Z", "waiting": None, "next_free_at": None}
     paused.pop("waiters")
     deployment.scripted.append(Answer(200, {"rates": [paused], "next_token": None}))

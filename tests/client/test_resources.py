@@ -1,4 +1,4 @@
-"""The operations of the API by resource: `client.tasks.create(...)`, `client.schedules.pause(...)`."""
+"""The API's operations by resource, such as `client.tasks.create(...)` and `client.schedules.pause(...)`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_method_explains_itself(client: Client, method: str) -> None:
 
 
 def test_a_task_is_created_read_and_waited_for(client: Client, deployment: Deployment) -> None:
-    """Each method sends one request."""
+    """Creating a task, reading it, and waiting for a task that has ended each send one request."""
     task = client.tasks.create("report", payload={"month": "2026-11"})
     assert client.tasks.get(task.id).payload == {"month": "2026-11"}
     deployment.tasks[task.id]["state"] = "succeeded"

@@ -440,7 +440,7 @@ def test_a_random_time_that_cannot_be_is_reported(field: str) -> None:
 
 
 def test_imports_keep_the_reading_of_the_cron_that_they_come_from() -> None:
-    """Expressions that the API refuses as ambiguous are applied: both days for a crontab, either day for Prow."""
+    """Ambiguous expressions are applied as in their source: both days must match in a crontab, either day in Prow."""
     (of_crontab,) = entries_of_crontab("0 0 */2 * 1-5 /usr/bin/x", task_type="shell", timezone=None)
     of_prow = schedule_of_prow({"name": "x", "cron": "0 0 */2 * 1-5"})
     both, either = (
@@ -516,7 +516,7 @@ def test_an_imported_crontab_is_printed_or_applied(
     deployment.received.clear()
     assert duetime("schedules", "apply", "-", "--yes", typed=printed.stdout).exit_code == 0
     assert changed(deployment) == []
-    # Some editors write files with this mark.
+    # Some editors write a byte order mark at the start of a file.
     assert duetime("schedules", "apply", "-", "--yes", typed=f"\ufeff{printed.stdout}").exit_code == 0
 
 

@@ -67,7 +67,7 @@ def test_the_command_says_what_is_not_in_the_table(duetime: Run, deployment: Dep
 
 
 def test_a_deployment_that_counts_nothing_says_so(duetime: Run, deployment: Deployment) -> None:
-    """A deployment that counts no tasks is reported like any other problem."""
+    """If the deployment counts no tasks, the command reports the API's problem."""
     deployment.scripted.append(problem(409, "summary_off", "this deployment does not count tasks"))
     result = duetime("summary")
     assert result.exit_code != 0

@@ -246,7 +246,7 @@ class Mute(BaseException):
 
 
 FILE = "caf\udce9.txt"
-"""The result of `os.fsdecode(b"caf\xe9.txt")`, which cannot be encoded in UTF-8."""
+"""The result of `os.fsdecode(b"caf\\xe9.txt")`, which cannot be encoded in UTF-8."""
 
 
 @pytest.mark.parametrize(
@@ -284,7 +284,7 @@ def test_whatever_a_handler_raises_is_reported(client: Client, error: BaseExcept
 
 
 def test_a_coroutine_of_a_worker_may_await_what_it_has_cancelled(client: Client) -> None:
-    """If a coroutine cancels a task of its own and awaits it, the cancellation is not taken for the worker's."""
+    """If a coroutine cancels and awaits a task of its own, the attempt fails with `CancelledError`."""
     running = Running(client)
 
     @running.worker.task(TYPE)

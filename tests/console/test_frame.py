@@ -43,7 +43,7 @@ def task_id(world: World) -> str:
     ],
 )
 def test_axe_finds_nothing(console: Console, task_id: str, scheme: str, *, narrow: bool) -> None:
-    """Every page has no axe violations, in both themes and at both widths, and fits a phone."""
+    """No page has axe violations, in both themes and at both widths, and every page fits a phone."""
     for path in [*PAGES, f"/tasks/{task_id}"]:
         page = console.open(path, narrow=narrow, scheme=scheme)
         expect(page.locator("main .card, main tr[data-row], main .empty").first).to_be_visible()

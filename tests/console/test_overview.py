@@ -19,7 +19,7 @@ URL = "https://endpoint.example.org/work"
 
 
 def test_the_coming_day_is_drawn_with_its_collisions(console: Console, world: World) -> None:
-    """Runs of schedules and later tasks are bars of half an hour, and minutes in which schedules collide are named."""
+    """Each bar shows the schedule runs and later tasks of half an hour; minutes with colliding schedules are named."""
     for name in ("reports", "backup"):
         daily = {"name": name, "cron": "0 18 * * *", "timezone": "UTC", "task": {"type": PLAIN}}
         world.ask("POST", "/v1/schedules", daily)
@@ -93,7 +93,7 @@ def test_a_host_that_keeps_failing_is_named_by_the_overview(console: Console, wo
 
 @pytest.mark.slow
 def test_an_operator_sees_the_trigger_and_the_queues(console: Console, world: World) -> None:
-    """The overview shows that the trigger runs or for how long it has not; the page of workers has a row per queue."""
+    """The overview shows that the trigger runs or how long ago it ran; the page of workers has a row per queue."""
     world.create(priority="high", delay_seconds=100)
     world.run(3 * MINUTE)
     page = console.open("/overview")
@@ -112,7 +112,7 @@ def test_an_operator_sees_the_trigger_and_the_queues(console: Console, world: Wo
 
 @pytest.mark.slow
 def test_others_than_operators_ask_for_nothing_that_is_refused(console: Console, world: World) -> None:
-    """For a user who is not an operator, the page has no section about the trigger and requests no data for it."""
+    """For a user who is not an operator, the page has no section about the trigger and requests no trigger data."""
     world.do(lambda live: live.environ.update({Variable.OPERATORS: "boss", Variable.ADMINS: ""}))
     page = console.open("/overview")
     expect(page.locator(".health")).to_contain_text("Due tasks start")
@@ -122,7 +122,7 @@ def test_others_than_operators_ask_for_nothing_that_is_refused(console: Console,
 
 @pytest.mark.slow
 def test_counts_lead_to_lists_with_the_same_tasks(console: Console, world: World) -> None:
-    """A count and the list behind it include topology nodes; the plain list does not."""
+    """A count and the list behind it include topology nodes, unlike the plain list."""
     world.ask("POST", "/v1/topologies", {"nodes": {"a": {"type": PLAIN}, "b": {"type": PLAIN}}})
     world.run(MINUTE)
     page = console.open("/overview")

@@ -126,7 +126,7 @@ def test_dead_letters_are_discarded(console: Console, world: World) -> None:
 
 
 def test_a_group_of_dead_letters_has_the_tasks_of_all_pages(console: Console, world: World) -> None:
-    """The number is that of the complete group, even if the group is larger than a page of a hundred tasks."""
+    """The number of tasks is that of the complete group, even if the group is larger than a page of a hundred."""
     _behave(world, _fail)
     world.do(lambda live: [live.ask("POST", "/v1/tasks", FAILING) for _ in range(120)])
     world.run(MINUTE)
@@ -166,7 +166,7 @@ def test_a_calendar_is_drawn_while_it_is_made_and_replaced(console: Console, wor
 def test_the_form_of_a_calendar_does_not_overwrite_what_was_changed_while_it_was_open(
     console: Console, world: World
 ) -> None:
-    """The page shows the other change, and the form with older values is refused and stays open."""
+    """The page shows another user's change, and a form with older values is refused and stays open."""
     console.expected = ("status of 412",)
     world.ask("PUT", "/v1/calendars/freeze", {"weekdays": ["sun"]})
     page = console.open("/calendars/freeze")
@@ -180,7 +180,7 @@ def test_the_form_of_a_calendar_does_not_overwrite_what_was_changed_while_it_was
 
 
 def test_a_calendar_says_until_when_it_is_known(console: Console, world: World) -> None:
-    """The end is in the list and on the page, the form keeps it, and a schedule shows from when it is not known."""
+    """A calendar's end is on its page and in the list, the form keeps it, and schedules say from when it is unknown."""
     world.ask("PUT", "/v1/calendars/freeze", {"dates": ["2026-12-25"], "known_until": "2026-11-23T00:00:00Z"})
     world.ask("PUT", "/v1/calendars/sundays", {"weekdays": ["sun"]})
     timed = {"cron": "0 2 * * *", "task": {"type": PLAIN}, "calendars": ["freeze"]}

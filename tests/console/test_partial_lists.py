@@ -75,7 +75,7 @@ def test_a_search_reads_on_until_it_finds_what_is_on_the_last_page(console: Cons
 
 
 def test_a_list_that_was_read_to_its_end_says_that_there_is_none(console: Console, world: World) -> None:
-    """Only after the last page does the list say that there are no tasks, with the number of examined tasks."""
+    """The list says that there are no tasks only after the last page, with the number of examined tasks."""
     crowd(world, delay_seconds=LATER)
     page = console.open("/tasks?q=name%3Aneedle")
     expect(page.get_by_role("heading", name="No task matches")).to_be_visible()
@@ -161,7 +161,7 @@ def test_health_is_not_green_while_tasks_were_not_looked_at(console: Console, wo
 
 
 def test_health_that_was_looked_for_to_the_end_is_green(console: Console, world: World) -> None:
-    """With as many ended tasks and a task that is not due yet, health is green because no task is overdue."""
+    """If no task is overdue, health is green after all of many ended tasks were examined."""
     crowd(world, delay_seconds=SOON)
     world.ask("POST", "/v1/tasks/cancel", {"filter": {"type": "crowd"}})
     world.create(delay_seconds=LATER)
@@ -232,7 +232,7 @@ def test_reading_stops_after_twenty_pages_and_asks(console: Console) -> None:
 
 
 def test_rows_stay_while_others_are_read(console: Console, world: World) -> None:
-    """A new search keeps the previous rows, marked as old, until its own arrive; nothing is reported as missing."""
+    """A new search shows the previous rows, marked as old, until its own rows arrive, and never reports no results."""
     world.create(type=PLAIN, delay_seconds=LATER)
     page = console.open("/tasks")
     rows = page.locator("tr[data-row]")
@@ -274,7 +274,7 @@ def test_a_relative_time_moves_on_without_emptying_the_list(console: Console, wo
 
 
 def test_an_error_keeps_the_rows(console: Console, world: World) -> None:
-    """While the API does not respond, the content stays and the header shows since when; then the page recovers."""
+    """If the API does not respond, the content stays, the header shows since when, and the page recovers later."""
     console.expected = ("Failed to load resource", "WebSocket connection to")
     world.create(type=PLAIN, delay_seconds=LATER)
     page = console.open("/tasks")
@@ -325,7 +325,7 @@ def test_kept_lists_answer_with_one_request(console: Console, world: World) -> N
 
 
 def test_the_oldest_due_time_is_not_that_of_one_list_while_another_is_not_known(console: Console, world: World) -> None:
-    """While the tasks that have not started cannot be read, the oldest due time is not known from the waiting tasks."""
+    """If unstarted tasks cannot be read, the oldest due time is not known, although waiting tasks are listed."""
     console.expected = ("Failed to load resource",)
     world.ask("POST", "/v1/tasks", {"type": PLAIN, "target": {"kind": "approval"}})
     world.run(10 * MINUTE)

@@ -72,7 +72,7 @@ def upload_from(page: Page, world: World, answered: list[int]) -> None:
 def test_a_file_above_a_mebibyte_is_uploaded_and_becomes_the_payload(
     console: Console, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file is uploaded once, when the task is created, even if a first creation is refused; 5 MB is the limit."""
+    """A file is uploaded once, even if the first creation of the task is refused; a file above 5 MB is refused."""
     monkeypatch.setenv(Variable.UPLOAD_URL, BUCKET)
     console.expected = ("status of 412", "status of 422")
     file, huge = tmp_path / "video.mp4", tmp_path / "huge.bin"
@@ -107,7 +107,7 @@ def test_a_file_above_a_mebibyte_is_uploaded_and_becomes_the_payload(
 def test_an_uploaded_payload_can_be_downloaded_long_after_its_page_was_opened(
     console: Console, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The link that a page has read expires and an unchanged page gets no new link, so a click requests one."""
+    """A link expires and an unchanged page gets no new link, so a click on the download requests a new link."""
     monkeypatch.setenv(Variable.UPLOAD_URL, BUCKET)
     console.expected = ("ERR_EMPTY_RESPONSE", "ERR_CONNECTION")
     task_id, content = uploaded(world, b"\x00\x01" * 600_000)

@@ -179,7 +179,7 @@ def test_several_timings_are_shown_changed_and_kept(console: Console, world: Wor
 
 
 def test_a_form_does_not_overwrite_what_was_changed_while_it_was_open(console: Console, world: World) -> None:
-    """The page shows the other change, and the form with older values is refused and stays open."""
+    """The page shows another user's change, and a form with older values is refused and stays open."""
     console.expected = ("status of 412",)
     world.ask("POST", "/v1/schedules", {**EVERY_MINUTE, "cron": "0 * * * *", "name": "hourly"})
     page = console.open("/schedules/hourly")

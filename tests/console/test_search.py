@@ -52,7 +52,7 @@ def test_a_typed_time_is_in_the_shown_zone_and_its_link_means_the_same_everywher
 
 
 def test_a_time_of_today_is_enough(console: Console, world: World) -> None:
-    """`finished:>02:00` means two o'clock today in the shown time zone; a link without an offset gets one."""
+    """`finished:>02:00` means two o'clock today in the shown time zone, and the zone's offset is added to a link."""
     page = console.open("/tasks?q=finished%3A%3E02%3A00")
     page.wait_for_url(re.compile(r"finished%3A%3E2026-11-\d\dT02%3A00%3A00%2B01%3A00"))
     expect(page.get_by_role("heading", name="No task matches")).to_be_visible()

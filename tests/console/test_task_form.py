@@ -62,7 +62,7 @@ OF_THE_SAME_KEY = {
     *("order.key", "order.on_failure"),
     "group.id",
 }
-"""Of these options, the first ones exclude each other and a due time; copies of a task have none of them."""
+"""Options that copies of a task do not have; the first ones exclude each other and a due time."""
 INSTEAD_OF_A_LOCK = {"locks"}
 """Options that exclude the options of a single lock."""
 

@@ -50,7 +50,7 @@ def test_of_a_lost_attempt_nothing_more_is_said() -> None:
 
 
 def test_the_last_error_is_told_whole_and_once() -> None:
-    """The last failed attempt has the record's error, an earlier one has its own, and a success has none."""
+    """The last failed attempt has the record's error, earlier attempts have their own, and a success has no error."""
     early, late = TaskError("Boom", "first"), TaskError("Boom", "x" * 256)
     lines = (replace(FIRST, error=early), replace(FIRST, attempt=2, fence=2))
     waiting = task(state=State.WAITING, attempt_history=lines, error=late)

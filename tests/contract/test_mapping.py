@@ -214,7 +214,7 @@ def test_the_type_of_every_copied_field_fits(each: Copy) -> None:
 
 @each_copy
 def test_instants_are_known_by_their_names(each: Copy) -> None:
-    """Among the copied fields of a response, exactly the instants have names of instants."""
+    """Among a response's copied fields, exactly the instants have a name that ends like an instant's name."""
     if is_typeddict(each.target):
         assert [
             name for name, (_, hint) in each.copied.items() if is_instant(hint) is not name.endswith(INSTANTS)

@@ -172,7 +172,7 @@ def test_clients_can_express_every_body() -> None:
 
 
 def test_defaults_are_told_in_words() -> None:
-    """No parameter or field has a default in its schema, which clients would send; its description has it instead."""
+    """Defaults are in descriptions and not in schemas, because clients would send schema defaults."""
     parameters = [one for operation in OPERATIONS for one in operation["parameters"]]
     assert not any("default" in one["schema"] for one in parameters)
     limits = [one["description"] for one in parameters if one["name"] == "limit"]

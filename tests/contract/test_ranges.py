@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 
 EARLY, LATE = "2026-11-20T00:00:00Z", "2026-11-21T00:00:00Z"
 CHECKED_BY_THE_DOMAIN = ("BackfillCreate",)
-"""Whose range the domain checks, for schedules are backfilled by services too: `tests/functions/api/test_ranges.py`
-sends it."""
+"""Models whose range the domain checks, because services create backfills, too.
+
+`tests/functions/api/test_ranges.py` tests their requests.
+"""
 
 
 def models_of(annotation: object) -> Iterator[type[BaseModel]]:

@@ -64,7 +64,7 @@ def test_names_and_routes_are_each_declared_once() -> None:
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: one.id)
 def test_what_a_declaration_says_of_itself_fits_together(operation: Operation) -> None:
-    """Every error has a status, each header its error, and each operation on a named resource a 404."""
+    """Every error has a status, every header has an error, and every operation on a named resource has a 404."""
     declared = operation.all_errors
     assert len(set(declared)) == len(declared)
     assert set(declared) <= set(KINDS)
@@ -113,7 +113,7 @@ def _contested(fixed: Operation, named: Operation) -> set[tuple[str, str]]:
 
 
 def test_no_name_can_be_a_word_of_a_path() -> None:
-    """A fixed word of a path that could also be a name there is refused as a name; ids cannot be such words."""
+    """A name that could be a fixed word of another path is refused, and ids cannot be such words."""
     contested = set().union(*(_contested(fixed, named) for fixed in OPERATIONS for named in OPERATIONS))
     assert contested == {("schedules", word) for word in RESERVED_NAMES}
     for word in RESERVED_NAMES:

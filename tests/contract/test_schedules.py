@@ -445,7 +445,7 @@ def test_the_document_describes_every_field_of_a_request() -> None:
 
 
 def test_the_document_takes_what_the_code_takes() -> None:
-    """The document's examples and a timing of every kind are accepted; a due time for the task is not."""
+    """The document's examples and a timing of every kind are accepted, but a due time for the task is refused."""
     for example in DOCUMENT["components"]["schemas"]["ScheduleCreate"]["examples"]:
         assert fits("ScheduleCreate", example)
         assert schedule_spec(read(json.dumps(example)))

@@ -225,7 +225,7 @@ def test_what_a_page_says_to_be_absent_is_in_the_registry(page: Path) -> None:
 
 @pytest.mark.parametrize(("page", "words"), ABSENT)
 def test_what_is_said_to_be_absent_is_absent(page: str, words: str) -> None:
-    """A page does not call a feature missing that exists."""
+    """No page calls an existing feature missing."""
     assert ABSENT[page, words](), f"{page} says {words!r}, which is no longer true"
 
 

@@ -75,7 +75,7 @@ def test_a_foreign_name_is_shown_with_the_field_that_it_is_here() -> None:
 
 
 def test_a_call_has_its_summary_where_its_path_says_too_little() -> None:
-    """`POST /pause` needs no summary, but closing a group does."""
+    """A path such as `POST /pause` is shown without a summary, and closing a group is shown with its summary."""
     calls = api.calls()
     assert "`POST /pause`, " in calls
     assert "`PUT` (close a group)" in calls

@@ -227,7 +227,7 @@ def test_an_archive_of_no_possible_length_is_rejected(days: int) -> None:
 
 
 def test_objects_of_types_that_are_kept_shorter_are_removed_by_their_tag(layers: Layers, tmp_path: Path) -> None:
-    """The archive exists even if most types are not archived, and its rules remove each class of objects in time."""
+    """The archive exists even if most types are not archived, and its rules remove each class after its retention."""
     by_type = {"audit.*": 400, "ping": 7, "report": 0}
     environment = replace(environment_named("dev"), archive_days=30, archive_days_by_type=by_type)
     _, bucket = bucket_of(made := Synthesis(environment, layers, tmp_path))

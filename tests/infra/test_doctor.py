@@ -49,7 +49,7 @@ class Account:
     Attributes:
         session: the botocore session that the doctor uses.
         ahead: how far this machine's clock is ahead of AWS's clock.
-        client: used by the doctor instead of the API in virtual time.
+        client: if set, the doctor uses this client instead of the API in virtual time.
     """
 
     emulator: Emulator

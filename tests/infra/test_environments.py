@@ -146,7 +146,7 @@ def test_quotas_are_given_to_the_functions_that_apply_them(dev: Synthesis, layer
     ],
 )
 def test_quotas_that_cannot_be_kept_are_refused(settings: dict[str, Any]) -> None:
-    """An invalid limit is refused, and so is a limit on open tasks, which are not counted in time."""
+    """An invalid limit is refused, and so is a limit on open tasks, whose number is not known in time."""
     with pytest.raises(UnsafeEnvironment, match="`quotas`"):
         replace(environment_named("dev"), **settings)
 
@@ -168,7 +168,7 @@ def test_changes_are_gathered_for_less_time_where_they_are_waited_for(settings: 
 
 @pytest.mark.parametrize("name", ["dev", "prod"])
 def test_a_deploy_says_which_limit_the_account_needs(layers: Layers, tmp_path: Path, name: str) -> None:
-    """Before a deployment fails, it names the required limit, where to look it up, and what to do."""
+    """Before a deployment can fail, a message names the required limit, where to look it up, and what to do."""
     environment = environment_named(name)
     stack = add_stack(new_app(tmp_path), environment, layers)
     # `Annotations.find_info` is not used, because jsii cannot create the type of its entries in every order of tests.
@@ -249,7 +249,7 @@ def test_pollers_that_lambda_would_refuse_are_refused(minimum: int, maximum: int
 
 
 def test_a_priority_may_have_larger_batches_after_a_wait(layers: Layers, tmp_path: Path) -> None:
-    """Larger batches apply to one priority; the others keep batches of ten without a wait."""
+    """Larger batches apply to one priority, and other priorities keep batches of ten without a wait."""
     environment = replace(environment_named("dev"), worker_batches={Priority.LOW: WorkerBatch(size=100, seconds=5)})
     synthesis = Synthesis(environment, layers, tmp_path)
     of_worker = [

@@ -282,7 +282,7 @@ def test_the_functions_are_those_of_the_stack(every: Synthesis) -> None:
 
 
 def test_every_function_has_its_own_role(every: Synthesis) -> None:
-    """No two functions share a role, and no function shares one with a schedule or the state machine."""
+    """No function shares its role with another function, a schedule or the state machine."""
     roles = [referred(function["Role"]) for function in every.functions().values()]
     assert len(set(roles)) == len(roles) == len(every.of_type("AWS::IAM::Role")) - 3
 
@@ -297,7 +297,7 @@ def test_every_function_has_its_own_log_group_that_expires(every: Synthesis) -> 
 
 
 def test_the_trigger_reaches_a_monitor_through_the_egress_function(layers: Layers, tmp_path: Path) -> None:
-    """Only if the settings name a monitor does the trigger know it and may invoke the egress function."""
+    """The trigger knows a monitor and may invoke the egress function only if the settings name a monitor."""
     synthesis = Synthesis(replace(environment_named("dev"), heartbeat_url=MONITOR), layers, tmp_path)
     told = synthesis.functions()["trigger"]["Environment"]["Variables"]
     assert told[Variable.HEARTBEAT_URL.value] == MONITOR
@@ -360,7 +360,7 @@ def test_cloud_functions_run_on_the_newest_python_on_arm(cloud: Synthesis) -> No
 
 
 def test_only_the_worker_carries_the_users_handlers(every: Synthesis) -> None:
-    """Every function has duetime's layers, the worker has the handlers, and those that accept tasks have their types.
+    """Every function has duetime's layers, the worker has the handlers, and functions for new tasks have the types.
 
     A package's function has the package, and the worker knows the types of the package's handlers.
     """
@@ -395,7 +395,7 @@ def test_functions_log_json_at_their_level(every: Synthesis) -> None:
 
 
 def test_a_failed_tick_is_not_repeated(every: Synthesis) -> None:
-    """Lambda does not retry the trigger, because the next tick catches up, or `bulk`, which has a timer."""
+    """Lambda retries neither the trigger, because the next tick catches up, nor `bulk`, which has a timer."""
     configs = list(every.properties("AWS::Lambda::EventInvokeConfig").values())
     assert {every.function_named(config["FunctionName"]) for config in configs} == {"trigger", "bulk"}
     assert {config["MaximumRetryAttempts"] for config in configs} == {0}

@@ -122,7 +122,7 @@ def test_only_tracing_is_granted_on_everything(every: Synthesis) -> None:
 
 
 def test_only_the_worker_and_the_api_have_calls_made_and_by_the_egress_only(every: Synthesis) -> None:
-    """The API and the worker may invoke the egress, the trigger itself, and all three may start bulk operations.
+    """The API and worker may invoke the egress, the trigger may invoke itself, and all may start bulk operations.
 
     Handlers in the worker call the API directly; handlers in packages call it through the attempts function.
     """

@@ -77,7 +77,7 @@ def test_regions_that_are_not_two_are_refused(regions: Any) -> None:  # noqa: AN
 
 
 def test_a_stack_in_another_region_is_refused() -> None:
-    """A stack in another Region, or in the second Region without a replica, is refused; a single Region can be any."""
+    """A stack in a third Region, or in the second one without the replica, is refused; one Region can be anywhere."""
     environment = replace(environment_named("prod"), regions=REGIONS)
     environment.check_region(REGIONS[0])
     environment.check_region("${Token[AWS.Region.9]}")

@@ -157,7 +157,7 @@ def test_the_constructs_of_the_page_can_be_synthesised(layers: Layers, tmp_path:
 
 
 def test_no_attribute_hides_one_of_the_cdk() -> None:
-    """A future CDK's attributes are not hidden, because no name is that of an attribute of the CDK."""
+    """No attribute of the stack has the name of a CDK attribute, which would otherwise be hidden."""
     from aws_cdk import Stack
 
     from duetime_cdk import DuetimeStack

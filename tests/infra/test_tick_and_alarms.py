@@ -30,7 +30,7 @@ def runbook_sections(of: AlarmList) -> set[str]:
 
 
 def alarm_named(synthesis: Synthesis, name: str) -> Properties:
-    """Return the alarm with a name."""
+    """Return the alarm with this name."""
     (alarm,) = [body for id_, body in synthesis.properties("AWS::CloudWatch::Alarm").items() if name in id_]
     return alarm
 

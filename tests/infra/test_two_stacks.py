@@ -28,7 +28,7 @@ NAMES = {
     "AWS::Logs::LogGroup": ("LogGroupName",),
     "AWS::SQS::Queue": ("QueueName",),
 }
-"""Properties in which a resource has a name from duetime; CloudFormation names all others after the stack."""
+"""Properties in which a resource has a name from duetime; CloudFormation names all other resources after the stack."""
 NAMING = ("Name", "AlarmName", "FunctionName", "RoleName", "TopicName", "TableName", "BucketName", "StateMachineName")
 REFERRED = (
     *("AWS::Lambda::Permission", "AWS::Lambda::EventSourceMapping", "AWS::CloudWatch::Alarm"),

@@ -27,7 +27,7 @@ def deployment() -> Iterator[Deployment]:
 def test_the_demo_uses_the_stack_that_the_variable_names(
     deployment: Deployment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`DUETIME_READY_FILE` names the file of a stack that was started with another `--ready-file`; none is started."""
+    """`DUETIME_READY_FILE` names a stack's file that was set with `--ready-file`, and no other stack is started."""
     ready_file = tmp_path / "other.json"
     ready_file.write_text(json.dumps({"api_url": deployment.url, "aws_endpoint_url": "http://x", "pid": os.getpid()}))
     monkeypatch.setenv("DUETIME_READY_FILE", str(ready_file))

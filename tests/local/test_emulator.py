@@ -142,7 +142,7 @@ def test_a_refused_condition_hands_out_the_old_item_on_request(engine: Emulator)
 
 
 def test_a_write_tells_the_units_it_cost(engine: Emulator) -> None:
-    """A kilobyte is a write unit and one more byte is the next, as the meter assumes."""
+    """A kilobyte costs one write unit, and one more byte costs another unit, as the meter assumes."""
     dynamodb = engine.client("dynamodb")
     name = table(dynamodb)
 
@@ -157,7 +157,7 @@ def test_a_write_tells_the_units_it_cost(engine: Emulator) -> None:
 
 
 def test_a_delayed_message_comes_after_its_delay_and_not_before(engine: Emulator) -> None:
-    """`DelaySeconds` delays a message for that long."""
+    """`DelaySeconds` delays a message for the given time."""
     sqs = engine.client("sqs")
     url = queue(sqs)
     sent = time.time()
@@ -306,7 +306,7 @@ TEMPLATE = {
 
 
 def test_what_the_emulators_cloudformation_drops_is_set_after_the_deploy(engine: Emulator) -> None:
-    """TTL and recovery are missing after a deployment, or the step would not be needed, and are set by the step."""
+    """TTL and recovery are missing after a deployment, which is why the step exists, and are set by the step."""
     cloudformation, dynamodb = engine.client("cloudformation"), engine.client("dynamodb")
     stack = f"probe-{uuid4()}"
     cloudformation.create_stack(StackName=stack, TemplateBody=json.dumps(TEMPLATE))
@@ -388,7 +388,7 @@ def test_an_http_api_keeps_to_the_throttle_of_its_stage(engine: Emulator) -> Non
 
 
 def test_a_proxy_in_the_environment_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A proxy cannot reach this machine's loopback interface, so the emulator's start would not be noticed."""
+    """A proxy cannot reach this machine's loopback, so with a proxy the emulator's start would go unnoticed."""
     for name in ("no_proxy", "NO_PROXY"):
         monkeypatch.delenv(name, raising=False)
     for name in ("http_proxy", "https_proxy", "all_proxy"):
@@ -401,7 +401,7 @@ def test_a_proxy_in_the_environment_is_not_used(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_taken_port_names_the_option_that_chooses_another() -> None:
-    """The message names the option to choose another port."""
+    """If the port is taken, the error names the option that chooses another port."""
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(EmulatorFailed, match="--port"):
         emulator.running(taken.getsockname()[1]).__enter__()
 

@@ -104,7 +104,7 @@ def test_percentiles_are_values_that_were_measured() -> None:
 
 @given(st.lists(st.integers(0, 10_000), min_size=1))
 def test_percentiles_are_ordered_members(values: list[int]) -> None:
-    """For any values, p50 <= p99 <= max, and each of these occurred."""
+    """For any values, p50 <= p99 <= max, and each of these values occurred."""
     measured = lateness(values)
 
     assert measured.p50 <= measured.p99 <= measured.max

@@ -31,7 +31,7 @@ def test_a_bucket_lets_a_burst_through_and_then_its_rate() -> None:
     ],
 )
 def test_a_stage_tells_its_throttle(settings: object, throttle: object) -> None:
-    """The throttle is read whether CloudFormation or the API set it, or is `None` if it is not set."""
+    """A throttle that CloudFormation or the API has set is read; without a throttle, the result is `None`."""
     assert throttle_of({"defaultRouteSettings": settings}) == throttle
 
 

@@ -89,7 +89,7 @@ def test_a_saved_package_is_published_once(loop: Loop) -> None:
 
 
 def test_what_is_saved_while_the_stack_starts_is_published_at_once(loop: Loop) -> None:
-    """Files are compared with those from before the stack was built, not with those present when the stack is up."""
+    """Files are compared with the files from before the stack was built, not from when the stack is up."""
     before = signature(loop.folder)
     loop.save("x = 22")
     reloader = Reloader(

@@ -28,7 +28,7 @@ def test_secrets_are_those_of_the_file_and_of_the_shell(project: Path, monkeypat
 
 @pytest.mark.usefixtures("project")
 def test_a_project_needs_no_file_of_secrets() -> None:
-    """A project without a file of secrets has no secrets."""
+    """A project without a secrets file has no secrets, and this is not an error."""
     assert local_secrets.local_secrets() == {}
 
 

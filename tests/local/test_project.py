@@ -44,7 +44,7 @@ def test_elsewhere_it_is_the_project_of_the_folder(project: Path) -> None:
 
 
 def test_its_handlers_are_those_of_its_stack(project: Path) -> None:
-    """The assembly names the handlers; without an assembly and the stack in it, the error says so."""
+    """The assembly names the handlers; if the assembly or its stack is missing, the error says so."""
     with pytest.raises(HandlersNotFound, match="no stack 'duetime-local'"):
         handlers_package()
     folder = project / ASSEMBLY / "0123"

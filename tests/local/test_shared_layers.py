@@ -61,7 +61,7 @@ def test_a_version_of_a_layer_is_unpacked_once_for_all_processes(tmp_path: Path)
 
 
 def test_a_process_of_a_changed_function_ends_after_its_invocation() -> None:
-    """Of two processes, the idle one ends at once, and the busy one ends once, when it is released."""
+    """If a function changes, an idle process ends at once, and a busy process ends once, when it is released."""
     killed: list[AnyProcess] = []
     released: list[AnyProcess | None] = []
 

@@ -87,7 +87,7 @@ def test_what_is_public_can_be_imported() -> None:
 
 
 def test_settings_are_read_without_the_construct_library() -> None:
-    """Only the stack imports the construct library, which starts a Node.js process; settings do not."""
+    """Settings can be read without the construct library, which starts a Node.js process."""
     code = "import sys, duetime_cdk; assert duetime_cdk.PROD; sys.exit('aws_cdk' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0  # noqa: S603 - ours
 

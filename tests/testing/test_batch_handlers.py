@@ -141,7 +141,7 @@ def test_a_task_with_a_rate_is_called_alone_at_its_turn(duetime: Duetime, calls:
 
 
 def test_each_task_has_its_own_outcome(duetime: Duetime, calls: Calls) -> None:
-    """Failed tasks are retried by their own policy, at a requested time or never, and the others succeed."""
+    """Failed tasks are retried by their own policy, at a requested time or never, and the other tasks succeed."""
 
     def add(items: Sequence[BatchItem[str]]) -> list[object]:
         calls.note(items)
@@ -175,7 +175,7 @@ def test_each_task_has_its_own_outcome(duetime: Duetime, calls: Calls) -> None:
 
 
 def test_an_exception_of_the_call_fails_every_task_by_its_own_policy(duetime: Duetime, calls: Calls) -> None:
-    """After an exception, tasks with a single attempt have failed and the others are retried."""
+    """After an exception, tasks with a single attempt have failed and the other tasks are retried."""
 
     def add(items: Sequence[BatchItem[Any]]) -> None:
         calls.note(items)
@@ -383,7 +383,7 @@ def test_a_large_delivery_is_one_call(duetime: Duetime, calls: Calls) -> None:
 def test_a_task_waits_for_others_that_its_worker_holds(
     duetime: Duetime, calls: Calls, seconds: float, every: list[list[int]]
 ) -> None:
-    """If its maximum wait is long enough, a task shares its call with a task that the worker holds for 0.3 s."""
+    """A task shares its call with a task that the worker holds for another 0.3 s if the maximum wait allows this."""
     duetime.deliver_in_batches(100, 1.2)
     duetime.register("index.add", calls.note, batch=Batch(max_wait_seconds=seconds))
     later = duetime.now + timedelta(seconds=1.5)

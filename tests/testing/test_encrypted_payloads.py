@@ -337,7 +337,7 @@ def test_what_was_stored_before_the_codec_is_read(duetime: Duetime) -> None:
 
 @pytest.mark.parametrize("stores", ["checkpoint", "step"])
 def test_a_handler_without_the_codec_does_not_read_what_another_stored(encrypting: Duetime, stores: str) -> None:
-    """If a handler without the codec would need encrypted values, its task fails at once."""
+    """A handler without the codec fails at once if an earlier attempt has stored encrypted values."""
 
     def order(context: Context, _payload: object) -> None:
         if stores == "checkpoint":

@@ -244,7 +244,7 @@ def test_limits_are_reached_before_they_are_exceeded(duetime: Duetime) -> None:
 
 
 def test_an_exception_of_a_step_ends_the_attempt_as_any_other(duetime: Duetime) -> None:
-    """`Unretriable` in a step fails the task and `RetryIn` sets the wait; neither is stored."""
+    """`Unretriable` in a step fails the task and `RetryIn` sets the wait; neither exception is stored."""
     waits = []
 
     def busy() -> str:

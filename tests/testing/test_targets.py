@@ -40,7 +40,7 @@ def test_a_handler_class_does_its_phases(duetime: Duetime) -> None:
 
 
 def test_handlers_are_of_one_test_only(duetime: Duetime) -> None:
-    """A type that another test has registered is unknown here."""
+    """A type that another test has registered is unknown in this test."""
     task = duetime.client.tasks.create("transfer")
     duetime.run_until_idle()
     failed = duetime.client.tasks.get(task.id)
@@ -266,7 +266,7 @@ def test_a_type_that_a_deployment_would_refuse_is_refused(duetime: Duetime) -> N
 
 @pytest.mark.parametrize("delay", [0, 100])
 def test_the_priority_orders_what_is_due_at_once(duetime: Duetime, delay: int) -> None:
-    """Of tasks that are due at the same time, those with a higher priority run first, whatever their number is."""
+    """Tasks that are due at the same time run in the order of their priority, whatever their number is."""
     ran: list[object] = []
     duetime.mode = "record"
     duetime.register("report", lambda _context, payload: ran.append(payload))

@@ -141,7 +141,7 @@ def test_a_default_that_changes_reaches_the_next_runs_of_a_schedule(duetime: Due
 
 
 def test_an_update_of_a_schedule_keeps_what_its_task_gives_and_no_more(duetime: Duetime) -> None:
-    """Null in an update removes a default, and options that neither sets are those of the type."""
+    """Null in an update removes an option's default, and options that are never set are those of the type."""
     client = duetime.client
     client.schedules.create("hourly", rate="1 hour", task={"type": TYPE, "priority": "normal"})
     update: Any = {"rate": None, "timeout_seconds": 20}

@@ -62,7 +62,7 @@ def test_advancing_ends_at_the_very_instant(duetime: Duetime) -> None:
 
 
 def test_a_test_may_begin_in_the_past_and_not_go_back(duetime: Duetime) -> None:
-    """Before its first action a test can choose its start; afterward, time only moves forward or an error is raised."""
+    """Before its first action a test can choose its start; afterward, moving time backward raises an error."""
     duetime.register("report", lambda _context, _payload: None)
     duetime.at("1999-12-31T23:59:59+00:00")
     duetime.client.tasks.create("report", delay_seconds=1)

@@ -1,7 +1,7 @@
 """An upgrade and a rollback between earlier code, at a pinned commit, and the current code.
 
-Earlier code runs in separate processes, from a checkout that `git archive` makes of the commit, and exchanges whole
-tables with the present code. There is no wheel with the earlier code, because nothing was released and a wheel has no
+Earlier code runs in separate processes, from a checkout that `git archive` makes of the commit, and exchanges complete
+tables with the current code. There is no wheel with the earlier code, because nothing was released and a wheel has no
 tests. In a clone without this commit, which `git fetch --depth 1 origin COMMIT` fetches, these tests are skipped.
 """
 

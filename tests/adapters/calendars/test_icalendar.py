@@ -185,7 +185,7 @@ def test_recurring_events_are_expanded() -> None:
 
 
 def test_recurring_times_keep_their_time_of_day() -> None:
-    """Ten o'clock in London is a different instant in summer; the rule's end is given in UTC."""
+    """An event at ten o'clock in London has another UTC time in summer; the end of its rule is given in UTC."""
     calendar = read(
         """DTSTART;TZID=Europe/London:20270301T100000
         DTEND;TZID=Europe/London:20270301T110000
@@ -203,7 +203,7 @@ def test_recurring_times_keep_their_time_of_day() -> None:
     ],
 )
 def test_an_event_may_have_begun_before_zones_are_known(event: str) -> None:
-    """A birthday from 1950 recurs today, and a rule can end in the year 9999, which some programs write for "ever"."""
+    """A birthday from 1950 recurs today, and a rule can end in the year 9999, as some programs write it."""
     calendar = read(event)
     assert [calendar.covering(at(f"{year}-03-05T09:30")) is not None for year in (2027, 2028, 2029)] == [True] * 3
     assert len(calendar.dates) + len(calendar.spans) == 3
@@ -297,7 +297,7 @@ def test_what_cannot_be_read_is_refused(event: str, reason: str) -> None:
     ],
 )
 def test_hostile_files_are_refused_soon(data: bytes) -> None:
-    """A file that is too large, has too many events or endless rules, or is not a calendar is soon refused."""
+    """A file that is too large, has endless rules or too many events, or is not a calendar is refused in seconds."""
     began = time.process_time()
     with pytest.raises(FieldInvalid):
         calendar_from_ics(data, "c", START, START + 3_000 * DAY)
@@ -316,6 +316,6 @@ _LINES = st.sampled_from(
 
 @given(st.lists(_LINES | st.text(max_size=30), max_size=8))
 def test_any_event_is_read_or_refused(lines: list[str]) -> None:
-    """Any event is read, or raises the parser's own error."""
+    """Any event is either read or raises the parser's own error."""
     with contextlib.suppress(FieldInvalid):
         read("\n".join(lines))

@@ -98,7 +98,7 @@ def test_a_map_raises_its_works_error_and_begins_no_more() -> None:
 
     job = threads.start(work_on_all)
     met.wait(60)
-    # This needs the thread that met the error, and then all threads.
+    # This call needs the thread that met the error, and the next call needs all threads.
     assert threads.map(lambda number: number, [1, 2]) == [1, 2]
     let_go.set()
     threads.map(lambda _: ended.wait(60), range(16))
@@ -150,7 +150,7 @@ def test_ending_the_process_ends_it_whatever_its_threads_do() -> None:
 
 
 def test_a_batch_writes_one_line_of_metrics(capsys: pytest.CaptureFixture[str]) -> None:
-    """Counts are summed and durations listed on one line; without counts, nothing is written."""
+    """Counts are summed and durations are listed on one line, and a flush without counts writes no line."""
     telemetry = PowertoolsTelemetry("worker", "duetime", {})
     telemetry.count("tasks_succeeded")
     telemetry.count("tasks_succeeded", 2)

@@ -70,7 +70,7 @@ def test_who_follows_it_up_again_makes_the_same_callback() -> None:
 
 
 def test_another_outcome_has_another_callback() -> None:
-    """A rollback after a success is reported with a callback of its own, so a receiver gets both."""
+    """A rollback after a success is reported with a separate callback, so a receiver gets two callbacks."""
     line = replace(LINE, fence=5, outcome=AttemptOutcome.ROLLED_BACK)
     undone = replace(DONE, state=State.ROLLED_BACK, fence=5, attempt_history=(LINE, line))
     assert outcome_origin(undone).id != outcome_origin(DONE).id

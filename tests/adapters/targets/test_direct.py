@@ -58,7 +58,7 @@ def test_a_call_goes_to_the_address_that_was_checked(monkeypatch: pytest.MonkeyP
 
 
 class _Resolver:
-    """The module `socket` with another resolver."""
+    """Stands in for the module `socket`, with another resolver."""
 
     def __init__(self, getaddrinfo: Callable[..., object]) -> None:
         self.getaddrinfo = getaddrinfo
@@ -81,7 +81,7 @@ def test_a_name_with_one_private_address_among_public_ones_is_refused(monkeypatc
 
 
 def test_tls_is_for_the_name_in_the_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """SNI and the checked certificate name are those in the URL, although the connection goes to an address."""
+    """SNI and the checked certificate name are those in the URL, although the connection is to an IP address."""
     server, trusted = certificate(tmp_path, "localhost")
     monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
     with peer(answering(GOOD), server) as other:
@@ -126,7 +126,7 @@ def test_an_answer_that_drips_is_cut_off_in_time(head: bytes, drop: bytes) -> No
         began = time.monotonic()
         reply = refused(call(other.port, seconds=0.6))
         took = time.monotonic() - began
-    # Too many headers are refused before the time limit; other responses would never end.
+    # The call with too many headers is refused before the time limit; the other responses would never end.
     assert reply.kind in {"Timeout", "HTTPException"}
     assert took < LONG
 

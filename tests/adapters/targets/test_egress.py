@@ -171,7 +171,7 @@ def test_owners_and_time_limits_share_nothing() -> None:
         assert all(
             isinstance(one.result(), HttpResponse) for one in [threads.submit(caller.call, c) for c in (other, quick)]
         )
-        # The slow call has not even ended.
+        # At this point, the slow call has not ended.
         assert not waiting.done()
         echo.let_go.set()
         assert isinstance(waiting.result(), HttpResponse)
@@ -298,7 +298,7 @@ def test_a_failed_invocation_tells_what_and_nothing_of_our_inside(
     ids=str,
 )
 def test_only_a_call_that_provably_never_left_is_said_not_to_have(refusal: str | Exception, kind: str) -> None:
-    """Only a refused invocation or connection is reported as not sent; in all other cases this is unknown."""
+    """Only a refused invocation or connection is reported as not sent; any other failed call may have been sent."""
     error = ClientError({"Error": {"Code": refusal}}, "Invoke") if isinstance(refusal, str) else refusal
 
     class Client:

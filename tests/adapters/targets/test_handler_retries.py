@@ -117,7 +117,7 @@ def test_without_a_list_all_others_are_retried() -> None:
 
 
 def test_every_phase_has_the_rule_of_its_class() -> None:
-    """A rollback that fails with an excluded exception is not retried either."""
+    """A rollback that fails with an exception in its class's `no_retry_on` is not retried."""
 
     @handler("report", no_retry_on=(ValueError,))
     class Report:

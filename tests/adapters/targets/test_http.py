@@ -207,7 +207,7 @@ def test_a_text_is_decoded_by_its_charset(endpoint: Endpoint, content_type: str,
 
 
 def test_the_text_of_an_error_is_decoded_by_its_charset(endpoint: Endpoint) -> None:
-    """The text of an error is decoded by its charset, too."""
+    """The text of an error response is decoded by its charset."""
     endpoint.status, endpoint.headers = 400, {"Content-Type": "text/plain; charset=latin-1"}
     endpoint.body = b"ung\xfcltig"
     assert failed(call(endpoint)).error.message.endswith("ung\u00fcltig")

@@ -211,7 +211,7 @@ def test_a_handler_is_not_ended_while_its_lease_may_last() -> None:
     ("at", "kind"), [(NOW + 30 * SECOND, "HandlerCrashed"), (NOW + 59_400, "Timeout"), (NOW + 70 * SECOND, "Timeout")]
 )
 def test_a_function_without_a_result_has_crashed_or_reached_its_deadline(at: int, kind: str) -> None:
-    """The time at which the function ended distinguishes both cases; both are retried with the saved checkpoint."""
+    """A crash and a deadline are distinguished by the time of the end, and are retried with the saved checkpoint."""
     world, read = World(done), list[str]()
     world.clock.at, world.failure = at, EgressFailed("Unhandled")
     ending = world.run(replace(work(), reload_checkpoint=lambda: read.append("again")))
@@ -341,7 +341,7 @@ def test_an_operation_is_repeated_until_it_is_answered() -> None:
 
 
 def test_steps_ask_nothing_in_a_first_attempt() -> None:
-    """A first attempt has no earlier steps to read, so only each new result is a request."""
+    """A first attempt has no earlier steps to read, so its only requests are those that store results."""
     world = World(done)
     told = channel(world, has_earlier_steps=False)
     assert told.load() == {}

@@ -23,7 +23,7 @@ SOURCES = {"stripe": "prod/stripe", "mail": "ssm:/shop/mail-key", "gone": "prod/
 
 @pytest.fixture
 def deployed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Set up a worker function with secrets, in an account that has most of them."""
+    """Set up a worker function with secrets, most of which exist in the account."""
     for name, value in {
         "AWS_DEFAULT_REGION": "eu-west-1",
         "AWS_ACCESS_KEY_ID": "x",
