@@ -116,7 +116,7 @@ def test_an_address_that_http_cannot_use_is_refused_at_once(url: str) -> None:
 
 def test_an_address_without_its_scheme_is_told_so() -> None:
     """For an address without a scheme, the most frequent mistake, the error shows the correct form."""
-    with pytest.raises(AddressInvalid, match="it begins with https://"):
+    with pytest.raises(AddressInvalid, match="it must begin with https://"):
         Client("tasks.example.org")
 
 
@@ -124,7 +124,7 @@ def test_an_address_without_its_scheme_is_told_so() -> None:
 def test_an_address_without_the_path_of_the_api_is_told_so(client: Client, deployment: Deployment, status: int) -> None:
     """If another server at the local stack's root address rejects a request, the error asks for the complete URL."""
     deployment.scripted.append(Answer(status, {}))
-    with pytest.raises(UnexpectedResponse, match="give its whole URL, with the path"):
+    with pytest.raises(UnexpectedResponse, match="give its complete URL, with the path"):
         client.tasks.create("report")
 
 

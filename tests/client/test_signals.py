@@ -44,4 +44,4 @@ def test_a_signal_that_goes_on_names_its_bulk_operation(duetime: Run, deployment
     }
     deployment.scripted += [Answer(202, operation)]
     ended = duetime("signals", "send", "order.paid")
-    assert ended.stdout == f"woke 300 tasks\nthe rest follows in the background: duetime bulk show {SENT['id']}\n"
+    assert ended.stdout == f"woke 300 tasks\nother tasks follow in the background: duetime bulk show {SENT['id']}\n"

@@ -54,7 +54,10 @@ def test_a_file_is_created_and_what_is_refused_names_line_and_field(
     assert told[1].startswith("line 4: is not JSON: ")
     assert told[2] == "line 5: should be an object with the fields of a task"
     assert told[3].startswith("line 6: priority: ")
-    assert told[4:] == ["2 tasks created, 4 refused", "To create only the rest, run it again with --idempotency-key K"]
+    assert told[4:] == [
+        "2 tasks created, 4 refused",
+        "To create only the other tasks, run the command again with --idempotency-key K",
+    ]
     written(good[0], "", good[2], good[2], good[2], good[2], good[1])
     second = json.loads(duetime("tasks", "create", "--file", file, "--idempotency-key", "K", "--json").stdout)
     assert (len(second["created"]), second["refused"], second["not_tried"]) == (6, [], [])

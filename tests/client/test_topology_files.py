@@ -100,11 +100,11 @@ def test_recorded_times_can_be_scaled(tmp_path: Path) -> None:
     [
         ("{", "body: is not JSON in UTF-8: Expecting property name"),
         ('{"nodes": {"a": {"type": NaN}}}', "body: is not JSON in UTF-8: NaN is not a number"),
-        ('{"nodes": {"a": {"type": "x"}, "a": {"type": "y"}}}', "body: holds 'a' twice in one object"),
+        ('{"nodes": {"a": {"type": "x"}, "a": {"type": "y"}}}', "body: contains 'a' twice in one object"),
         ("[" * 100_000, "body: is nested too deeply"),
         ("[]", "nodes: should be an object"),
         ({"nodes": [{"id": "a"}]}, r"nodes\[0\]: should have an id, a program, runtime_s and a list of parents"),
-        ({"nodes": [RECORDED["nodes"][1]] * 2}, r"nodes\[1\].id: is 'split_1', as for an earlier node"),
+        ({"nodes": [RECORDED["nodes"][1]] * 2}, r"nodes\[1\].id: is 'split_1', the id of an earlier node"),
         (
             {"nodes": [{"id": "a", "program": "p", "runtime_s": 2562, "parents": []}]},
             r"nodes\[0\].runtime_s: is 2562 s at this time_scale; 0 to 800 s are allowed",

@@ -363,7 +363,7 @@ def test_a_bulk_cancel_counts_first_and_asks_for_the_number(console: Console, wo
     expect(page.locator("dialog")).to_contain_text("101 tasks match")
     confirm = page.get_by_role("button", name="Cancel 101")
     expect(confirm).to_be_disabled()
-    page.get_by_label("Type 101 to go on").fill("101")
+    page.get_by_label("Type 101 to continue").fill("101")
     confirm.click()
     expect(page.locator("dialog")).to_have_count(0)
     world.run(60 * SECOND)

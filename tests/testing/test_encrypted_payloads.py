@@ -545,7 +545,7 @@ def test_a_pull_worker_encrypts_what_it_stores(encrypting: Duetime) -> None:
     ("stores", "error"),
     [
         ("checkpoint", f"CheckpointInvalid: the checkpoint has NUMBER bytes; {MAX_CHECKPOINT_BYTES} are allowed"),
-        ("step", "StepInvalid: the API rejected it: result: is larger than 32768 bytes (422 fields_invalid)"),
+        ("step", "StepInvalid: the API rejected the value: result: is larger than 32768 bytes (422 fields_invalid)"),
         ("result", f"ResultTooLarge: the result has NUMBER bytes; {MAX_RESULT_BYTES} are allowed"),
     ],
 )
