@@ -84,7 +84,7 @@ _PART = pytest.StashKey[Part]()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark tests that start real processes, and run the longest tests first, in parallel with the others."""
+    """Mark tests that start real processes, and start the longest tests first, in parallel with other tests."""
     part = config.stash[_PART]
     left_out = [item for item in items if not part.has(scope_of(item.nodeid))]
     config.hook.pytest_deselected(items=left_out)
@@ -156,7 +156,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """Fail a run of the complete suite if a grant was not used by any test."""
     told = getattr(session.config, "workeroutput", None)
     if told is not None:
-        # This is a pytest-xdist process, which knows only a part of the grants.
+        # A pytest-xdist process knows only a part of the used grants.
         told["grants"] = sorted(grants.USED)
         return
     options = session.config.option

@@ -75,7 +75,7 @@ class Walk:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Count the calls made in this context, and none before."""
+        """Count only the calls that are made in this context."""
         self.files.clear()
         self._strands.clear()
         sys.setprofile(self._called)

@@ -37,7 +37,7 @@ ALL = Part(1, 1)
 
 
 def others_slow(parameters: Iterable[Any]) -> list[Any]:
-    """Return parameters of a slow test: `make test` uses the first one, `make test-slow` the others."""
+    """Return parameters of a slow test: `make test` uses the first one, and `make test-slow` uses the others."""
     first, *others = parameters
     rows = [each if isinstance(each, tuple) else (each,) for each in others]
     return [first, *(pytest.param(*row, marks=pytest.mark.slow) for row in rows)]

@@ -54,13 +54,13 @@ def test_a_request_names_duetime_and_the_sdk_in_few_words() -> None:
     client, sent = _recorded(Clients.sqs)
     client.send_message(QueueUrl="https://example.com/queue", MessageBody="{}")
     (agent,) = [request.headers["User-Agent"].decode() for request in sent]
-    # This marks the text that botocore composes; Powertools and a boto3 session add a few words.
+    # The text `ua/2.1` marks the user agent that botocore composes; Powertools and a boto3 session add a few words.
     assert agent.startswith(f"duetime Botocore/{botocore.__version__}")
     assert "ua/2.1" not in agent
 
 
 def test_only_the_queues_of_duetime_are_called_without_validation_on_this_side() -> None:
-    """Users' target requests are validated before sending, but requests to duetime's own queues are not."""
+    """Users' target requests are validated before sending, unlike requests to duetime's own queues."""
     own, sent = _recorded(Clients.sqs)
     own.send_message(QueueUrl="https://example.com/queue", MessageBody=5)
     assert len(sent) == 1

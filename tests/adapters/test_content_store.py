@@ -40,7 +40,7 @@ OUTSIDE = [content for content in CONTENTS if content[1] is not ContentPlace.REC
 
 
 def sizes(contents: list[tuple[bytes, ContentPlace]]) -> list[str]:
-    """Return the names of these examples."""
+    """Return names for the given contents."""
     return [f"{place.value}-{len(data)}" for data, place in contents]
 
 

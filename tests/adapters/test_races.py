@@ -51,7 +51,7 @@ def winners(contend: Callable[[int, int], bool], rounds: int) -> list[int]:
 
 
 def store_of(cloud: Cloud, tasks: list[Task] | None = None) -> DynamoTaskStore:
-    """Return a new store with these tasks."""
+    """Return a new store with the given tasks."""
     store = DynamoTaskStore(cloud.dynamodb, cloud.table(), EXECUTOR, SILENT)
     assert all(EXECUTOR.map(store.create, tasks or []))
     return store

@@ -206,7 +206,7 @@ def test_a_schedule_is_read_as_it_was_saved(schedule_store: ScheduleStore, wante
 
 
 def test_options_of_a_task_that_later_code_has_stored_are_kept() -> None:
-    """A write by a process that does not know these options keeps them."""
+    """A process that does not know some of a task's options keeps these options when it writes the schedule."""
     item = item_of(PLAIN) | {"e": {"N": "1"}}
     item["T"]["M"]["zz"] = {"N": "7"}
     changed = replace(stored_of(PLAIN.owner, item), state=ScheduleState.PAUSED)

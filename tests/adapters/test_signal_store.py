@@ -17,7 +17,7 @@ FIRST = TaskId.of(0, 0, 0)
 
 
 def sent(at: int, payload: bytes = b"1") -> SentSignal:
-    """Return a signal that was sent some milliseconds after the others."""
+    """Return a signal that was sent `at` milliseconds after the start."""
     return SentSignal(TaskId.of(HOME + at, 3, 4), payload)
 
 

@@ -139,7 +139,7 @@ def test_what_is_no_record_at_all_is_left_out(record: Any) -> None:  # noqa: ANN
 
 @pytest.mark.parametrize("path", sorted(FROZEN.glob("v*/*.json")), ids=lambda path: path.stem)
 def test_frozen_records_are_read(path: Path) -> None:
-    """Records that the frozen version stored are reported like those of this version."""
+    """Records stored by the frozen version are reported like current records."""
     items = [of_json(item) for item in json.loads(path.read_text())["items"]]
     telemetry = FakeTelemetry()
     found = read(*((None, item) for item in items), telemetry=telemetry)
@@ -156,7 +156,7 @@ def test_the_filters_are_short_enough_for_lambda() -> None:
 
 
 def test_bytes_come_as_base64() -> None:
-    """The fake returns bytes as base64, as Lambda does; otherwise these tests would prove nothing."""
+    """The fake stream returns bytes as base64, as Lambda does, so that these tests are realistic."""
     long = "x" * 2000
     item = {**item_of(task()), "E": {"L": [{"S": "E"}, attribute_values.packed(long.encode())]}}
     stored = record_of(1, HOME, None, item)["dynamodb"]["NewImage"]["E"]["L"][1]

@@ -108,7 +108,7 @@ def test_every_task_is_stored_whole(task_store: TaskStore, any_task: Task) -> No
 
 
 def test_a_minute_holds_its_records_and_timers(task_store: TaskStore) -> None:
-    """A shard of a minute contains its own records and timers, and no others."""
+    """A shard of a minute contains exactly its own records and timers."""
     here, elsewhere, later = task(), task(id=TaskId.of(HOME, 4, 1)), task(id=TaskId.of(HOME + MINUTE, 3, 1))
     for each in (here, elsewhere, later):
         task_store.create(each)

@@ -219,7 +219,7 @@ def test_list_sends_its_filters_on_every_page(client: Client, deployment: Deploy
 
 
 def test_an_empty_page_with_a_token_does_not_end_the_list(client: Client, deployment: Deployment) -> None:
-    """A page may be empty because of a filter although later pages are not."""
+    """If a filter leaves a page of a list empty, the following pages are still read."""
     task = client.tasks.create("report")
     deployment.scripted.append(Answer(200, {"tasks": [], "next_token": "0"}))
     assert [found.id for found in client.tasks.list(state="failed")] == [task.id]

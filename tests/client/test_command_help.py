@@ -75,7 +75,7 @@ def test_help_names_every_option_and_help_all_describes_it(path: Path, monkeypat
 
 
 def test_help_and_help_all_are_options_of_a_command() -> None:
-    """`--help` is shorter than `--help-all`, both exit with code 0, and neither needs the command's arguments."""
+    """`--help` is shorter than `--help-all`; both exit with code 0 and work without the command's arguments."""
     short, long = (CliRunner().invoke(app, ["tasks", "create", option]) for option in ("-h", "--help-all"))
     assert (short.exit_code, long.exit_code) == (0, 0)
     assert "--max-attempts N" not in short.stdout

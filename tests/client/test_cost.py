@@ -61,7 +61,7 @@ def test_what_the_api_sends_is_held_longer_than_what_the_trigger_sends() -> None
 
 
 def test_x_ray_records_all_of_thin_traffic_and_a_twentieth_of_the_rest() -> None:
-    """X-Ray records the first request of each second and 5 % of the others."""
+    """X-Ray records the first request of each second and 5 % of the other requests."""
     thin = estimate(Workload(MILLION, has_traces=True))
     dense = estimate(Workload(1e10, together=1_000, per_request=100, has_traces=True))
     assert part(thin, "traces") == pytest.approx((2 + 0.0864) * 5)

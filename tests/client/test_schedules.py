@@ -416,7 +416,7 @@ def test_an_expectation_that_is_missed_is_shown(duetime: Run, client: Client, de
 
 
 def test_an_expectation_is_removed_by_none(duetime: Run, client: Client, deployment: ScheduledDeployment) -> None:
-    """Both options accept `none`, which is sent as null; an invalid duration is refused before anything is sent."""
+    """The options for expectations accept `none`, which is sent as null, and refuse an invalid duration."""
     nightly(client)
     duetime("schedules", "update", "nightly", "--expect-success-by", "none", "--expect-every", "none")
     assert deployment.received[-1].document == {"expect_success_by": None, "expect_every_seconds": None}

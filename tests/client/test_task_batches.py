@@ -25,7 +25,7 @@ LONG = Batch(max_size=10, max_wait_seconds=60)
 
 
 def created(client: Client, payloads: Sequence[Any], **options: Any) -> list[Task]:  # noqa: ANN401 - of a creation
-    """Create tasks with these payloads."""
+    """Create tasks with the given payloads."""
     new: list[Any] = [{"type": TYPE, "payload": payload, **options} for payload in payloads]
     return [task for task in client.tasks.create_batch(new) if isinstance(task, Task)]
 

@@ -41,7 +41,7 @@ def written(tmp_path: Path) -> Callable[..., str]:
 def test_a_file_is_created_and_what_is_refused_names_line_and_field(
     duetime: Run, server: ApiServer, written: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A refused line does not stop the others; with the same key, the corrected file creates only the missing tasks."""
+    """A refused line does not stop other lines; with the same key, the corrected file creates only missing tasks."""
     monkeypatch.setenv("DUETIME_URL", server.url)
     good = [{"type": "mail", "name": str(number), "delay_seconds": 3600} for number in range(3)]
     bad: list[Any] = [{"type": "mail", "dealy_seconds": 5}, {"type": "mail", "payload": 1, "priority": "hihg"}]

@@ -54,7 +54,7 @@ def _act(live: Live, _phase: str, context: Context, payload: Any) -> Any:  # noq
 
 def fill(world: World) -> dict[str, str]:
     """Fill an account, let it run for a while, and return the ids of interesting tasks."""
-    # Registered here and not at import, because other tests have handlers for these types.
+    # Handlers are registered here and not at import, because other tests have handlers for the same types.
     REGISTRY.update((kind, registered_as(kind, work)) for kind in (REPORT, MAIL, CHARGE, IMPORT))
     world.do(lambda live: setattr(live, "act", lambda *told: _act(live, *told)))
     _calendars(world)

@@ -129,7 +129,7 @@ def test_the_page_cannot_run_or_load_what_is_not_its_own(console: Console, world
 
 
 def closure(names: set[str]) -> set[str]:
-    """Return the scripts that are loaded at once with these scripts: their static imports, and the imports of those."""
+    """Return the scripts that are loaded at once with the given scripts, by following static imports."""
     found = set(names)
     for name in names:
         text = FILES[name].content.decode()

@@ -20,7 +20,7 @@ from tests.domain.factories import task
 
 
 def spec(**fields: Any) -> TaskSpec:  # noqa: ANN401 - any JSON
-    """Return the task decoded from a body with these fields."""
+    """Return the task decoded from a body with the given fields."""
     return task_spec(read(json.dumps({"type": "report", **fields})))
 
 
@@ -383,7 +383,7 @@ def test_a_change_holds_only_what_was_given() -> None:
     ("body", "named"), [("{}", "body"), ('{"type": "other"}', "type"), ('{"state": "paused"}', "state"), ("[]", "body")]
 )
 def test_a_change_of_nothing_or_of_what_stays_is_refused(body: str, named: str) -> None:
-    """An update must have at least one field, and none that a task keeps for life."""
+    """An update must have at least one field, and may not change a field that a task keeps for life."""
     with pytest.raises(FieldsInvalid) as refusal:
         task_update(read(body))
     assert [fault.field for fault in refusal.value.faults] == [named]

@@ -37,7 +37,7 @@ def test_what_can_be_accepted_is_read_as_it_is(value: Any) -> None:  # noqa: ANN
 @unhurried
 @given(text=st.text(st.characters()), is_base64=st.booleans())
 def test_no_text_raises_anything_but_a_refusal(text: str, *, is_base64: bool) -> None:
-    """Any text, even with surrogates, is read or refused with the field's name."""
+    """Any text, even with lone surrogates, is either read or refused with the field's name."""
     with suppress(FaultyRequest):
         faults_in(read(text, is_base64=is_base64).value)
 
@@ -45,7 +45,7 @@ def test_no_text_raises_anything_but_a_refusal(text: str, *, is_base64: bool) ->
 @unhurried
 @given(st.binary())
 def test_no_bytes_raise_anything_but_a_refusal(data: bytes) -> None:
-    """Any bytes are read or refused with the field's name."""
+    """Any bytes are either read or refused with the field's name."""
     with suppress(FaultyRequest):
         faults_in(read(base64.b64encode(data).decode(), is_base64=True).value)
 

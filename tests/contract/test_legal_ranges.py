@@ -128,7 +128,7 @@ def _delays(name: str, seconds: int) -> None:
 
 
 def _catches_up(seconds: int) -> None:
-    """Check that an occurrence that is `seconds` late runs, and that an occurrence one second later does not."""
+    """Check that an occurrence that is `seconds` late runs, and that an occurrence one second later is missed."""
     schedule = changed(scheduled("0 0 1 1 *"), catch_up_seconds=seconds)
     missed = following(schedule, NOW, 1)[0].nominal
     assert catch_up(schedule, NOW, missed + seconds * SECOND).run == judged(schedule, missed)
@@ -385,7 +385,7 @@ def _called(endpoint: Endpoint, **fields: Any) -> TargetEnding:  # noqa: ANN401 
 
 
 def _succeeds(status: int) -> None:
-    """Check that `status` is a success and that the next status is not."""
+    """Check that `status` is a success and that the next status is a failure."""
     assert isinstance(_called(Endpoint(status), success=[status]), Succeeded)
     assert isinstance(_called(Endpoint(status + 1), success=[status]), Failed)
 

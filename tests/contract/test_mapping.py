@@ -235,5 +235,5 @@ def test_instants_are_known_by_their_names(each: Copy) -> None:
     ],
 )
 def test_fits(value: Hint, hint: Hint, *, expected: bool) -> None:
-    """The check distinguishes types that fit from types that do not."""
+    """The check of types accepts types that fit and rejects types that do not fit."""
     assert fits(value, hint) is expected

@@ -55,7 +55,7 @@ def test_answers_are_as_described() -> None:
 
 
 def test_switches_are_refused_as_described() -> None:
-    """The code accepts the switches that the document allows, and refuses the others."""
+    """The code accepts exactly the switches that the document allows."""
     for good in (STOP, CAP, {**STOP, "scope": "type", "name": "report"}):
         assert fits("SwitchPut", good), good
     allowed = [body for body, _ in BAD_SWITCHES if fits("SwitchPut", body)]

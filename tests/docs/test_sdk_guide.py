@@ -31,7 +31,7 @@ def _methods() -> Iterator[str]:
 
 
 def test_the_snippets_run(duetime: Duetime, capsys: pytest.CaptureFixture[str]) -> None:
-    """Tasks are created, found and end, and the errors are those that the page catches."""
+    """The page's snippets create, find and end tasks, and raise the errors that the page catches."""
     for task_type in ("report", "charge"):
         duetime.register(task_type, lambda _context, payload: payload)
     names: dict[str, Any] = {}

@@ -135,7 +135,7 @@ def _note(requested: list[str], request: Request) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("site")
 def test_every_diagram_is_drawn(browser: Browser) -> None:
-    """Mermaid renders the diagrams, and no request leaves the machine."""
+    """Mermaid renders every diagram on the site, and no request leaves the machine."""
     with_diagrams = [page for page in pages() if "```mermaid" in page.source.read_text(encoding="utf-8")]
     assert with_diagrams
     for page in with_diagrams:

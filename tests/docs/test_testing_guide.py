@@ -20,7 +20,7 @@ _SNIPPET = re.compile(r"^```(?:python|ini)\n# (\S+)\n(.*?)^```$", re.DOTALL | re
 
 @pytest.mark.slow
 def test_every_snippet_of_the_page_passes(tmp_path: Path) -> None:
-    """Each snippet names its file; with these files all tests pass, and every snippet is one of them."""
+    """Each snippet names its file; with these files, all tests pass, and every snippet is used."""
     text = PAGE.read_text(encoding="utf-8")
     snippets = _SNIPPET.findall(text)
     assert len(snippets) == len(re.findall(r"^```(?:python|ini)$", text, re.MULTILINE)) == 8

@@ -43,7 +43,7 @@ def test_the_example_of_the_client_takes_public_keys() -> None:
 
 @pytest.mark.parametrize("example", [CLIENT, LIBRARY])
 def test_the_receivers_example_takes_our_calls_and_no_others(example: dict[str, Any]) -> None:
-    """The example accepts unchanged, recent calls signed with either live secret, and responds to others with 401."""
+    """The example accepts unchanged, recent calls signed with a live secret, and responds to other calls with 401."""
     answer, clock = example["respond"], SystemClock()
     headers = dict(Signer(lambda: BOTH, clock).headers("ann", "id-1", BODY))
     assert answer(ANNS, headers, BODY) == (200, "working on 01M7YXRMFX00364F3R8C6BAZYP")

@@ -70,7 +70,7 @@ def uses_of(synthesis: Synthesis, function: str) -> dict[str, set[str]]:
 
 @pytest.mark.parametrize("type_", ENCRYPTED)
 def test_everything_that_holds_data_has_the_key(own_key: Synthesis, type_: str) -> None:
-    """Each table, queue, bucket, log group and secret of the stack is encrypted with the key."""
+    """The stack's tables, queues, buckets, log groups and secrets are encrypted with the key."""
     found = {name: value_at(each, ENCRYPTED[type_]) for name, each in own_key.properties(type_).items()}
     assert found
     assert {name: key for name, key in found.items() if key != KEY} == {}

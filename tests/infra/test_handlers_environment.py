@@ -93,7 +93,7 @@ def test_the_worker_may_use_network_interfaces_and_has_the_managed_policies(full
 
 
 def test_the_synthesis_names_the_endpoints_that_a_vpc_needs(layers: Layers, tmp_path: Path) -> None:
-    """Without these endpoints no task would run, and no other message would give the reason."""
+    """The synthesis names a VPC's missing endpoints, without which no task would run and no message would say why."""
     environment = replace(environment_named("dev"), handlers_environment=FULL)
     stack = add_stack(new_app(tmp_path), environment, layers)
     notes = [str(each.data) for construct in stack.node.find_all() for each in construct.node.metadata]
@@ -103,7 +103,7 @@ def test_the_synthesis_names_the_endpoints_that_a_vpc_needs(layers: Layers, tmp_
 
 
 def test_nothing_is_set_without_the_setting(dev: Synthesis) -> None:
-    """Without these settings, the worker is unchanged."""
+    """Without settings for the handlers' environment, the worker is unchanged."""
     worker = dev.functions()["worker"]
     assert "VpcConfig" not in worker
     assert Variable.HANDLER_SECRETS.value not in worker["Environment"]["Variables"]

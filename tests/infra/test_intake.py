@@ -113,7 +113,7 @@ def test_it_puts_aside_into_the_one_queue(taking: Synthesis) -> None:
 
 
 def test_a_refused_event_is_an_alarm(taking: Synthesis) -> None:
-    """One refused event causes an alarm within a minute, because its sender believes that it is a task."""
+    """A single refused event causes an alarm within a minute, because the event's sender believes that it is a task."""
     rejects = referred(variables(taking)[Variable.INTAKE_REJECTS.value])
     (alarm,) = [
         each

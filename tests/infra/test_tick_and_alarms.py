@@ -65,7 +65,7 @@ def test_dead_letters_that_stay_are_an_alarm(every: Synthesis) -> None:
 
 
 def test_handlers_that_cannot_be_imported_are_an_alarm(every: Synthesis) -> None:
-    """One task that waits for broken handlers causes an alarm, by the metric that the worker writes."""
+    """A single task that waits for broken handlers causes an alarm, by the metric that the worker writes."""
     alarm = alarm_named(every, "HandlersUnavailable")
     variables = every.functions()["worker"]["Environment"]["Variables"]
     assert alarm["Dimensions"] == [{"Name": "service", "Value": variables[Variable.SERVICE_NAME.value]}]
@@ -143,7 +143,7 @@ def test_the_embedded_aws_is_given_no_alarm_that_it_does_not_know(local: Synthes
 
 
 def test_every_alarm_names_its_section_of_the_runbook(every: Synthesis) -> None:
-    """An alarm's email leads to the instructions: the page has a section for each alarm, and no others."""
+    """An alarm's email leads to the runbook, which has exactly one section for each alarm."""
     page = (ROOT / RUNBOOK).read_text(encoding="utf-8")
     found = set(re.findall(r"^## (\w+)$", page, re.MULTILINE))
     told = alarms(every.environment)

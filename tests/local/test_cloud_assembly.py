@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def test_whatever_makes_the_template_makes_another_assembly() -> None:
-    """Constructs, functions, layers and pins are inputs; the user's handlers, which are reloaded, are not."""
+    """Constructs, functions, layers and pins are inputs of the assembly; the user's handlers are reloaded instead."""
     paths = {path.relative_to(ROOT).as_posix() for path in template_inputs()}
 
     assert {
@@ -36,7 +36,7 @@ def test_whatever_makes_the_template_makes_another_assembly() -> None:
 
 
 def test_a_changed_file_has_another_fingerprint_than_a_moved_one() -> None:
-    """The contents and names of files are part of the fingerprint, but their order is not."""
+    """The fingerprint depends on the contents and names of files, but not on their order."""
     one, two = ROOT / "cdk.json", ROOT / "pyproject.toml"
 
     assert fingerprint(iter([one, two])) == fingerprint(iter([two, one]))

@@ -215,7 +215,7 @@ def handler(event, context):
 
 @pytest.mark.slow
 def test_only_the_failed_messages_of_a_batch_come_back(engine: Emulator) -> None:
-    """A partial batch response deletes the successful messages and keeps the others for a retry."""
+    """A partial batch response deletes the successful messages and keeps the failed messages for a retry."""
     sqs = engine.client("sqs")
     work, seen = queue(sqs, VISIBILITY), queue(sqs, visibility=600)
     for body in ("good", "bad"):

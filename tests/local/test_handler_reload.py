@@ -212,7 +212,7 @@ def test_a_save_of_several_files_is_published_when_it_is_complete(loop: Loop) ->
 
 
 def test_compiled_files_are_not_part_of_the_package(loop: Loop) -> None:
-    """Compiled files, which importing creates, cause no reload; a change of the package's requirements does."""
+    """Compiled files, which importing creates, cause no reload, unlike a change of the package's requirements."""
     before = signature(loop.folder)
     (loop.folder / "__pycache__").mkdir()
     (loop.folder / "__pycache__" / "x.pyc").write_text("compiled")

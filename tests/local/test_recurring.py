@@ -22,7 +22,7 @@ def execution(task_id: str, start: int, *, succeeded: bool = True) -> Execution:
 
 @pytest.mark.parametrize("planned", PLAN, ids=lambda planned: planned.name)
 def test_a_planned_schedule_means_seconds_that_its_period_parts_evenly(planned: PlannedSchedule) -> None:
-    """The times are those from start to end, both included, without a gap."""
+    """A planned schedule's times include its start and its end, and have no gap."""
     times = planned.times_ms(START, START + 29_000)
     assert START <= times[0] < START + planned.every_seconds * 1000
     assert {later - earlier for earlier, later in pairwise(times)} == {planned.every_seconds * 1000}

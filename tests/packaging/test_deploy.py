@@ -43,7 +43,7 @@ NOT_FOUND = "<ErrorResponse><Error><Code>ChangeSetNotFound</Code><Message>none</
 
 @dataclass
 class CloudFormation:
-    """Responds to `DescribeChangeSet` with these pages, or that there is no such change set."""
+    """Responds to `DescribeChangeSet` with the given pages or, without pages, that there is no such change set."""
 
     pages: list[str] = field(default_factory=list)
     status: str = "CREATE_COMPLETE"

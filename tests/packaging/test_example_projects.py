@@ -48,7 +48,7 @@ def test_their_pages_name_files_that_exist(project: str, least: int) -> None:
 
 
 def test_the_migrated_schedules_are_those_that_the_importer_writes() -> None:
-    """The schedules equal the importer's, with renamed types, and without the options that the handlers have."""
+    """The migrated schedules equal the importer's output with renamed types and without the handlers' options."""
     done = CliRunner().invoke(
         app, ["import", "celery", *(str(MIGRATION / "before" / f"{n}.py") for n in ("app", "tasks"))]
     )

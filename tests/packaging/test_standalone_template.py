@@ -89,7 +89,7 @@ def test_code_is_packed_the_same_each_time(assembly: Path, tmp_path: Path) -> No
 
 
 def test_a_stack_that_needs_others_is_refused() -> None:
-    """A stack with values from other stacks is refused, because these would be missing."""
+    """A stack with values from other stacks is refused, because the values would be missing."""
     uses = {"Resources": {"A": {"Type": "AWS::SQS::Queue", "Properties": {"QueueName": {"Fn::ImportValue": "x"}}}}}
     with pytest.raises(StackNotStandalone, match="imports values of other stacks"):
         standalone(uses, ())

@@ -31,7 +31,8 @@ ISSUES = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
 
 def roles_template() -> dict[str, Any]:
     """Return the template for the roles of GitHub."""
-    # Imported here, because every pytest-xdist process collects these tests and the import takes half a second.
+    # The module is imported here because every pytest-xdist process collects these tests and the import takes half a
+    # second.
     from cfnlint import decode  # type: ignore[import-untyped]  # noqa: PLC0415
 
     template: dict[str, Any] = decode.decode_str(PROJECT[ROLES])[0]
@@ -165,7 +166,7 @@ def test_the_roles_trust_one_repository_only() -> None:
 
 
 def test_a_project_has_a_pipeline_only_if_it_is_asked_for(tmp_path: Path) -> None:
-    """`duetime init --ci github` adds two files to those of every project."""
+    """`duetime init --ci github` adds two files to the files of every project."""
     create_project(tmp_path / "plain")
     done = CliRunner().invoke(app, ["init", str(tmp_path / "piped"), "--ci", "github"])
     assert done.exit_code == 0, done.output

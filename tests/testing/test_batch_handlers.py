@@ -61,7 +61,7 @@ def calls() -> Calls:
 
 
 def ended(duetime: Duetime, payloads: Sequence[Any], **options: Any) -> list[Task]:  # noqa: ANN401 - of a creation
-    """Create tasks with these payloads at once, and return them when all have ended."""
+    """Create tasks with the given payloads at once, and return them when all have ended."""
     new: list[Any] = [{"type": "index.add", "payload": payload, **options} for payload in payloads]
     results = duetime.client.tasks.create_batch(new)
     duetime.run_until_idle()
@@ -134,7 +134,7 @@ def test_tasks_of_other_priorities_types_and_timeouts_do_not_share_a_call(duetim
 
 
 def test_a_task_with_a_rate_is_called_alone_at_its_turn(duetime: Duetime, calls: Calls) -> None:
-    """If a task with a rate waited for others, tasks with different turns would start at once."""
+    """If a task with a rate waited for other tasks, tasks with different turns would start at once."""
     duetime.register("index.add", calls.note, batch=Batch(max_wait_seconds=60))
     ended(duetime, range(3), rate={"key": "index", "limit": 1, "per_seconds": 10})
     assert calls.sizes == [1, 1, 1]

@@ -147,7 +147,7 @@ def test_any_payload_is_encrypted(encrypting: Duetime, payload: object) -> None:
 
 
 def test_every_way_of_creating_tasks_encrypts(encrypting: Duetime, received: list[Any]) -> None:
-    """Batches, schedules, their runs, nodes of topologies and updates are encrypted, but a graph is not."""
+    """Batches, schedules, their runs, topology nodes and updates are encrypted, but a topology's graph is not."""
     client = encrypting.client
     client.tasks.create_batch([{"type": "charge", "payload": "batch"}])
     client.schedules.create("hourly", rate="1 hour", task={"type": "charge", "payload": "schedule"})

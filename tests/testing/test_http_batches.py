@@ -17,7 +17,7 @@ BATCH: Any = {"kind": "http", "url": URL, "batch": {"max_size": 10, "max_wait_se
 
 
 def ended(duetime: Duetime, payloads: Sequence[Any], **options: Any) -> list[Task]:  # noqa: ANN401 - of a creation
-    """Create tasks with these payloads at once, and return them when all have ended."""
+    """Create tasks with the given payloads at once, and return them when all have ended."""
     new: list[Any] = [{"type": "index.add", "target": BATCH, "payload": each, **options} for each in payloads]
     results = duetime.client.tasks.create_batch(new)
     duetime.run_until_idle()

@@ -66,7 +66,7 @@ def _pytest(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.slow
 def test_the_examples_run_in_a_project_of_their_own(project: Path) -> None:
-    """Both examples pass unchanged, without a socket and without moto, and any wrong use fails."""
+    """The page's two examples pass unchanged, without a socket and without moto, and any wrong use fails."""
     done = _pytest(project, "-q", "-W", "error", "--strict-markers", "--strict-config")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "2 passed" in done.stdout
@@ -101,7 +101,7 @@ def test_a_run_that_does_not_use_the_fixture_does_not_import_the_kit(project: Pa
 
 @pytest.mark.slow
 def test_the_option_sends_the_same_tests_to_a_deployment(project: Path) -> None:
-    """With `--duetime-url`, tests that need virtual time are skipped, and the others call the given URL."""
+    """With `--duetime-url`, tests that need virtual time are skipped, and other tests call the given URL."""
     test = "def test_it(duetime):\n    duetime.client.tasks.create('charge')\n"
     (project / "test_shop.py").write_text(EXAMPLES + test)
     (project / "conftest.py").unlink()

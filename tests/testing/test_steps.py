@@ -109,7 +109,7 @@ def test_a_process_that_is_lost_within_a_step_repeats_it_with_the_same_key(dueti
 
 
 def test_a_coroutine_awaits_its_steps(duetime: Duetime, bank: Bank) -> None:
-    """Coroutine functions, partials and objects with an async `__call__` are awaited; other functions are not."""
+    """Coroutine functions, partials and objects with an async `__call__` are awaited, unlike plain functions."""
 
     class Sender:
         async def __call__(self, text: str) -> str:
@@ -279,7 +279,7 @@ def test_a_step_that_raised_can_be_called_again_in_its_attempt(duetime: Duetime)
 
 
 def test_of_two_attempts_at_once_the_first_result_is_kept(duetime: Duetime) -> None:
-    """If a suspended process continues after another has its task, both get one value and only one runs other steps."""
+    """If a suspended process continues after another has its task, both get one value, and only one continues."""
     seen: list[tuple[int, object]] = []
     effects: list[int] = []
 

@@ -294,7 +294,7 @@ def test_skips_have_short_names(duetime: Duetime) -> None:
 
 @pytest.mark.usefixtures("duetime_aws")
 def test_handlers_that_call_aws_have_a_faked_one(duetime: Duetime) -> None:
-    """boto3 calls in a handler go to moto, and duetime's own calls do not."""
+    """boto3 calls in a handler go to moto, unlike duetime's own calls."""
     import boto3  # noqa: PLC0415 - the handler's own
 
     def store(_context: Context, payload: str) -> str:

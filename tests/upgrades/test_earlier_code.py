@@ -64,7 +64,7 @@ def run_earlier(folder: Path, *arguments: str) -> str:
 
 @pytest.fixture(scope="module")
 def scenes(earlier: Path) -> list[Path]:
-    """Return the earlier code's items by scene: live tasks of every kind, schedules, graphs, locks and others."""
+    """Return the earlier code's items by scene: live tasks of every kind, schedules, graphs, locks and more."""
     run_earlier(earlier, "tests.upgrades.freezing")
     found = sorted((earlier / "tests" / "upgrades" / "frozen" / "v1").glob("*.json"))
     assert len(found) > 20

@@ -19,7 +19,7 @@ START, END = at("2026-11-21"), at("2029-11-21")
 
 
 def file_of(*events: str) -> bytes:
-    """Return an iCalendar file with these events, each given by its lines."""
+    """Return an iCalendar file with the given events, each given by its lines."""
     lines = ["BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//test//EN"]
     for event in events:
         lines += ["BEGIN:VEVENT", *event.strip().replace("    ", "").splitlines(), "END:VEVENT"]
@@ -27,7 +27,7 @@ def file_of(*events: str) -> bytes:
 
 
 def read(*events: str, zone: str = "Europe/London") -> Calendar:
-    """Return the calendar of these events for three years from now."""
+    """Return the calendar of the given events for three years from now."""
     return calendar_from_ics(file_of(*events), "c", START, END, zone=zone_named(zone))
 
 

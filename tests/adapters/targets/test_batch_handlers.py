@@ -52,7 +52,7 @@ class Together:
 
 
 def gathered(function: Callable[..., Any], *works: Work, batch: Batch | None = None) -> Together:
-    """Return the group of these works, after its call."""
+    """Return the group of the given attempts after the handler was called."""
     together = Together(len(works))
     runner = HandlerRunner({"report": registered_as("report", function, batch=batch or Batch())}, Package())
     for each in works:

@@ -125,7 +125,7 @@ def test_a_notice_to_what_the_settings_do_not_allow_is_not_sent() -> None:
 
 
 def test_an_event_links_to_the_page_of_its_task() -> None:
-    """With a console, callbacks and notices contain the address of the task's page; without a console, they do not."""
+    """Callbacks and notices contain the address of the task's page only if there is a console."""
     kept = Kept(HttpResponse(204))
     notice = Notice(NoticeKind.FAILED, "some-id", DONE.next_at)
     callbacks = HttpCallbacks(

@@ -81,7 +81,7 @@ def test_a_name_with_one_private_address_among_public_ones_is_refused(monkeypatc
 
 
 def test_tls_is_for_the_name_in_the_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """SNI and the checked certificate name are those in the URL, although the connection is to an IP address."""
+    """SNI and the checked certificate name are taken from the URL, although the connection is to an IP address."""
     server, trusted = certificate(tmp_path, "localhost")
     monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
     with peer(answering(GOOD), server) as other:

@@ -98,7 +98,7 @@ def test_a_handler_names_the_wait_before_the_next_attempt(register: Register) ->
     ids=lambda value: type(value).__name__,
 )
 def test_only_listed_exceptions_are_retried(register: Register, error: BaseException, *, retriable: bool) -> None:
-    """`retry_on` includes subclasses, except those in `no_retry_on`; `RetryIn` and timeouts are always retried."""
+    """`retry_on` includes subclasses unless they are in `no_retry_on`; `RetryIn` and timeouts are always retried."""
     register(error, retry_on=(ConnectionError, Unretriable), no_retry_on=(ConnectionRefusedError, RetryIn))
     assert failed().retriable == retriable
 
@@ -244,7 +244,7 @@ def test_an_unknown_keyword_is_refused_when_the_handler_is_imported() -> None:
 
 
 def test_a_handler_of_two_types_keeps_its_options() -> None:
-    """A handler that is registered again keeps the options of its first type unless others are given."""
+    """A handler that is registered again keeps the options of its first type unless other options are given."""
 
     @handler("second")
     @handler("first", no_retry_on=(ValueError,))

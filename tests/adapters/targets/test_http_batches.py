@@ -47,7 +47,7 @@ class Answering:
 
 
 def answer(outcomes: object, status: int = 200) -> HttpResponse:
-    """Return a response with these outcomes."""
+    """Return a response with the given outcomes."""
     return HttpResponse(status, body=json.dumps({"results": outcomes}).encode())
 
 
@@ -69,7 +69,7 @@ def due(number: int, payload: bytes = b'{"a":1}') -> Work:
 
 
 def called(caller: Answering, *works: Work, target: HttpTarget = TARGET) -> Together:
-    """Return the group of these attempts, after its call."""
+    """Return the group of the given attempts after the call."""
     together = Together(len(works))
     for each in works:
         run_in_batch(caller, target, replace(each, batch_groups=lambda: together))
@@ -212,7 +212,7 @@ def test_a_request_that_would_be_too_large_is_divided(monkeypatch: pytest.Monkey
 
 
 def test_an_attempt_that_may_not_start_any_more_is_not_sent() -> None:
-    """An item whose lease is lost or whose task is cancelled is not sent; the other items are."""
+    """An item whose lease is lost or whose task is cancelled is left out of the request."""
     caller = Answering()
     lost = replace(due(1), is_leased=lambda: False)
     cancelled = replace(due(2), requested_action=lambda: RequestedAction.CANCEL)

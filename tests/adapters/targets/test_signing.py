@@ -61,7 +61,7 @@ def test_the_vector_of_the_specification_is_met(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_both_live_secrets_sign() -> None:
-    """After a rotation, the old and the new secret sign, because receivers can have either; others are refused."""
+    """After a rotation, the old and the new secret sign because receivers can have either; a third one is refused."""
     body = "{\u00e9}".encode()
     headers = Signer(keys_of(NEW, OLD), StandingClock()).headers("ann", "id-1", body)
     for key in (OLD, NEW):
