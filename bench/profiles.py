@@ -79,7 +79,7 @@ def _sampled(name: str) -> list[str]:
             "--run",
             name,
         ]
-        # py-spy exits with code 1 if the process ended before its last sample, so only its output is checked.
+        # py-spy exits with code 1 if the sampled process was reaped first, so only py-spy's output is checked.
         ended = subprocess.run(command, cwd=_ROOT, check=False, capture_output=True, text=True)  # noqa: S603 - our own
         if not out.exists():
             raise NotSampled(ended.stderr)

@@ -84,7 +84,7 @@ NOISE = 1.15
 
 @dataclass(frozen=True, slots=True)
 class Worsening:
-    """A figure that became worse by more than noise.
+    """A figure that is worse than the committed figure, beyond noise.
 
     Attributes:
         key: key of the figure.

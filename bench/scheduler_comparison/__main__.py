@@ -1,9 +1,10 @@
 """Compares how schedulers start one-time tasks: `python -m bench.scheduler_comparison`.
 
-Two cases, one scheduler after another: tasks at random milliseconds, the same for each, and tasks due in the same
-millisecond. A task only records its start. The first run installs the schedulers into a separate virtual environment;
-Redis must be installed by the user, and without `redis-server` the schedulers that need it are skipped. Run it on a
-quiet machine; the figures of a run with the usual counts go to `results.json`.
+Each scheduler runs two cases: tasks due at random milliseconds, which are the same for all schedulers, and tasks due in
+the same millisecond. A task only records its start. The first run installs the schedulers into a separate virtual
+environment;
+Redis must be installed by the user, and without `redis-server` the schedulers that need it are skipped. Run the
+comparison on a quiet machine; the figures of a run with the usual numbers of tasks go to `results.json`.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ if TYPE_CHECKING:
     from bench.scheduler_comparison.scheduled_tasks import Progress as Started
 
 AHEAD_SECONDS = 30.0
-"""Seconds from the creation to the first due time; enough for the slowest scheduler to create a thousand tasks."""
+"""Seconds from the creation to the first due time, in which the slowest scheduler can create a thousand tasks."""
 PATIENCE_SECONDS = 180.0
 _MILLISECOND = timedelta(milliseconds=1)
 
 
 def main() -> int:
-    """Compare and print; returns 1 if a scheduler could not be measured."""
+    """Measure the schedulers and print the figures; return 1 if a scheduler could not be measured."""
     asked = _arguments()
     usual = (asked.spread, asked.seconds, asked.burst) == (SPREAD_TASKS, SPREAD_SECONDS, BURST_TASKS)
     spread = [offset // _MILLISECOND for offset in spread_offsets(asked.spread, asked.seconds)]
@@ -74,9 +75,9 @@ class Comparison:
 
     Attributes:
         console: console for output.
-        plan: the plan for each.
+        plan: the plan for each scheduler.
         found: figures of the measured schedulers.
-        has_failed: whether one failed for a reason other than a missing server.
+        has_failed: whether a scheduler failed for a reason other than a missing server.
     """
 
     console: Console
