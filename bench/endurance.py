@@ -53,7 +53,7 @@ def main() -> None:
     parser.add_argument("schedules", nargs="?", type=int, default=SCHEDULES, help="how many run every minute")
     parser.add_argument("--minutes", type=float, default=MINUTES, help="how long the worker works")
     asked = parser.parse_args()
-    # The functions print a line of metrics per invocation. A buffer of these lines would grow.
+    # The functions print a line of metrics per invocation, which must not stay in memory.
     with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
         figures = worker_memory(asked.minutes) | schedules(asked.schedules)
     Console().print_json(data=figures)

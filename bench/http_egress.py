@@ -79,7 +79,7 @@ def _ten(caller: Caller, url: str, owners: int) -> Callable[[], None]:
 
 
 def _create_functions(engine: Emulator) -> None:
-    """Create the egress function with this environment's packages, and a function that does nothing."""
+    """Create the egress function as deployed, with this environment's packages, and a function that does nothing."""
     own = {
         str(path.relative_to(folder)): path.read_text()
         for folder, part in (

@@ -1,8 +1,7 @@
 """Measures the delay of live updates on a local stack, from the request that makes a change to its message.
 
 The first change is not counted, because it starts the functions. Usage: `python -m bench.live_update_delay [changes]`.
-No
-test asserts its figures.
+No test asserts the printed figures.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ class Contents:
 
     @property
     def total(self) -> int:
-        """The number of stored tasks, including upcoming ones and those of other owners."""
+        """The number of stored tasks, including upcoming tasks and those of other owners."""
         return self.tasks + self.tasks // 10 + self.a_minute * self.minutes
 
 

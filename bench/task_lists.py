@@ -2,7 +2,8 @@
 
 python -m bench.task_lists [TASKS …] [--engine]
 
-An owner gets this many tasks. Nine of ten have succeeded, and the others are due from tomorrow on. A few tasks among
+An owner gets each given number of tasks. Nine of ten have succeeded, and the others are due from tomorrow on. A few
+tasks among
 them are running, waiting, paused or failed, have a rare type, tag or name, or are runs of a schedule. The product's
 code
 maintains the lists from the tasks' changes. Then the API answers each filter, with ten tasks a page, and a GET for
@@ -135,7 +136,7 @@ class Reads:
 
 
 class RoundExecutor:
-    """Counts calls as one round that would be made in parallel."""
+    """Counts calls that would run in parallel as one round."""
 
     def __init__(self, reads: Reads) -> None:
         self._reads = reads

@@ -1,6 +1,7 @@
 """Compares designs for sparse traffic by the price table: `python -m bench.thin_traffic_designs`.
 
-A million tasks a month, posted one by one, each due alone and sent by the trigger. Usage that a design does not change
+The load is a million tasks a month, each of which is posted alone, due alone and sent by the trigger. Usage that a
+design does not change
 is counted by `bench.thin_traffic`.
 """
 
@@ -39,7 +40,7 @@ class Design:
     Attributes:
         name: description.
         early: average seconds by which a message arrives before its due time.
-        holder, worker: memory in GB of the function that holds tasks and of the one that runs them.
+        holder, worker: memory in GB of the function that holds tasks and of the function that runs them.
         queue_requests: number of queue requests per message.
         invocations: number of invocations per task, without the API's.
         tick_seconds: additional seconds of a trigger tick (1 GB).

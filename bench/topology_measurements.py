@@ -2,7 +2,8 @@
 
 python -m bench.topology_measurements [FOLDER]
 
-In virtual time every AWS call takes a few milliseconds, sixty invocations run concurrently and CPU time is zero, so the
+In virtual time, every AWS call takes a few milliseconds, sixty invocations run concurrently and CPU time is zero, so
+the
 time beyond the critical path is duetime's work between nodes.
 """
 
@@ -144,7 +145,7 @@ def units_per_node() -> float:
 
 
 def run(folder: Path) -> Iterator[tuple[str, Used]]:
-    """Run the recorded graphs, if any, and two synthetic ones, scaled to the same critical path."""
+    """Run the recorded graphs, if any, and two synthetic graphs, scaled to the same critical path."""
     for path in sorted(folder.glob("*.json")):
         yield path.stem, measured(*_requested(json.loads(path.read_text(encoding="utf-8"))["nodes"]))
     yield "made-1000", measured(*_requested(made(1000)))
