@@ -50,8 +50,8 @@ _MEGABYTE = 1 << 20
 def main() -> None:
     """Measure the worker's memory and the schedules, print the figures, and save them."""
     parser = ArgumentParser(prog="python -m bench.endurance", description=__doc__)
-    parser.add_argument("schedules", nargs="?", type=int, default=SCHEDULES, help="how many run every minute")
-    parser.add_argument("--minutes", type=float, default=MINUTES, help="how long the worker works")
+    parser.add_argument("schedules", nargs="?", type=int, default=SCHEDULES, help="number of minutely schedules")
+    parser.add_argument("--minutes", type=float, default=MINUTES, help="minutes for which the worker runs tasks")
     asked = parser.parse_args()
     # The functions print a line of metrics per invocation, which must not stay in memory.
     with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):

@@ -80,8 +80,8 @@ class PatientSession:
 def main() -> None:
     """Measure each number of tasks, print a table, and save the largest growth of each figure."""
     parser = ArgumentParser(prog="python -m bench.growth", description=__doc__)
-    parser.add_argument("tasks", nargs="*", type=int, help="how many tasks the table holds")
-    parser.add_argument("--fake", action="store_true", help="use a fake of DynamoDB, which holds more tasks")
+    parser.add_argument("tasks", nargs="*", type=int, help="numbers of tasks in the table")
+    parser.add_argument("--fake", action="store_true", help="use a fake of DynamoDB, which can store more tasks")
     asked = parser.parse_args()
     sizes = asked.tasks or (FAKE_SIZES if asked.fake else SIZES)
     found: dict[int, dict[str, Used]] = {}

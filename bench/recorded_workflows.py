@@ -159,12 +159,12 @@ def _started(node: Mapping[str, Any]) -> float:
 def main() -> None:
     """Run the chosen workflows, and exit with code 1 if one of them violated a guarantee."""
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
-    parser.add_argument("folder", nargs="?", type=Path, default=SOURCE, help="the recorded workflows")
+    parser.add_argument("folder", nargs="?", type=Path, default=SOURCE, help="folder with the recorded workflows")
     parser.add_argument("--seconds", type=float, default=20.0, help="target duration of each critical path")
     parser.add_argument(
-        "--made", type=int, default=0, metavar="NODES", help="a generated graph with this many nodes instead"
+        "--made", type=int, default=0, metavar="NODES", help="run a generated graph with this many nodes instead"
     )
-    parser.add_argument("--only", default="", help="those whose names contain this")
+    parser.add_argument("--only", default="", help="run only workflows whose names contain this text")
     chosen = parser.parse_args()
     with TemporaryDirectory() as folder:
         paths = [path for path in sorted(chosen.folder.glob("*.json")) if chosen.only in path.stem]
@@ -172,7 +172,7 @@ def main() -> None:
             paths = [Path(folder, f"made-{chosen.made}.json")]
             paths[0].write_text(json.dumps({"nodes": list(made(chosen.made))}), encoding="utf-8")
         if not paths:
-            sys.exit(f"{chosen.folder} holds no workflow")
+            sys.exit(f"{chosen.folder} contains no workflows")
         sys.exit(1 if _run(paths, chosen.seconds) else 0)
 
 

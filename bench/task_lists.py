@@ -382,7 +382,7 @@ def _life(due: int, random: Random, *, is_full: bool) -> Iterator[Change[Any]]:
 def main() -> None:
     """Measure each number of tasks, print tables, and save the worst figures of the last number."""
     parser = ArgumentParser(prog="python -m bench.task_lists", description=__doc__)
-    parser.add_argument("tasks", nargs="*", type=int, default=SIZES, help="how many tasks the owner has")
+    parser.add_argument("tasks", nargs="*", type=int, default=SIZES, help="numbers of tasks that the owner has")
     parser.add_argument("--engine", action="store_true", help="use the embedded engine instead of the fake")
     asked = parser.parse_args()
     console = Console()

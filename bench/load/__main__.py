@@ -45,7 +45,7 @@ TOO_MANY, UNAVAILABLE = HTTPStatus.TOO_MANY_REQUESTS.value, HTTPStatus.SERVICE_U
 def main() -> int:
     """Run the load tests, and show tables; return 1 if a task was lost or a response broke the API's contract."""
     parser = argparse.ArgumentParser(prog="load", description="Load a local stack, and overload it.")
-    parser.add_argument("--seconds", type=int, default=12, help="of each step")
+    parser.add_argument("--seconds", type=int, default=12, help="duration of each step")
     parser.add_argument("--most", type=int, default=STEPS[-1], help="highest rate to try, in requests a second")
     asked = parser.parse_args()
     console = Console()
@@ -56,10 +56,10 @@ def main() -> int:
         steps = [step for step in STEPS if step <= asked.most]
         creates = list(_climbed(url, steps, Offer("Creator", 0, asked.seconds)))
         polls = list(_climbed(url, [2 * step for step in steps], Offer("Poller", 0, asked.seconds, ids=ids)))
-        console.print(_table("What it carries", chain(creates, polls)))
+        console.print(_table("Capacity", chain(creates, polls)))
         let_through = max(5.0, 0.5 * max((came.per_second for came in creates if _is_carried(came)), default=0))
         squeezed = list(_squeezed(over, let_through, asked.seconds))
-    console.print(_table("Three times as much as is let through", (came for came, _ in squeezed)))
+    console.print(_table("Load of three times the throttled rate", (came for came, _ in squeezed)))
     for came, found in squeezed:
         console.print(f"of {len(came.accepted)} accepted tasks {found.ended} ended, {found.lost} are lost")
     return int(any(_is_broken(came, found) for came, found in squeezed))

@@ -53,16 +53,16 @@ def main() -> int:
         kept = [figures.kept(scheduler.key).items() for scheduler, figures in comparison.found.items()]
         results.keep(HERE.parent, dict(item for items in kept for item in items))
     else:
-        console.print(f"other counts than usual: not written to {results.DATA}")
+        console.print(f"unusual numbers of tasks, so the figures are not written to {results.DATA}")
     return int(comparison.has_failed)
 
 
 def _arguments() -> argparse.Namespace:
     keys = [each.key for each in SCHEDULERS]
     parser = argparse.ArgumentParser(prog="scheduler_comparison", description="Compare lateness and throughput.")
-    parser.add_argument("--spread", type=int, default=SPREAD_TASKS, help="tasks at random milliseconds")
-    parser.add_argument("--seconds", type=int, default=SPREAD_SECONDS, help="in which these are due")
-    parser.add_argument("--burst", type=int, default=BURST_TASKS, help="tasks in the same millisecond")
+    parser.add_argument("--spread", type=int, default=SPREAD_TASKS, help="number of tasks at random milliseconds")
+    parser.add_argument("--seconds", type=int, default=SPREAD_SECONDS, help="seconds within which these are due")
+    parser.add_argument("--burst", type=int, default=BURST_TASKS, help="number of tasks in the same millisecond")
     parser.add_argument("--ahead", type=float, default=AHEAD_SECONDS, help="seconds from creation to first due time")
     parser.add_argument("--only", nargs="+", choices=keys, default=keys, metavar="NAME", help=", ".join(keys))
     parser.add_argument("--markdown", action="store_true", help="print the tables as Markdown, too")
@@ -97,7 +97,7 @@ class Comparison:
         with Progress(*columns, console=self.console) as progress:
             for scheduler in schedulers:
                 if scheduler.is_missing:
-                    self.console.print(f"{scheduler.name}: left out, there is no `{scheduler.server}` on the PATH")
+                    self.console.print(f"{scheduler.name}: skipped, because `{scheduler.server}` is not on the PATH")
                 else:
                     self._measure(scheduler, progress)
 
