@@ -45,7 +45,7 @@ TOO_MANY, UNAVAILABLE = HTTPStatus.TOO_MANY_REQUESTS.value, HTTPStatus.SERVICE_U
 def main() -> int:
     """Run the load tests, and show tables; return 1 if a task was lost or a response broke the API's contract."""
     parser = argparse.ArgumentParser(prog="load", description="Load a local stack, and overload it.")
-    parser.add_argument("--seconds", type=int, default=12, help="duration of each step")
+    parser.add_argument("--seconds", type=int, default=12, help="seconds per step")
     parser.add_argument("--most", type=int, default=STEPS[-1], help="highest rate to try, in requests a second")
     asked = parser.parse_args()
     console = Console()

@@ -61,7 +61,7 @@ def _arguments() -> argparse.Namespace:
     keys = [each.key for each in SCHEDULERS]
     parser = argparse.ArgumentParser(prog="scheduler_comparison", description="Compare lateness and throughput.")
     parser.add_argument("--spread", type=int, default=SPREAD_TASKS, help="number of tasks at random milliseconds")
-    parser.add_argument("--seconds", type=int, default=SPREAD_SECONDS, help="seconds within which these are due")
+    parser.add_argument("--seconds", type=int, default=SPREAD_SECONDS, help="seconds within which spread tasks are due")
     parser.add_argument("--burst", type=int, default=BURST_TASKS, help="number of tasks in the same millisecond")
     parser.add_argument("--ahead", type=float, default=AHEAD_SECONDS, help="seconds from creation to first due time")
     parser.add_argument("--only", nargs="+", choices=keys, default=keys, metavar="NAME", help=", ".join(keys))
