@@ -58,7 +58,7 @@ _UNNOTICED = frozenset({
 """Limits that no request can reach, and bounds of settings, which are on the settings page."""
 _SOURCE = re.compile(r" ?\(Source: .*?\)(?=[.;]|$)")
 _SECOND_SENTENCE = re.compile(r"\. .*$")
-_REASON = re.compile(r"(?:\. |; |(?<!`overlap): ).*$")
+_REASON = re.compile(r"(?:\. |; |(?<!`overlap): |, (?:because|which) ).*$")
 
 
 class LimitUnexplained(LookupError):

@@ -336,9 +336,9 @@ class Environment:
     because a browser cannot sign requests."""
     sign_in_client_id: str = ""
     """Client id of the console at the identity provider (`jwt_issuer`): people sign in there with OpenID Connect's code
-    flow and PKCE. It must be a public client without a secret, with the console's URL as its redirect URL. It must also
-    be one of `jwt_audience`, unless the provider's access tokens name another of these audiences. Empty: the console
-    asks for a token."""
+    flow and PKCE. Use a public client without a secret, with the console's URL as its redirect URL. Add its id to
+    `jwt_audience`, unless the provider's access tokens name another of these audiences. Empty: the console asks for a
+    token."""
     sign_in_origins: tuple[str, ...] = ()
     """Additional origins of the identity provider from which the console requests tokens, such as
     `https://example.auth.eu-west-1.amazoncognito.com`."""

@@ -272,7 +272,7 @@ MAX_DEFINITION_VERSIONS = 100
 MAX_PARAMETERS = 50
 """Maximum number of parameters of a topology definition."""
 MAX_PARAMETERS_BYTES = 4_096
-"""Maximum size of a run's parameters, which are stored in the run's record, in bytes of JSON in UTF-8."""
+"""Maximum size of a run's parameters, in bytes of JSON in UTF-8, because the run's record stores the parameters."""
 MAX_PARAMETER_VALUES = 100
 """Maximum number of values in the `enum` of a parameter."""
 MAX_DESCRIPTION_LENGTH = 1_000
