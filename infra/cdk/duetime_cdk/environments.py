@@ -270,7 +270,8 @@ class Environment:
     """How long the archive keeps tasks of some types, by patterns as in `retention_days_by_type`; 0: these tasks are
     not archived. A change applies to tasks that reach the archive after the change."""
     keep_tracebacks: bool = True
-    """Whether the traceback of a task's last failed attempt is stored with the task's attempts, which costs one more write per failed attempt. Otherwise, tracebacks are only logged."""
+    """Whether the traceback of a task's last failed attempt is stored with the task's attempts, which costs one more
+    write per failed attempt. Otherwise, tracebacks are only logged."""
     concurrency: Mapping[Priority, int] = field(
         default_factory=lambda: {Priority.HIGH: 100, Priority.NORMAL: 100, Priority.LOW: 20}
     )
