@@ -236,7 +236,7 @@ function NewLink({ task, close }: { task: Task; close: () => void }) {
     <Dialog title="Create a link" close={close}>
       <form onSubmit={(event) => void submit(event)}>
         <p>With the link, a person without credentials approves or rejects the task.</p>
-        <Field label="Message" hint="Shown to anyone who opens the link.">
+        <Field label="Message" hint="For the person who opens the link.">
           <input maxLength={500} value={message.value} onInput={(event) => (message.value = event.currentTarget.value)} autofocus />
         </Field>
         <Field label="Valid for days">
