@@ -184,7 +184,7 @@ function BehaviorFields({ values, set }: { values: Behavior; set: (change: Parti
       <details class="more">
         <summary>Failures and expectations</summary>
         <label class="check">
-          <input type="checkbox" checked={values.pause_on_failure} onChange={(event) => set({ pause_on_failure: event.currentTarget.checked })} /> Pause the schedule when a task has finally failed
+          <input type="checkbox" checked={values.pause_on_failure} onChange={(event) => set({ pause_on_failure: event.currentTarget.checked })} /> Pause the schedule when a task has failed for good
         </label>
         <div class="fields">
           <Text label="A success by" value={values.expect_success_by} set={(expect_success_by) => set({ expect_success_by })} hint="Local time, such as 06:00. A missed deadline sets off an alarm." />

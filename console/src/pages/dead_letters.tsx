@@ -1,4 +1,4 @@
-/** Dead letters are finally failed tasks, grouped by type and error; each group can be retried or discarded. */
+/** Dead letters are tasks that have failed for good, grouped by type and error; each group can be retried or discarded. */
 import { useSignal } from "@preact/signals";
 import { ApiProblem, ask, command } from "../api/client";
 import { hiddenText } from "../api/codec";
@@ -54,7 +54,7 @@ export function DeadLetters() {
       <div class="page-head">
         <div>
           <h1>Dead letters</h1>
-          <p class="muted">Tasks that have finally failed, after their last attempt or with an error that is not retried.</p>
+          <p class="muted">Tasks that have failed for good, after their last attempt or with an error that is not retried.</p>
         </div>
       </div>
       {page.problem.value && <ProblemBox problem={page.problem.value} retry={reload} />}

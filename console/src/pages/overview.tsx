@@ -51,7 +51,7 @@ export function Overview() {
             <a href={href(["tasks"], { q: "state:failed" })}>Failed lately</a>
           </h2>
           {failed.found.value && failed.found.value.entries.length > 0 && <TaskTable tasks={failed.found.value.entries.slice(0, SHOWN_FAILED)} label="Failed tasks" />}
-          <NoneYet reading={failed} text="No task has finally failed." />
+          <NoneYet reading={failed} text="No task has failed for good." />
         </section>
         <section class="card wide">
           <h2>

@@ -243,7 +243,7 @@ function About({ schedule }: { schedule: Schedule }) {
           ...(schedule.start_at || schedule.end_at ? ([["Between", <><Time at={schedule.start_at} /> and <Time at={schedule.end_at} /></>]] as const) : []),
           ...(schedule.remaining_runs !== null ? ([["Runs left", String(schedule.remaining_runs)]] as const) : []),
           ...(schedule.jitter_seconds ? ([["Jitter", `up to ${schedule.jitter_seconds} s`]] as const) : []),
-          ...(schedule.pause_on_failure ? ([["On failure", "it is paused when a task has finally failed"]] as const) : []),
+          ...(schedule.pause_on_failure ? ([["On failure", "it is paused when a task has failed for good"]] as const) : []),
           ...expectations(schedule),
           ["Runs", `${schedule.runs_started} started, ${schedule.runs_skipped} not run`],
           ["Created", <Time at={schedule.created_at} />],

@@ -196,7 +196,7 @@ function often({ limit, per_seconds: seconds, burst }: { limit: number; per_seco
 }
 
 function notices({ to, failed, late_seconds: late, running_seconds: running }: NonNullable<Task["notify_on"]>) {
-  const of = [failed && "a final failure", late !== null && `a start ${duration(late * 1000)} late`, running !== null && `an attempt of more than ${duration(running * 1000)}`].filter(Boolean).join(" and ");
+  const of = [failed && "a failure for good", late !== null && `a start ${duration(late * 1000)} late`, running !== null && `an attempt of more than ${duration(running * 1000)}`].filter(Boolean).join(" and ");
   return (
     <>
       of {of} to <code>{to}</code>
