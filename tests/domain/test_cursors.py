@@ -37,7 +37,7 @@ def _done(progress: Progress) -> set[tuple[int, int, str]]:
 
 @given(steps, steps)
 def test_what_either_reader_has_done_is_done(mine: Moves, others: Moves) -> None:
-    """Joined progress covers exactly what one of the two readers had covered."""
+    """Joined progress covers exactly what either of the two readers had covered."""
     a, b = _read(mine), _read(others)
     assert _done(a.joined(b)) == _done(a) | _done(b)
     assert a.joined(b) == b.joined(a)

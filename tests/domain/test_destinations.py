@@ -106,7 +106,7 @@ def test_an_allowed_host_may_be_private() -> None:
     [("1.2.3.4", "1.2.3.4"), ("1.2", "1.0.0.2"), ("1.2.3", "1.2.0.3"), ("0x01020304", "1.2.3.4"), ("010.1", "8.0.0.1")],
 )
 def test_numbers_are_read_as_a_resolver_reads_them(host: str, address: str) -> None:
-    """An address of one to four decimal, octal or hexadecimal numbers is recognized; the last fills the other bytes."""
+    """An address with one to four decimal, octal or hexadecimal numbers is read as in a resolver."""
     assert literal_address(host) == address
 
 

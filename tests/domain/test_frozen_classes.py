@@ -91,7 +91,7 @@ def test_methods_of_the_class_are_kept() -> None:
 
 @pytest.mark.parametrize("arguments", [(), (1, 2, [], "", 3)])
 def test_missing_and_unknown_arguments_are_refused(arguments: tuple[object, ...]) -> None:
-    """A field without a default needs an argument, and a field that is not an argument does not accept one."""
+    """A class refuses a missing argument for a field without a default, and an argument for a field that takes none."""
     with pytest.raises(TypeError, match=r"Point\.__init__"):
         Point(*arguments)  # type: ignore[arg-type]  # that is the mistake
 

@@ -17,7 +17,7 @@ RUNNING = {"state": State.RUNNING, "run_at": NOW - 2 * MINUTE}
 
 @pytest.mark.parametrize("state", sorted(TERMINAL))
 def test_an_outcome_is_read_once(state: State) -> None:
-    """An ended task needs no further poll."""
+    """An ended task needs no other poll."""
     assert poll_interval(task(state=state), NOW) is None
 
 

@@ -71,7 +71,7 @@ class Askers:
         self.writes = 0
 
     def run(self, askers: list[Asker], until: int = 10**13) -> None:
-        """Have all tasks request a start, and come back when they are told to."""
+        """Have all tasks request a start, and come back when the rate says."""
         events = [(asker.began, asker) for asker in askers]
         heapq.heapify(events)
         pending: list[tuple[int, int, Asker, int, int, int]] = []
@@ -230,7 +230,7 @@ def started(state: RateState, pace: Pace, now: int) -> tuple[RateState, int | No
 def test_a_raised_rate_has_no_more_starts_in_a_window_than_the_new_one_may(
     seed: int, slow: int, slow_burst: int, faster: int, burst: int
 ) -> None:
-    """Starts counted at the old rate also count at the new one."""
+    """Starts that were counted at the old rate also count at the new rate."""
     random = Random(seed)  # noqa: S311 - repeatable on purpose
     before, after = (Rate("k", limit, 60, each) for limit, each in ((slow, slow_burst), (slow * faster, burst)))
     state, now, starts = RateState(), 10**9, []

@@ -70,7 +70,7 @@ def test_a_topology_continues_whatever_its_lease() -> None:
 
 
 def test_an_open_task_gets_a_timer_at_its_time() -> None:
-    """An open task gets a new timer, since its own may not be replicated; paused and blocked tasks get none."""
+    """An open task gets a new timer, because its old timer may not be replicated; a paused or blocked task does not."""
     later = taken_over(task(state=State.SCHEDULED, next_at=NOW + HOUR), REGION, NOW, keeps_leases=False)
     assert later is not None
     assert later.timer is not None
@@ -92,7 +92,7 @@ def test_a_task_that_has_just_ended_is_completed_again() -> None:
 
 
 def test_cursors_go_back_by_a_quarter_of_an_hour() -> None:
-    """Cursors go back by a quarter of an hour, except those that are further behind."""
+    """Cursors go back by a quarter of an hour, except cursors that are even further behind."""
     ahead = Cursors.at([minute_of(NOW + 3 * MINUTE), minute_of(NOW), minute_of(NOW), minute_of(NOW)])
     found = cursors_behind(ahead, NOW)
     assert found.floors[0] == minute_of(NOW - 15 * MINUTE) - 1
@@ -114,7 +114,7 @@ def test_a_blocked_node_of_an_ended_topology_is_left_over() -> None:
 
 
 def test_a_node_of_an_earlier_run_is_not_left_over() -> None:
-    """A node from an earlier run is not left over, as its user may have retried it; a node of an unknown run is."""
+    """A node from an earlier run is not left over, because its user may have retried it, unless its run is unknown."""
     topology = task(state=State.RUNNING, target=TopologyTarget())
     run = RunState(topology.id, (Begun(NOW, 2), Begun(NOW + HOUR, 2)), 1)
     first = Run(topology.id, 1, NOW, 2).task_id("a")

@@ -64,7 +64,7 @@ def test_what_was_current_signs_until_two_rotations_later(steps: list[tuple[int,
 
 @given(st.integers(1, 3_650), st.integers(0, 100))
 def test_the_times_of_a_schedule_are_the_times_of_its_changes(days: int, periods: int) -> None:
-    """At the announced time, the current secret becomes the previous one."""
+    """At the announced time, the current secret becomes the previous secret."""
     keys = FIRST.rotated(KEY[::-1], T0 + 5, days)
     now = T0 + 5 + periods * days * DAY_MS
     at = keys.rotates_at("ann", now)
@@ -77,7 +77,7 @@ def test_the_times_of_a_schedule_are_the_times_of_its_changes(days: int, periods
 
 
 def test_a_rotation_keeps_its_schedule_unless_another_is_given() -> None:
-    """A rotation keeps the schedule unless it sets another, and zero days end it; it counts from the last rotation."""
+    """Without a new schedule, a rotation keeps the schedule, counted from the last rotation; zero days end it."""
     keys = FIRST.rotated("a", T0, 30).rotated("b", T0 + 10 * DAY_MS)
     assert keys.rotates_at("ann", T0 + 10 * DAY_MS) == T0 + 40 * DAY_MS
     assert keys.rotated_for("ann", T0 + 15 * DAY_MS).rotates_at("ann", T0 + 15 * DAY_MS) == T0 + 45 * DAY_MS

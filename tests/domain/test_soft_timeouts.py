@@ -1,4 +1,4 @@
-"""A soft time limit raises an exception in a function that runs too long, with time left to finish."""
+"""A soft time limit raises an exception in a function that runs too long, which then has time to finish."""
 
 from __future__ import annotations
 

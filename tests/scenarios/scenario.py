@@ -140,7 +140,7 @@ class Scenario(FaultSimulation):
         return over
 
     def once(self, matches: Callable[[Call], bool], then: Callable[[Call], None]) -> list[Call]:
-        """Call `then` before the first matching call; that call is added to the returned list."""
+        """Call `then` before the first matching call, and add that call to the returned list."""
         met: list[Call] = []
         before = self.before_call
 
@@ -155,11 +155,11 @@ class Scenario(FaultSimulation):
         return met
 
     def slow(self, matches: Callable[[Call], bool], duration: Millis) -> list[Call]:
-        """Delay the first matching call; the call is added to the returned list."""
+        """Delay the first matching call, and add the call to the returned list."""
         return self.once(matches, lambda _call: self.take(duration))
 
     def suspend(self, machine: Machine, duration: Millis) -> None:
-        """Suspend everything on a machine for a time, in which its leases may end."""
+        """Suspend everything on a machine for a time during which its leases may end."""
         assert machine.strand is not None
         self.watching.freezes(machine.strand)
         self.time.freeze(machine.strand, self.now + duration)

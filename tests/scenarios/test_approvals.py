@@ -87,7 +87,7 @@ def test_a_rejection_fails_the_node() -> None:
     [("fail", "failed", "ApprovalTimedOut"), ("reject", "failed", "Rejected"), ("approve", "succeeded", None)],
 )
 def test_nobody_decides_in_time(on_timeout: str, state: str, error: str | None) -> None:
-    """After its timeout, an approval gets its default decision and needs only one attempt."""
+    """If nobody decides before its timeout, an approval gets its default decision in its first attempt."""
     with Graphs() as graphs:
         task = waiting(graphs, timeout_seconds=3600, on_timeout=on_timeout)
         graphs.run(HOUR - 2 * MINUTE)

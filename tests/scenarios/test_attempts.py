@@ -554,7 +554,7 @@ def test_cleaning_up_is_tried_again_when_its_call_was_never_sent(
 
 @pytest.mark.parametrize("kind", ["worker", "pulled", "awaiting_notification"])
 def test_a_heartbeat_that_arrives_late_does_not_shorten_the_lease(tasks: Tasks, kind: str) -> None:
-    """A heartbeat that arrives after a later one is refused, and the lease does not change."""
+    """A heartbeat that arrives after a later heartbeat is refused, and the lease does not change."""
     with tasks:
         tasks.target = lambda _phase, _context: Accepted() if kind == "deferred" else tasks.take(HOUR)
         task_id = tasks.create(

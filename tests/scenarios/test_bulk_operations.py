@@ -183,7 +183,7 @@ def test_what_was_accepted_is_done_wherever_its_function_is_killed() -> None:
             assert operations_of(scenario)[0]["state"] == "succeeded", f"killed at call {number}"
             if number == 1:
                 most = len([call for call in calls if call.machine is not calls[0].machine])
-    # The operation must have made about this many calls; otherwise the kills could have ended too early.
+    # The operation must make about this many calls; with fewer calls, the kills would not cover all of them.
     assert most > 10
 
 

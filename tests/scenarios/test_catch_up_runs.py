@@ -42,7 +42,7 @@ def test_a_run_that_is_caught_up_keeps_to_the_overlap_policy(overlap: str, lasts
 
 @pytest.mark.parametrize("slow", ["first", "second"])
 def test_two_triggers_at_once_keep_to_the_number_of_runs(slow: str) -> None:
-    """If a trigger stalls before it saves its occurrences and another trigger expands the schedule, none runs twice."""
+    """If a trigger stalls before it saves its occurrences and another expands the schedule, each still runs once."""
     with Schedules() as schedules:
         schedules.make(overlap="allow_all", remaining_runs=6)
         schedules.run(MINUTE)

@@ -17,7 +17,7 @@ STOP = "/v1/switches/all/all"
 
 @pytest.mark.parametrize("first", ["low", "high"])
 def test_a_line_for_a_lock_is_in_order_of_due_times_whatever_the_priority(first: str) -> None:
-    """Of two waiting tasks, the one with the earlier due time gets the lock first, whatever their priorities."""
+    """Of two waiting tasks, the task with the earlier due time gets the lock first, whatever their priorities."""
     other = "high" if first == "low" else "low"
     with Tasks() as tasks:
         tasks.target = lambda _phase, _context: tasks.take(20 * SECOND)
@@ -97,7 +97,7 @@ def test_what_a_switch_held_keeps_to_its_overlap_policy(overlap: str, number: in
 
 
 def test_a_pause_of_its_schedule_drops_the_runs_that_wait() -> None:
-    """Once a schedule is paused, none of its waiting runs starts."""
+    """Once a schedule is paused, its waiting runs do not start."""
     with Schedules() as schedules:
         schedules.last(180)
         schedules.make(overlap="buffer_all")
@@ -145,7 +145,7 @@ def test_a_backfill_beside_a_run_in_progress_takes_its_turn() -> None:
 
 
 def test_a_pause_of_a_run_holds_up_the_next_ones() -> None:
-    """While a run is paused between attempts, later occurrences are skipped; they run again after the run ends."""
+    """While a run is paused between attempts, later occurrences are skipped until that run is resumed and has ended."""
     with Schedules() as schedules:
         schedules.fail(1)
         retry = {"initial_seconds": 90, "max_seconds": 90, "max_attempts": 2}

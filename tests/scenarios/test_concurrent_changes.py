@@ -196,7 +196,7 @@ def test_a_resumed_task_runs_when_a_change_in_between_says(before: int, after: i
 
 
 def test_of_two_resumes_of_a_running_task_the_later_one_is_refused() -> None:
-    """Of two overlapping resumes, one withdraws the request to pause and the other is a conflict."""
+    """Of two overlapping resumes, the first withdraws the request to pause and the second is a conflict."""
     with Scenario() as scenario:
         created = scenario.ask("POST", "/v1/tasks", {"type": PULLED, "timeout_seconds": 600}).body
         path = f"/v1/tasks/{created['id']}"

@@ -309,7 +309,7 @@ def test_an_uploaded_payload_lives_as_long_as_its_task() -> None:
 
 @pytest.mark.parametrize("number", range(8))
 def test_a_creation_with_an_upload_can_fail_at_any_call_and_is_repeated(number: int) -> None:
-    """If any AWS call fails, a repeat with the same key creates one task with the uploaded payload."""
+    """If any AWS call of a creation fails, a repeat with the same key creates one task with the uploaded payload."""
     with Scenario() as scenario:
         body, calls = upload(scenario), 0
 

@@ -96,7 +96,7 @@ def test_a_failure_ends_a_chain_and_other_rules_run_after_it() -> None:
 
 @pytest.mark.parametrize("length", [10, pytest.param(1_000, marks=pytest.mark.slow)])
 def test_a_chain_runs_in_order(length: int) -> None:
-    """Each task of a chain starts soon after the previous one ends."""
+    """Each task in a chain starts soon after the previous task ends."""
     with Tasks() as tasks:
         chain = [tasks.create(MINUTE)]
         for _ in range(length - 1):
@@ -109,7 +109,7 @@ def test_a_chain_runs_in_order(length: int) -> None:
 
 @pytest.mark.slow
 def test_as_many_dependencies_as_allowed_and_many_dependents_of_one() -> None:
-    """A task with fifty dependencies runs after the last one ends, and all two hundred dependents of that task run."""
+    """A task with fifty dependencies runs after the last of them ends, and then its two hundred dependents run."""
     with Tasks() as tasks:
         tasks.last(20)
         many = [tasks.create() for _ in range(50)]

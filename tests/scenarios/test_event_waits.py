@@ -183,7 +183,7 @@ def test_a_node_waits_for_an_event() -> None:
 
 
 def test_each_item_of_a_map_waits_for_an_event_of_its_own() -> None:
-    """A map's event key may have a placeholder for its item."""
+    """A map's event key can have a placeholder for its item, so that each item waits for its own event."""
     with Graphs() as graphs:
         target = {"kind": "wait_for_event", "event": EVENT, "key": "<duetime.item>"}
         nodes: dict[str, dict[str, Any]] = {

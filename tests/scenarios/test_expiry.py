@@ -141,7 +141,7 @@ def test_a_pause_does_not_stop_the_clock(pause: int, state: str) -> None:
 
 @pytest.mark.parametrize("verb", ["run", "retry"])
 def test_whoever_wants_it_run_all_the_same_has_it_run(verb: str) -> None:
-    """`run` before the expiry and `retry` after it remove the limit, and a repeated request has no further effect."""
+    """`run` before the expiry and `retry` after it remove the limit, and a repeated request has no other effect."""
     with Tasks() as tasks:
         task_id = tasks.create(5 * SECOND, expires_seconds=10)
         tasks.do(task_id, "pause")

@@ -141,7 +141,7 @@ def test_pulled_tasks_and_messages_to_queues_are_in_the_group_of_the_key() -> No
 
 @pytest.mark.parametrize(("key", "longest"), others_slow([(FAIR, 3), ({}, 60)]), ids=["with keys", "without"])
 def test_a_small_key_does_not_wait_behind_a_large_one(key: Mapping[str, str], longest: float) -> None:
-    """Ten tasks with other keys hardly wait behind 600 tasks with one key, but they do if the tasks have no keys."""
+    """Ten tasks with other keys hardly wait behind 600 tasks with one key; without keys, they wait for a long time."""
     with Tasks() as tasks:
         tasks.faulty = True
         tasks.sqs.pick = lambda messages: messages

@@ -59,7 +59,7 @@ def test_a_piece_examines_no_more_than_it_may(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_tasks_that_were_changed_by_a_filter_run_at_their_new_time() -> None:
-    """Tasks whose due time is changed by filter run at the new time, not at the old one."""
+    """Tasks whose due time is changed by filter run at the new time, and not at the old time."""
     with Tasks() as tasks:
         _fill(tasks, 3)
         changed = tasks.ask("POST", CHANGE, PLAINS | {"update": {"name": "later", "delay_seconds": 7200}}).body

@@ -1,4 +1,4 @@
-"""Rare calls of functions, each of which must be granted (see `tests/grants.py`).
+"""Functions rarely make these calls, each of which must be granted (see `tests/grants.py`).
 
 None of these tests may be marked slow: `make test` fails if a grant is not used.
 """

@@ -1,4 +1,4 @@
-"""Tasks join a group, each member's end is counted once, and the task after the last end runs once."""
+"""Tasks join a group, each member's end is counted once, and the following task runs once after the last end."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def half_done(scenario: Scenario, number: int, method: str, path: str, body: obj
 
 
 def half_changed(change: str, **fields: Any) -> Iterator[tuple[int, Schedules]]:  # noqa: ANN401 - JSON
-    """Schedules after a change that died at each of its calls in turn, and was then repeated."""
+    """Schedules after a change during which the API died at each call in turn, and which was then repeated."""
     method, path, body = CHANGES[change]
     number, dies = 0, True
     while dies:
@@ -78,7 +78,7 @@ def begun(schedules: Schedules) -> int:
 
 @pytest.mark.parametrize("change", others_slow(["pause", "delete"]))
 def test_nothing_begins_after_a_repeated_stop_of_a_schedule(change: str) -> None:
-    """If a request to stop a schedule dies at any call and is repeated, no run starts after the repeat."""
+    """If the API dies at any call of a request to stop a schedule, no run starts after the repeated request."""
     for number, schedules in half_changed(change):
         before = begun(schedules)
         schedules.run(5 * MINUTE)
@@ -87,7 +87,7 @@ def test_nothing_begins_after_a_repeated_stop_of_a_schedule(change: str) -> None
 
 @pytest.mark.parametrize("change", others_slow(["payload", "timing", "resume"]))
 def test_each_occurrence_runs_once_after_a_repeated_change(change: str) -> None:
-    """If a change dies at any call and is repeated, the change is in force and each occurrence runs exactly once."""
+    """If the API dies at any call of a change, the repeat puts it in force, and each occurrence runs exactly once."""
     for number, schedules in half_changed(change):
         since = schedules.now
         schedules.run(6 * MINUTE + MINUTE // 2 - schedules.now % MINUTE)
@@ -103,7 +103,7 @@ def test_each_occurrence_runs_once_after_a_repeated_change(change: str) -> None:
 
 @pytest.mark.slow
 def test_so_many_runs_remain_as_a_repeated_change_says() -> None:
-    """If a change to three remaining runs dies at any call and is repeated, exactly three more runs start."""
+    """If the API dies at any call of a change to three remaining runs, exactly three runs start after the repeat."""
     for number, schedules in half_changed("remaining"):
         before = begun(schedules)
         schedules.run(8 * MINUTE)
@@ -115,7 +115,7 @@ def test_so_many_runs_remain_as_a_repeated_change_says() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("change", ["content", "delete"])
 def test_no_payload_is_left_for_ever_by_a_repeated_change(change: str) -> None:
-    """If a change dies at any call and is repeated, all contents of the schedule expire once it is deleted."""
+    """If the API dies at any call of a repeated change, all contents of the schedule expire once it is deleted."""
     for number, schedules in half_changed(change, task={"type": PLAIN, "payload": LARGE + "old"}):
         if change == "content":
             assert schedules.ask("DELETE", PATH).status == 200
@@ -126,7 +126,7 @@ def test_no_payload_is_left_for_ever_by_a_repeated_change(change: str) -> None:
 
 @pytest.mark.parametrize("next_request", others_slow(["none", "create"]))
 def test_no_payload_is_left_for_ever_by_a_deletion_that_is_not_repeated(next_request: str) -> None:
-    """If a deletion dies at any call, the payload expires, unless the schedule still exists."""
+    """If the API dies at any call of a deletion, the payload expires, unless the schedule still exists."""
     number, dies = 0, True
     while dies:
         number += 1
@@ -146,7 +146,7 @@ VERBS = ["pause", "resume", "cancel", "retry"]
 
 
 def half_controlled(verb: str) -> Iterator[tuple[int, Graphs]]:
-    """Topologies after a request that died at each of its calls in turn, and was then repeated."""
+    """Topologies after a request during which the API died at each call in turn, and which was then repeated."""
     number, dies = 0, True
     while dies:
         number += 1
@@ -181,7 +181,7 @@ def behave(graphs: Graphs, context: Any, fails: list[bool]) -> str:  # noqa: ANN
 @pytest.mark.slow
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_repeated_request_to_a_topology_is_completed(verb: str) -> None:
-    """If a request dies at any call, its repeat pauses, resumes, cancels or retries the complete topology."""
+    """If the API dies at any call of a request, the repeat pauses, resumes, cancels or retries the whole topology."""
     for number, graphs in half_controlled(verb):
         if verb in {"pause", "cancel"}:
             graphs.run(5 * SECOND)
@@ -199,7 +199,7 @@ def test_a_repeated_request_to_a_topology_is_completed(verb: str) -> None:
 
 @pytest.mark.slow
 def test_a_repeated_deletion_of_a_topology_leaves_nothing() -> None:
-    """If a deletion dies at any call, its repeat deletes all nodes and their payloads."""
+    """If the API dies at any call of a deletion, its repeat deletes all nodes and their payloads."""
     number, dies = 0, True
     while dies:
         number += 1

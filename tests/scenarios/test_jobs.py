@@ -65,7 +65,7 @@ def test_an_end_whose_event_is_lost_is_found_by_a_check(tasks: Jobs) -> None:
 
 
 def test_events_that_come_twice_or_too_early_do_no_harm(tasks: Jobs) -> None:
-    """Events are verified: an early event does not end a running job, and a repeated one changes no outcome."""
+    """Events are verified, so neither an early event nor a repeated event has an effect."""
     with tasks:
         task_id = tasks.create_job(retry={"max_attempts": 3, "initial_seconds": 0})
         (execution,) = tasks.executions

@@ -1,4 +1,4 @@
-"""A schedule or lock is deleted or freed, and created again before each write of the old one arrives, a minute late."""
+"""If any write to a deleted schedule or a freed lock arrives a minute late, the new schedule or lock is unaffected."""
 
 from __future__ import annotations
 

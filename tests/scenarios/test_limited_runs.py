@@ -360,7 +360,7 @@ def test_runs_that_wait_for_a_lock_are_counted_once() -> None:
 
 @pytest.mark.parametrize("number", [5, 1])
 def test_more_or_fewer_runs_are_let_begin_by_a_change(number: int) -> None:
-    """If `remaining_runs` is changed after two of three runs, that many more runs begin."""
+    """If `remaining_runs` is changed after two of three runs, exactly the new number of runs still begins."""
     with Schedules() as schedules:
         schedules.make(remaining_runs=3)
         assert schedules.run_until(lambda: len(begun(schedules)) == 2, 5 * MINUTE, SECOND)

@@ -218,7 +218,7 @@ def test_a_message_in_an_unknown_format_is_counted_as_unreadable(tasks: Tasks) -
 
 
 def test_requests_that_may_not_wait_are_counted(tasks: Tasks) -> None:
-    """If only one request may wait, two of three requests are refused the wait and counted."""
+    """If only one request may wait, two of three requests get no wait, and are counted."""
     with tasks:
         tasks.environ[Variable.LONG_POLLS] = "1"
         body = {"type": PLAIN, "delay_seconds": 3600}

@@ -64,7 +64,7 @@ def test_a_failure_is_told_again_until_the_address_answers() -> None:
 
 
 def test_a_task_that_nobody_starts_is_told_to_be_late_once() -> None:
-    """If no worker claims a task, one notice is sent minutes after it became late, and none at its start."""
+    """If no worker claims a task, one notice is sent minutes after it became late, and no notice at its start."""
     with Tasks() as tasks:
         tasks.faulty = True
         tasks.refuse(_claims)

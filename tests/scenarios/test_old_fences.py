@@ -200,7 +200,7 @@ def test_what_did_not_begin_counts_as_no_attempt() -> None:
         wanted = {"types": [PULLED], "lease_seconds": 60, "worker": "w", "wait_seconds": 10}
         (held,) = scenario.ask("POST", "/v1/leases", wanted).body["leases"]
         other = second if held["task"]["id"] == first else first
-        # The other task is tested, and has to wait for the lock.
+        # The second task is tested here, and has to wait for the lock.
         assert scenario.ask("POST", "/v1/leases", wanted).body["leases"] == []
         assert scenario.record(other).waiting_for == "lock db"
         assert scenario.ask("POST", f"/v1/leases/{held['id']}/complete", {"result": 1}).status == 200

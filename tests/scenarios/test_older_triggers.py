@@ -1,7 +1,6 @@
 """While code with new kinds of timers is deployed, older triggers read minutes with such timers.
 
-In these tests, the current code is the older code: it does not know one kind of timer while it runs beside the newer
-code.
+In these tests, the current code plays the older code, which does not know one kind of timer.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class Pulled(Tasks):
         return leases
 
     def lease_one(self, within: int = HOUR, worker: str = "w", lasts: int = 30) -> dict[str, Any]:
-        """Request leases until there is one."""
+        """Request leases until the response has a lease."""
         until = self.now + within
         while self.now < until:
             for lease in self.lease(20, worker, lasts=lasts):

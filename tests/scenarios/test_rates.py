@@ -169,7 +169,7 @@ def test_a_start_that_was_granted_too_long_ago_is_not_used() -> None:
 
 
 def test_a_grant_whose_response_is_late_does_not_add_a_start_to_a_window() -> None:
-    """An attempt whose grant was late asks again, so no window has too many starts."""
+    """If a grant's response is late, the attempt asks again, so that no window has too many starts."""
     with Tasks() as tasks:
 
         def delay(call: Call) -> None:

@@ -216,7 +216,7 @@ def test_a_trigger_that_died_with_the_group_is_taken_over(tasks: Tasks) -> None:
 
 @pytest.mark.parametrize("stall", [SECOND, 2 * GROUP_HOLD])
 def test_overlapping_ticks_run_nothing_twice(tasks: Tasks, stall: Millis) -> None:
-    """If ticks overlap, only one reads; after a stall, a later tick takes over, and no task runs twice."""
+    """If ticks overlap, only one of them reads; if it stalls, a later tick takes over, and no task runs twice."""
     with tasks:
         tasks.last(10)
         due = (tasks.now // MINUTE + 6) * MINUTE
@@ -407,7 +407,7 @@ def test_an_early_scan_that_cannot_read_leaves_it_to_the_recovery_scans(tasks: T
 
 
 def test_a_queue_that_takes_no_messages_holds_up_no_other(tasks: Tasks) -> None:
-    """If one queue refuses messages, tasks in other queues are on time, and its own tasks run later."""
+    """If one queue refuses messages, tasks in other queues are on time, and tasks in that queue run later."""
     with tasks:
         low = [tasks.create(delay * MINUTE, priority="low") for delay in (6, 9)]
         others = [tasks.create(delay * MINUTE) for delay in (6, 9, 20)]

@@ -85,7 +85,7 @@ def spend(schedules: Failing) -> None:
 
 
 def exclude_the_day(schedules: Failing) -> None:
-    """Have a calendar exclude the whole day of the run."""
+    """Have a calendar exclude the complete day of the run."""
     schedules.ask("PUT", "/v1/calendars/holidays", {"dates": {to_iso(schedules.first)[:10]: "Founders' Day"}})
     assert schedules.amend(calendars=["holidays"]).status == 200
 
@@ -99,7 +99,7 @@ def backfill(schedules: Failing, *, again: bool) -> None:
 
 
 def amended(**fields: Any) -> Callable[[Failing], None]:  # noqa: ANN401 - JSON
-    """Return a change of these fields."""
+    """Return a change that sets these fields."""
 
     def change(schedules: Failing) -> None:
         assert schedules.amend(**fields).status == 200
@@ -235,7 +235,7 @@ def test_a_schedule_none_of_whose_times_has_come_says_so() -> None:
 @pytest.mark.parametrize("change", ["nothing", "retimed", "paused and resumed"])
 @pytest.mark.parametrize("action", others_slow(["move", "skip", "run_now"]))
 def test_an_occurrence_that_was_changed_by_itself_says_so_afterwards(action: str, change: str) -> None:
-    """A skipped or moved occurrence is explained as such, also after a new timing."""
+    """After a new timing, the explanation still says that an occurrence was skipped or moved."""
     with Failing() as schedules:
         schedules.begin()
         schedules.time.run_until(schedules.first + 65 * MINUTE)

@@ -44,7 +44,7 @@ def let_workers_receive(scenario: Scenario) -> None:
 
 
 def changed_while_queued(scenario: Scenario, *changes: dict[str, Any]) -> None:
-    """Make changes ten seconds after the hour, while the hour's occurrence is queued; then run for 50 minutes."""
+    """Make changes ten seconds after the hour, while its occurrence is queued; then run for 50 minutes."""
     scenario.faulty = True  # workers are away for a while
     assert scenario.ask("POST", "/v1/schedules", BODY).status == 201
     hour = (scenario.now // HOUR + 1) * HOUR

@@ -197,7 +197,7 @@ def test_a_schedule_without_runs_left_says_so() -> None:
 
 
 def test_times_outside_of_a_schedules_life_say_so() -> None:
-    """Times before `start_at`, after `end_at` and before the creation are explained as such."""
+    """The explanations of times before `start_at`, after `end_at` and before the creation give this as the reason."""
     with Explained() as schedules:
         start, end = schedules.now + HOUR, schedules.now + 2 * HOUR
         schedules.make(start_at=to_iso(start), end_at=to_iso(end))

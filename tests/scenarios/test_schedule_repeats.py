@@ -1,4 +1,4 @@
-"""If a request about a schedule dies anywhere and is repeated with its idempotency key, it takes effect once."""
+"""If the API dies at any call of a schedule's request and the request is repeated with its key, it has one effect."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def dies_at(schedules: Schedules, number: int) -> list[Call]:
 
 
 def repeated(schedules: Schedules, number: int, path: str, body: object = None) -> tuple[bool, Any]:
-    """Send a request whose first try dies at its nth call; return whether it died, and the second try's response."""
+    """Send a request during whose first try the API dies at its nth call; return whether it died, and the response."""
     calls = dies_at(schedules, number)
     schedules.send("POST", path, body, headers=KEY)
     schedules.run(LATER)
@@ -47,7 +47,7 @@ def repeated(schedules: Schedules, number: int, path: str, body: object = None) 
 
 @pytest.mark.parametrize("name", others_slow([NAME, None]), ids=["named", "unnamed"])
 def test_a_repeated_creation_makes_one_schedule(name: str | None) -> None:
-    """If a creation dies at any call and is repeated, there is one schedule, and each occurrence runs once."""
+    """If the API dies at any call of a creation that is repeated, there is one schedule, and each time runs once."""
     body = {**MINUTELY, **({"name": name} if name else {})}
     number, dies = 0, True
     while dies:
@@ -64,7 +64,7 @@ def test_a_repeated_creation_makes_one_schedule(name: str | None) -> None:
 
 
 def test_a_repeated_run_makes_one_task() -> None:
-    """If a request for a run dies at any call and is repeated, there is one task, which runs once."""
+    """If the API dies at any call of a request for a run that is repeated, there is one task, which runs once."""
     number, dies = 0, True
     while dies:
         number += 1
@@ -78,7 +78,7 @@ def test_a_repeated_run_makes_one_task() -> None:
 
 
 def test_a_repeated_backfill_runs_each_occurrence_once() -> None:
-    """If a request for a backfill dies at any call and is repeated, each occurrence runs once."""
+    """If the API dies at any call of a request for a backfill that is repeated, each occurrence runs once."""
     number, dies = 0, True
     while dies:
         number += 1
@@ -113,7 +113,7 @@ def test_two_requests_with_one_key_at_once_make_one_schedule_and_one_task() -> N
 
 
 def slow_on_its_schedule(schedules: Schedules, operation: str, duration: int) -> list[Call]:
-    """Delay the API's first such call about a schedule, and add the call to the returned list."""
+    """Delay the API's first matching call about a schedule, and add the call to the returned list."""
     return schedules.slow(
         lambda call: call.machine.function == "api" and call.operation == operation and is_of_a_schedule(call), duration
     )

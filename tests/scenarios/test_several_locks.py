@@ -160,7 +160,7 @@ def test_a_shared_limit_counts_those_who_share() -> None:
 
 
 def test_each_lock_has_a_time_limit_of_its_own() -> None:
-    """A task fails when its wait for one of the locks exceeds that lock's `wait_seconds`."""
+    """A task fails if it waits for one of its locks longer than that lock's `wait_seconds`."""
     with Several(60) as tasks:
         tasks.needing("b")
         locks = [{"key": "a"}, {"key": "b", "wait_seconds": 20}]

@@ -166,7 +166,7 @@ def test_errors_are_those_of_a_creation(body: dict[str, Any], field: str) -> Non
 
 
 def test_a_task_after_others_starts_when_they_have_ended_and_nobody_knows_when() -> None:
-    """The preview of a task with dependencies names only the open ones, and gives no start time."""
+    """The preview of a task with dependencies names only the open dependencies, and gives no start time."""
     with Tasks() as tasks:
         ended, far = tasks.create(), tasks.create(HOUR)
         tasks.run(SECOND)

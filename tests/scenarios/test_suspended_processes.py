@@ -32,7 +32,7 @@ class Suspended(Scenario):
 
     def __init__(self, number: int, *, answered: bool) -> None:
         super().__init__()
-        self.faulty = True  # a worker may end its process, and its last work is late
+        self.faulty = True  # a worker may end its process, and the worker's last work is late
         self.number = number
         self.victim: Machine | None = None
         self.made = 0

@@ -286,7 +286,7 @@ def test_an_owner_sees_no_switch_of_another_owner() -> None:
 
 
 def test_an_owner_cannot_lift_what_an_operator_has_stopped() -> None:
-    """An owner can neither delete nor replace an operator's stop, but can lift the owner's own stop."""
+    """An owner can neither delete nor replace an operator's stop, but can lift a stop of its own."""
     with Switched() as tasks:
         tasks.environ |= {Variable.OPERATORS: "boss", Variable.ADMINS: ""}
         assert tasks.ask("PUT", MINE, {"stopped": True}, headers={"X-Duetime-Owner": "boss"}).status == 200

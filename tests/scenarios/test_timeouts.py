@@ -80,7 +80,7 @@ def test_what_has_no_time_left_to_run_is_not_run() -> None:
 
 @pytest.mark.parametrize("clean", [30, 800])
 def test_cleaning_up_has_the_whole_timeout_again_in_a_function_with_room_for_it(clean: int) -> None:
-    """After a long attempt, another function does the cleanup, because the first has too little time left."""
+    """After a long attempt, another function does the cleanup, because the first function has too little time left."""
     with Scenario() as scenario:
         took = {"prepare": 400 * SECOND, "run": 400 * SECOND, "clean": clean * SECOND}
         target = _Timed(scenario, took)

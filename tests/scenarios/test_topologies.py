@@ -240,7 +240,7 @@ def test_a_retry_keeps_what_succeeded() -> None:
 
 
 def test_a_cancel_stops_what_has_not_begun() -> None:
-    """If a topology is cancelled, its running nodes are asked to stop, and the others do not start."""
+    """If a topology is cancelled, its running nodes are asked to stop, and its other nodes do not start."""
     with Graphs() as graphs:
         graphs.target = lambda _phase, _context: graphs.take(20 * SECOND)
         graphs.submit(DIAMOND)

@@ -194,7 +194,7 @@ def check_all_ran(graphs: Graphs) -> None:
 
 
 def stalled(graphs: Graphs, number: int, duration: int, is_meant: Callable[[Call], bool]) -> list[str]:
-    """Delay one of the matching calls; the operations of all matching calls are added to the returned list."""
+    """Delay one of the matching calls, and add the operations of all matching calls to the returned list."""
     calls: list[str] = []
 
     def before(call: Call) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def stalled(graphs: Graphs, number: int, functions: set[str]) -> list[str]:
-    """Delay one call by these functions; the operations of all their calls are added to the returned list."""
+    """Delay one call by these functions, and add the operations of all calls to the returned list."""
     calls: list[str] = []
 
     def before(call: Call) -> None:

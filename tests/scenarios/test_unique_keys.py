@@ -83,7 +83,7 @@ def test_a_key_is_kept_until_its_task_has_ended() -> None:
 
 
 def test_a_key_until_the_start_is_free_once_its_task_runs() -> None:
-    """If a key is held until the start, one more task can wait while a task runs, and no others."""
+    """If a key is held until the start, exactly one more task can wait while a task runs."""
     with Tasks() as tasks:
         tasks.last(30)
         first = make(tasks, 5 * SECOND, **unique(until="started"))
@@ -383,7 +383,7 @@ def test_a_debounced_task_is_put_off_by_each_creation_up_to_its_limit() -> None:
     [(2000, 300), (400, 150), *(pytest.param(*each, marks=pytest.mark.slow) for each in FREQUENT)],
 )
 def test_a_debounced_task_starts_by_its_limit_however_often_its_key_is_used(every: Millis, delivery: Millis) -> None:
-    """Even if creations are more frequent than message deliveries, each task starts by its `max_seconds`."""
+    """Even if creations come more often than message deliveries, each task starts by its `max_seconds`."""
     with Tasks() as tasks:
         tasks.delivery, began = (delivery, delivery), tasks.now
         storm(tasks, every, 35 * SECOND, {"debounce": {"key": KEY, "seconds": 5, "max_seconds": 10}})

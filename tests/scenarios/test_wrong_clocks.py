@@ -19,7 +19,7 @@ STEPS = [-2 * HOUR, -10 * MINUTE, -4 * MINUTE, -40 * SECOND, 40 * SECOND, 4 * MI
 
 
 def _step(scenario: Scenario, function: str, step: Millis) -> None:
-    """Set the clocks of all processes of a function off from now on."""
+    """Make the clocks of all processes of a function wrong from now on."""
 
     def off(call: Call) -> None:
         if call.machine.function == function:
@@ -33,7 +33,7 @@ def _step(scenario: Scenario, function: str, step: Millis) -> None:
 
 @pytest.mark.parametrize("step", others_slow(STEPS))
 def test_the_clock_of_the_trigger_steps_away_and_back(step: Millis) -> None:
-    """After the trigger's clock is wrong for five minutes, delayed tasks run at once, and later ones on time."""
+    """After the trigger's clock is wrong for five minutes, delayed tasks run at once, and later tasks run on time."""
     with Scenario() as scenario:
         scenario.faulty = True
         delays = range(30, 1500, 70)

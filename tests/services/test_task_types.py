@@ -91,7 +91,7 @@ def test_defaults_are_read_every_five_seconds() -> None:
 
 
 def test_known_defaults_hold_for_a_minute_while_the_store_is_down() -> None:
-    """If defaults cannot be read, the last ones apply for a minute; after that, no task is created."""
+    """If defaults cannot be read, the last known defaults apply for a minute; after that, no task is created."""
     world = World(is_used=True)
     world.types.completed("ann", SPEC)
     world.is_down = True

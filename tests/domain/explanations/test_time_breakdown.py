@@ -72,7 +72,7 @@ def test_the_parts_sum_to_the_whole(record: Task, older: list[AttemptRecord], no
 
 @given(TASKS | plausible(), INSTANTS | NEAR)
 def test_the_gates_that_a_task_has_been_at_sum_to_the_whole(record: Task, now: int) -> None:
-    """An explanation's gates sum to the total time; an open task waits at exactly one gate, an ended task at none."""
+    """An explanation's gates sum to the total time; an open task waits at one gate, and an ended task at no gate."""
     explanation = explain(record, Facts(now=now, lease=30 * SECOND))
     been = [gate for gate in explanation.gates if gate.duration is not None]
     assert sum(gate.duration or 0 for gate in been) == explanation.total

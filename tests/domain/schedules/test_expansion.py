@@ -27,7 +27,7 @@ NOW = at("2027-01-01T00:00:30")
 def test_catching_up_never_exceeds_its_policy(
     schedule: Schedule, done: Millis, away: Millis, catch_up_seconds: int
 ) -> None:
-    """At most one missed run is caught up, which is the latest in the window that no calendar excludes."""
+    """At most one missed run is caught up: the latest run in the window that no calendar excludes."""
     schedule = changed(schedule, catch_up_seconds=catch_up_seconds)
     now = done + away
     caught_up = catch_up(schedule, done, now)

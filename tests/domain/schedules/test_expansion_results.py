@@ -104,7 +104,7 @@ def test_a_backfill_goes_on_where_it_stopped_and_ends_once() -> None:
 
 
 def test_a_backfill_places_nothing_beyond_the_horizon() -> None:
-    """At one occurrence per minute, a horizon of ninety seconds has two, and later expansions place the others."""
+    """At one occurrence per minute, only two are placed within a horizon of ninety seconds, and the others later."""
     run = BackfillRun("b", requested(NOW - DAY, NOW - DAY + HOUR, 1, NOW), 60)
     part = expand_backfill(STORED.schedule(), run, NOW + 90 * SECOND, NOW, 1000)
     assert (len(part.occurrences), part.more, part.after.finished_at) == (2, False, None)

@@ -146,7 +146,7 @@ def test_what_a_calendar_excludes_is_skipped_and_says_why() -> None:
 
 
 def test_what_is_moved_runs_once_at_the_next_working_moment() -> None:
-    """Of all occurrences in a weekend, the latest runs at its end, and the others refer to that occurrence."""
+    """Of all occurrences in a weekend, the latest runs at its end, and the others refer to the latest."""
     schedule = changed(scheduled("0 */8 * * *"), calendars=(WEEKENDS,), on_excluded=OnExcluded.MOVE)
     found = following(schedule, at("2026-11-21T05:00"), 7)
     moved = found[5]

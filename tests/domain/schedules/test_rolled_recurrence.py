@@ -119,7 +119,7 @@ def test_what_the_schedule_leaves_out_itself_is_not_rolled_and_nothing_is_rolled
 
 
 def test_start_end_and_the_runs_that_remain_are_about_the_rolled_times() -> None:
-    """An occurrence after the end that is rolled to before the end runs; one rolled past the end does not."""
+    """An occurrence that is rolled from after the end to before it runs; an occurrence rolled past the end does not."""
     bounds: dict[str, Any] = {"start_at": at("2026-11-20"), "end_at": at("2026-11-22T08:00")}
     assert times(rolled("0 9 * * sun", OnExcluded.PREVIOUS_DAY, **bounds), "2026-11-01", 9) == ["2026-11-20T09:00"]
     assert times(rolled("0 9 * * sat", OnExcluded.NEXT_DAY, **bounds), "2026-11-01", 9) == []

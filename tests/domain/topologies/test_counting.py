@@ -33,7 +33,7 @@ def test_an_edge_counts_once_as_what_came_first() -> None:
 
 
 def test_a_chunk_reports_when_it_is_complete_or_decides_by_itself() -> None:
-    """In a chunk of three edges, the first failure decides, the second edge is not reported, and the last one is."""
+    """In a chunk of three edges, the first failure decides and is reported, the second is not, and the last is."""
     empty = Chunk(3)
     first = empty.with_edge(0, BAD)
     second = first.with_edge(1, BAD)

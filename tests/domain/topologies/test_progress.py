@@ -85,7 +85,7 @@ def test_a_node_waits_for_the_parent_that_its_rule_waits_for(rule: TriggerRule, 
 
 
 def test_a_node_takes_what_was_measured_else_what_is_expected() -> None:
-    """Ended nodes have measured durations, running nodes at least the expected ones, and waiting nodes the expected."""
+    """Ended nodes have measured durations, running nodes at least their expected and waiting nodes their expected."""
     found = graph(*(node(key, seconds=10) for key in "abcde"))
     at = {
         "a": NodeStatus(State.SUCCEEDED, started_at=NOW - 4_500, finished_at=NOW - 1_000),

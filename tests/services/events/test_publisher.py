@@ -34,7 +34,7 @@ FAILED = ChangeBatch((Change("1", 0, RUNNING, replace(RUNNING, state=State.FAILE
 
 
 def test_what_the_bus_takes_and_what_it_does_not_is_counted() -> None:
-    """If the bus permanently refuses one of a failed task's two events, that event is counted as lost."""
+    """If the bus permanently refuses one of a failed task's two events, the refused event is counted as lost."""
     bus, telemetry = Bus(refused=1), FakeTelemetry()
     EventPublisher(bus, telemetry).consume(FAILED)
     assert len(bus.taken) == 1

@@ -49,7 +49,7 @@ class Store:
 
 
 class Executor:
-    """A mapping that runs one item after another."""
+    """A mapping that handles items one after another."""
 
     def map(self, do: Any, items: Any) -> list[Any]:  # noqa: ANN401 - whatever it is given
         """Do it to each."""

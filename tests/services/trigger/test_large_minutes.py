@@ -87,7 +87,7 @@ class Deployment:
         self.time = max(self.time, at)
 
     def map(self, work: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
-        """Do the work for one item after another."""
+        """Do the work for the items one after another."""
         return [work(item) for item in items]
 
     def depth(self, _priority: Priority, _lane: str = "") -> QueueDepth:

@@ -35,7 +35,7 @@ class Ports:
         return self.time
 
     def sleep_until(self, at: Millis) -> None:
-        """Wake too late, unless the sleep has no length."""
+        """Wake too late, unless the sleep takes no time."""
         if at > self.time:
             self.time = at + self.oversleeps
 
