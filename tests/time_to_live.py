@@ -71,7 +71,7 @@ UNIQUE_KEY = Rule(
 )
 GROUP = Rule(
     "as long as tasks may join it, members are open, and its id is promised to stay taken",
-    "test_a_group_lives_on_while_tasks_join",
+    "test_each_task_that_joins_a_group_renews_its_expiry",
 )
 GROUP_MEMBER = Rule(
     "for ever while the task is open; else the completion of its group, which may be open for as long as it is kept",
@@ -130,12 +130,12 @@ WATCH_CONNECTION = Rule(
 
 API_KEY = Rule(
     "its end, after which it is refused with or without its item, and the time for which it can be seen",
-    "test_a_key_is_listed_for_some_time_after_its_end",
+    "test_the_item_of_a_revoked_or_expired_key_expires_30_days_later",
 )
 
 LINK = Rule(
     "its expiry, after which it is refused with or without its item, and the time for which it can be seen",
-    "test_a_link_is_kept_for_longer_than_it_is_valid",
+    "test_the_item_of_a_link_expires_after_the_link",
 )
 
 WRITERS: dict[str, Rule] = {

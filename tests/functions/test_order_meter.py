@@ -89,7 +89,7 @@ def test_an_estimate_has_the_write_units_of_an_ordered_key(stack: Stack) -> None
     assert lines_of(found.parts)[0].quantity == writes + 1
 
 
-def test_a_batch_of_one_key_takes_its_numbers_at_once(stack: Stack) -> None:
+def test_a_batch_of_one_ordered_key_costs_one_unit_for_all_numbers(stack: Stack) -> None:
     """A batch with one ordered key costs one unit for all numbers, and two units for each task's place and record."""
     stack.create(TaskSpec(TYPE))
     creator = composed(TaskServices).batch_creator

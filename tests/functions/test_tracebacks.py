@@ -208,7 +208,7 @@ def test_a_failure_is_written_down_if_its_traceback_cannot_be_kept(
     assert told(gateway, task) == [None]
 
 
-def test_an_older_attempt_does_not_replace_a_later_ones_traceback(stack: Stack) -> None:
+def test_an_older_attempt_does_not_replace_a_later_attempts_traceback(stack: Stack) -> None:
     """A worker that was suspended does not replace a later attempt's traceback, and repeating a write is harmless."""
     task = stack.create(TaskSpec("report", delay=DAY))
     store = composed(CoreServices).tracebacks
