@@ -66,7 +66,7 @@ def test_the_client_waits_while_the_table_throttles_and_loses_no_task(deployed: 
         assert kept(client, ids).ended == len(ids) == CALLERS * EACH
 
 
-def test_a_load_is_sent_to_this_machine_only() -> None:
+def test_a_load_is_never_sent_to_another_machine() -> None:
     """A load is never sent to another machine."""
     with pytest.raises(NotThisMachine):
         made("https://api.example.org", Offer("Creator", 1))

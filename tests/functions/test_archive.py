@@ -74,7 +74,7 @@ def spent_on(stack: Stack, event: dict[str, Any]) -> Counter[str]:
     return calls
 
 
-def test_a_batch_costs_one_object_however_many_tasks(stack: Stack) -> None:
+def test_a_hundred_tasks_of_one_day_are_archived_in_one_object(stack: Stack) -> None:
     """A hundred tasks that ended on one day cost one PUT and no read, and take under 300 compressed bytes each."""
     event = removal_of(stack, ended(stack, 100))
     assert spent_on(stack, event) == {"put_object": 1}

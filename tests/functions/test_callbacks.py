@@ -64,7 +64,7 @@ def test_an_outcome_is_sent_in_one_signed_callback(
     assert event["data"]["finished_at"] is None
 
 
-def test_cleaning_up_comes_before_the_callback(stack: Stack, receiver: Receiver) -> None:
+def test_the_callback_is_sent_after_the_clean_action(stack: Stack, receiver: Receiver) -> None:
     """The callback is sent after the target's `clean` action."""
     target = HttpTarget(f"{receiver.url}/job", frozenset({Phase.CLEAN}))
     stack.create(TaskSpec("report", target=target, callback_url=f"{receiver.url}/ended"))

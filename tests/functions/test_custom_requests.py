@@ -121,7 +121,7 @@ def test_a_body_has_one_of_four_forms_or_is_the_payload(
     assert (headers.get("content-type"), sent.body) == (content_type, body)
 
 
-def test_headers_and_query_go_with_the_signed_request_too(stack: Stack, receiver: Receiver) -> None:
+def test_headers_and_query_are_added_to_the_signed_request(stack: Stack, receiver: Receiver) -> None:
     """Without `method` and `body`, the request is the usual signed `PUT` with the added headers and query."""
     run(stack, {"url": receiver.url, "headers": {"X-Team": "dba"}, "query": {"a": "b"}, "auth": bearer()})
     (sent,) = receiver.requests

@@ -375,7 +375,7 @@ def test_an_event_wakes_the_tasks_that_wait_for_it(intake: Stack) -> None:
     assert rejected(intake) == []
 
 
-def test_an_event_that_comes_before_its_task_waits_is_found(intake: Stack) -> None:
+def test_a_signal_sent_before_its_task_waits_is_still_received(intake: Stack) -> None:
     """A signal is kept, so that a task that waits only after the signal was sent still receives it."""
     set_rule("paid", {"pattern": SOURCE, "signal": SIGNAL})
     take(intake, message(intake, {**WAITS, "target": {**WAITS["target"], "key": "o-17"}}))

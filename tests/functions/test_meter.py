@@ -670,7 +670,7 @@ def test_a_failed_task_costs_one_unit_more_for_the_list_of_failures(
     assert (meter.table_units, meter.index_units) == (3, 1 + 1)
 
 
-def test_a_change_of_the_due_time_costs_a_wake_and_a_write(metered: tuple[Stack, Meter]) -> None:
+def test_a_change_of_the_due_time_costs_a_timer_and_a_write(metered: tuple[Stack, Meter]) -> None:
     """Moving the due time to another minute costs a timer, a write of the record, and one consistent read."""
     stack, meter = metered
     task = create(stack, delay=20 * MINUTE)

@@ -127,7 +127,7 @@ def test_the_first_of_two_results_is_kept(stack: Stack) -> None:
     assert len(store.list_of(task.id)) == 3
 
 
-def test_a_result_is_stored_once_the_store_answers_again(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_steps_result_is_stored_when_the_store_recovers(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
     """If the store fails after a step's work is done, the write is repeated while the lease lasts.
 
     After that, the attempt fails.

@@ -198,7 +198,7 @@ def test_a_map_costs_as_much_as_a_topology_of_its_items(graphs: Graphs) -> None:
     assert graphs.meter.table_units == outer + own + release + token + expiry + items
 
 
-def test_a_retry_of_chosen_nodes_costs_a_run_of_them(graphs: Graphs) -> None:
+def test_retrying_chosen_nodes_costs_one_unit_and_their_run(graphs: Graphs) -> None:
     """Retrying chosen nodes costs one unit to reopen the topology, and then a run of those nodes.
 
     Each kept node costs two units for its expiry.

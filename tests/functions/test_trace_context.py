@@ -140,7 +140,7 @@ def test_an_sqs_message_has_the_trace_as_an_attribute(stack: Stack) -> None:
     assert json.loads(message["Body"])["traceparent"] == PARENT
 
 
-def test_an_event_on_the_queue_brings_its_trace_as_an_attribute(stack: Stack) -> None:
+def test_a_task_from_a_queue_message_has_the_messages_trace(stack: Stack) -> None:
     """A task that is created from a queue message has the trace in the message's `traceparent` attribute."""
     stack.environ[Variable.INTAKE_REJECTS] = stack.cloud.sqs.create_queue(QueueName="rejects")["QueueUrl"]
     stack.environ[Variable.INTAKE_OWNER] = "events"

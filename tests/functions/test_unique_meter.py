@@ -92,7 +92,7 @@ def _run(stack: Stack, spec: TaskSpec) -> None:
     stack.work(Priority.NORMAL)
 
 
-def test_a_task_that_is_kept_costs_two_reads(stack: Stack) -> None:
+def test_a_creation_that_keeps_the_existing_task_costs_two_reads(stack: Stack) -> None:
     """If a unique key's task is kept, a creation reads the key and the task.
 
     An idempotency key costs two more units.

@@ -257,7 +257,7 @@ def test_an_occurrence_that_ran_after_the_restore_point_runs_again_only_by_rerun
         assert len(runs_of(account, occurrence)) == runs
 
 
-def test_a_message_from_before_the_restore_starts_nothing_that_is_not_due() -> None:
+def test_a_message_from_before_the_restore_starts_no_task_early() -> None:
     """A message from before the restore does not start a task early, even if it names the task's current generation."""
     with simulation() as account:
         task_id = create(account, delay_seconds=3600)

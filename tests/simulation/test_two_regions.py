@@ -112,7 +112,7 @@ def test_a_standby_region_sends_no_tasks_and_measures_its_alarms_metrics() -> No
         assert not any(queue.messages for queue in world.second.sqs.queues.values())
 
 
-def test_a_planned_switch_over_repeats_nothing() -> None:
+def test_a_planned_switch_over_repeats_no_task() -> None:
     """A planned switch-over lets running tasks end in the first Region.
 
     Later tasks run in the second Region, with a fence of its epoch.
@@ -159,7 +159,7 @@ def test_an_attempt_may_report_its_end_while_its_region_drains() -> None:
         assert [task.state.value for task in world.second.tasks()] == ["succeeded"]
 
 
-def test_a_task_whose_timer_was_not_replicated_runs_nevertheless() -> None:
+def test_a_task_whose_timer_was_not_replicated_still_runs() -> None:
     """If the timer of a task's later retry was not replicated, the takeover writes the timer again."""
     with simulation(Situation.LOST) as world:
 
@@ -181,7 +181,7 @@ def test_a_task_whose_timer_was_not_replicated_runs_nevertheless() -> None:
         assert runs_of(world, task_id)[1][0] == SECOND_REGION
 
 
-def test_a_schedule_whose_timer_was_not_replicated_goes_on() -> None:
+def test_a_schedule_whose_timer_was_not_replicated_continues() -> None:
     """If the timer of a schedule was not replicated, the takeover writes the timer again."""
     with simulation(Situation.LOST) as world:
         # This is longer than the time by which the cursors are set back.

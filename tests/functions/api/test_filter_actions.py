@@ -141,7 +141,7 @@ def test_an_action_by_filter_ignores_other_owners_tasks(api: Gateway) -> None:
     assert {state_of(api, each) for each in mine} == {"scheduled"}
 
 
-def test_a_change_that_no_task_allows_names_its_field(api: Gateway) -> None:
+def test_an_error_for_a_change_that_no_task_allows_names_the_field(api: Gateway) -> None:
     """If no task allows a change, the error names the field, even for errors that depend on the current time."""
     fill(api, 2)
     refused = api.send("POST", CHANGE, {**REPORTS, "update": {"due_at": "2037-01-01T00:00:00Z"}})

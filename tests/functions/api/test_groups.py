@@ -23,7 +23,7 @@ def as_owner(name: str) -> Gateway:
     return Gateway(headers={"x-duetime-owner": name})
 
 
-def test_a_task_that_names_a_group_creates_it_open(api: Gateway) -> None:
+def test_the_first_task_of_a_group_creates_the_group(api: Gateway) -> None:
     """The first task of a group creates the group, which counts the task and can filter the task list."""
     task, other = api.create(MEMBER), api.create({"type": "part"})
     assert (task["group"], other["group"]) == ({"id": "import-17"}, None)

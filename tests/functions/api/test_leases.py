@@ -220,14 +220,14 @@ def test_a_failure_is_retried_by_the_policy(api: Gateway, clock: StandingClock) 
     assert task_of(api, lease["task"]["id"])["error"] == failure["error"]
 
 
-def test_a_failure_that_is_not_retriable_is_the_last(api: Gateway) -> None:
+def test_a_failure_that_is_not_retriable_ends_the_task(api: Gateway) -> None:
     """A failure that is not retriable ends the task without another attempt."""
     lease = one_lease(api)
     failure = {"error": {"type": "Unretriable", "message": "never"}, "retriable": False}
     assert tell(api, lease, "fail", failure).body["state"] == "failed"
 
 
-def test_a_failure_may_name_the_wait_before_the_next_attempt(api: Gateway, clock: StandingClock) -> None:
+def test_retry_in_seconds_replaces_the_wait_of_the_retry_policy(api: Gateway, clock: StandingClock) -> None:
     """`retry_in_seconds` replaces the wait of the retry policy, and the attempt counts."""
     lease = one_lease(api, retry={"max_attempts": 2, "initial_seconds": 0})
     failure = {"error": {"type": "RetryIn", "message": "the bank is closed"}, "retry_in_seconds": 60.5}
@@ -270,7 +270,7 @@ def test_a_released_task_is_leased_again_at_once_and_costs_no_attempt(api: Gatew
     assert (answer.status, answer.problem["code"]) == (409, "fence_mismatch")
 
 
-def test_a_paused_attempt_leaves_its_checkpoint_to_the_next(api: Gateway) -> None:
+def test_the_checkpoint_of_a_paused_attempt_is_given_to_the_next_attempt(api: Gateway) -> None:
     """A worker can pause a task with a checkpoint only if a user requested it; the next attempt gets the checkpoint."""
     lease = one_lease(api)
     task_id = lease["task"]["id"]

@@ -127,7 +127,7 @@ def test_a_link_shows_nothing_but_its_task_and_message() -> None:
 
 
 @pytest.mark.usefixtures("owner")
-def test_no_other_token_is_accepted() -> None:
+def test_a_changed_or_invalid_token_is_not_found() -> None:
     """A changed or invalid token, or a token with another task's parts, is not found and decides nothing."""
     first, second = approval(), approval()
     one, other = (path_of(created(each, ["approve"])).rpartition("/")[2] for each in (first, second))

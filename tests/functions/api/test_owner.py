@@ -115,7 +115,7 @@ def test_the_owner_header_may_name_only_the_caller() -> None:
 
 @pytest.mark.parametrize("secured", ["iam", "jwt"], indirect=True)
 @pytest.mark.usefixtures("secured")
-def test_members_of_a_team_act_for_it(environ: dict[str, str], compose: Callable[[], None]) -> None:
+def test_members_of_a_team_share_its_tasks(environ: dict[str, str], compose: Callable[[], None]) -> None:
     """Members of a team share its tasks, and histories name who acted. Other callers are refused."""
     environ[Variable.TEAMS] = '{"billing": ["123456789012:role/Reports", "ann"], "shipping": ["bob"]}'
     compose()

@@ -130,7 +130,7 @@ def test_open_tasks_cannot_be_limited_without_the_summary(
     assert "summary_spread" in refused.problem["errors"][0]["reason"]
 
 
-def test_without_the_setting_there_are_no_quotas(
+def test_quotas_can_be_neither_read_nor_set_without_the_setting(
     environ: dict[str, str], compose: Callable[[], None], api: Gateway
 ) -> None:
     """If the deployment has no quotas, even operators can neither see nor set quotas."""

@@ -52,7 +52,7 @@ def test_a_reader_gets_markers_in_place_of_redacted_values(writer: Gateway) -> N
     assert {each["id"]: each["payload"] for each in listed} == {paid: SHOWN, other: PAYLOAD}
 
 
-def test_an_administrator_reads_for_another_owner_as_a_reader(writer: Gateway) -> None:
+def test_an_administrator_gets_redacted_values_of_other_owners(writer: Gateway) -> None:
     """An administrator who reads another owner's tasks gets redacted values, like a reader."""
     path = f"/v1/tasks/{writer.send('POST', '/v1/tasks', body_of()).body['id']}"
     shown = scoped(None, "root").send("GET", path, headers={"X-Duetime-Owner": CALLER})

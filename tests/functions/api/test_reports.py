@@ -80,7 +80,7 @@ def test_a_notified_success_without_a_result_has_a_null_result(api: Gateway, tas
     assert (answer.status, answer.body["state"], answer.body["result"]) == (200, "succeeded", None)
 
 
-def test_a_notified_failure_is_retried_unless_that_would_not_help(api: Gateway, task: dict[str, Any]) -> None:
+def test_a_task_waits_for_its_next_attempt_after_a_notified_failure(api: Gateway, task: dict[str, Any]) -> None:
     """After a notified failure, the task waits for its next attempt and shows the reported error."""
     answer = tell(api, task, "notify", FAILURE)
     assert (answer.status, answer.body["state"]) == (200, "waiting")

@@ -379,7 +379,7 @@ def test_nodes_are_listed_in_pages_in_the_order_of_the_graph(api: Gateway, clock
         assert (found[0]["task_id"] is not None) == begun
 
 
-def test_a_page_of_nodes_reads_no_other_node(api: Gateway, clock: StandingClock, session: FakeSession) -> None:
+def test_a_page_of_nodes_reads_only_its_own_nodes(api: Gateway, clock: StandingClock, session: FakeSession) -> None:
     """A page of nodes reads only the topology's task, its progress and the page's own nodes."""
     nodes = {f"n{number}": {"type": "report"} for number in range(120)}
     first, other = (api.send("POST", PATH, {"nodes": nodes}).body["id"] for _ in range(2))
