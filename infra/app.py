@@ -1,4 +1,4 @@
-"""The app that `cdk` runs: `cdk deploy -c env=dev|staging|prod`, and `-c stack=NAME` for a second one of them."""
+"""The app that `cdk` runs: `cdk deploy -c env=dev|staging|prod`, and `-c stack=NAME` for another stack."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DEFAULT_ENVIRONMENT = "dev"
 
 
 def main() -> None:
-    """Synthesise the environment named on the command line, after building its layers."""
+    """Synthesize the environment named on the command line, after building its layers."""
     app = App()
     try:
         environment = environment_named(app.node.try_get_context("env") or DEFAULT_ENVIRONMENT)

@@ -1,7 +1,7 @@
 """All settings of every environment. Choose one with `-c env=dev|staging|prod|local`.
 
-To run this checkout in your own account, edit this file: your handlers, your identity provider, your limits. Without a
-checkout, `duetime init` creates a project with a file like this one.
+To run this checkout in your own account, edit this file to set your handlers, your identity provider and your limits.
+Without a checkout, `duetime init` creates a project with a file like this one.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _EXAMPLES = "examples/handlers"
 
 _DEV = replace(DEV, handlers_folder=_EXAMPLES)
 _STAGING = replace(STAGING, handlers_folder=_EXAMPLES)
-# Has no handlers until you name your own folder; the examples are not meant for production.
+# This environment has no handlers until you name your own folder; the examples are not meant for production.
 _PROD = PROD
 _LOCAL = replace(
     LOCAL_STACK,
     handlers_folder=_EXAMPLES,
-    # A team's own package, in a function of its own.
+    # A team's own package, in its own function.
     handlers_packages=(HandlersPackage(name="billing", folder="examples/billing", types=("billing.*",)),),
 )
 

@@ -1,6 +1,7 @@
 """Grafana's dashboard of a deployment, over its CloudWatch data source: `python -m infra.grafana` writes the file.
 
-It contains no names of a deployment; they are variables chosen at import, and the stack lists them as outputs.
+The dashboard contains no names of a deployment; the names are variables chosen at import, and the stack lists them as
+outputs.
 """
 
 from __future__ import annotations
@@ -145,7 +146,7 @@ def _target(source: Source) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Write the file, or compare it; returns 1 if it differs."""
+    """Write the file, or compare it with the dashboard; returns 1 if the file differs."""
     parser = argparse.ArgumentParser(description="Write Grafana's dashboard.")
     parser.add_argument("--check", action="store_true", help="write nothing; say whether the file differs")
     if parser.parse_args().check:

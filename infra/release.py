@@ -46,7 +46,7 @@ class Section:
     """The section of a version in the changelog.
 
     Attributes:
-        date: what follows the version in the heading: the day of the release, or that it is not released yet.
+        date: the text after the version in the heading: the release date, or a note that the version is unreleased.
         text: the release notes, without the heading.
     """
 
@@ -63,7 +63,7 @@ def version() -> str:
     """The version of all distributions.
 
     Raises:
-        NotReleasable: they differ.
+        NotReleasable: the versions differ.
     """
     versions = {project_of(folder)["project"]["version"] for folder in PACKAGES}
     if len(versions) != 1:
@@ -72,7 +72,7 @@ def version() -> str:
 
 
 def has_source_distribution(folder: str) -> bool:
-    """Whether a wheel can be built from a source distribution: only if all of its files are in its own folder."""
+    """Whether the wheel can be built from a source distribution, which requires all files to be in the folder."""
     return "force-include" not in project_of(folder)["tool"]["hatch"]["build"]["targets"]["wheel"]
 
 
@@ -80,7 +80,7 @@ def section_of(changelog: str, wanted: str) -> Section:
     """The section of a version.
 
     Raises:
-        NotReleasable: the changelog has none.
+        NotReleasable: the changelog has no such section.
     """
     headings = list(_HEADING.finditer(changelog))
     for heading, following in zip(headings, [*headings[1:], None], strict=True):
@@ -97,7 +97,7 @@ def reasons_not_to_tag(wanted: str, section: Section, changes: str, tags: Sequen
         wanted: the version.
         section: its section in the changelog.
         changes: files that differ from the commit, as Git lists them.
-        tags: the tags that there are.
+        tags: the existing tags.
     """
     reasons = []
     if _DATE.fullmatch(section.date) is None:
@@ -113,7 +113,7 @@ def build() -> list[Path]:
     """Build the wheels and source distributions into `dist`, and check their metadata."""
     shutil.rmtree(DIST, ignore_errors=True)
     for folder in PACKAGES:
-        # Without `--wheel`, the wheel is built from the source distribution, which is checked by that.
+        # Without `--wheel`, the wheel is built from the source distribution, which also checks the source distribution.
         kinds = [] if has_source_distribution(folder) else ["--wheel"]
         _run([_uv(), "build", "--quiet", *kinds, "--out-dir", str(DIST), str(ROOT / folder)])
     built = sorted(path for path in DIST.iterdir() if path.suffix in {".whl", ".gz"})
@@ -190,7 +190,7 @@ def release(pythons: Sequence[str], *, tags: bool, needs_all: bool) -> None:
     for python in missing:
         _say(f"Not checked: Python {python} is not installed")
     if tags:
-        # Verbatim: lines of the notes that begin with # are headings.
+        # The notes are kept verbatim, because lines that begin with # are headings.
         _git("tag", "--annotate", f"v{wanted}", "--cleanup=verbatim", "--file", str(NOTES))
         _say(f"Tagged v{wanted}. To publish it: git push origin v{wanted}")
     for reason in () if tags else reasons:
@@ -209,7 +209,7 @@ def _run(command: Sequence[str], folder: Path = ROOT) -> str:
     """Run a command without this checkout's Python path; returns its output.
 
     Raises:
-        NotReleasable: it failed.
+        NotReleasable: the command failed.
     """
     kept = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}}
     done = subprocess.run(command, cwd=folder, env=kept, capture_output=True, text=True, check=False)  # noqa: S603 - ours

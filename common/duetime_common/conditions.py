@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 STEPS = 1_000_000
 """Maximum steps of an evaluation, which take about a second. Filtering a 1 MB list needs a fifth of them."""
 _STEPS_AT_CREATION = 5_000
-"""Maximum steps on a document without results: more than any useful condition of the maximum length needs."""
+"""Maximum steps on a document without results, which is more than any useful condition of the maximum length needs."""
 _CHARACTERS = 16
 """Number of characters that take about as long as one step."""
 PARENTS, PARAMETERS, PAYLOAD = "parents", "parameters", "payload"
@@ -36,7 +36,8 @@ _SIDE_BY_SIDE = frozenset(
         *("multi_select_list", "multi_select_dict", "key_val_pair"),
     }
 )
-"""Expression types whose parts all apply to the same value; in others, later parts apply to the first part's result."""
+"""Expression types whose parts all apply to the same value; in other types, later parts apply to the first part's
+result."""
 _Tree: TypeAlias = "Mapping[str, Any]"
 """A parsed expression of `jmespath`: `type`, `value` and `children`."""
 
@@ -280,7 +281,7 @@ def _reject_parameter(path: Sequence[str], parameters: Collection[str] | None) -
 
 
 def _paths(tree: _Tree) -> Iterator[Sequence[str]]:
-    """The paths from the root of the document that an expression uses; an empty path for the whole document."""
+    """The paths from the root of the document that an expression uses; an empty path for the complete document."""
     kind, children = tree["type"], tree["children"]
     if kind == "field":
         yield (tree["value"],)

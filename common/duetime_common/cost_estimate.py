@@ -28,7 +28,8 @@ BATCH = 10
 LONGEST_SECONDS, LEAST_MB, MOST_MB = 900, 128, 10_240
 """Limits of Lambda functions (Source: AWS Lambda quotas)."""
 STREAM_SECONDS, WATCHED_STREAM_SECONDS = 30, 5
-"""Default batching window for task changes, in seconds: normally; with a console, event bus or quota."""
+"""Default batching windows for task changes, in seconds: the normal window, and the window with a console, event bus or
+quota."""
 LONGEST_WINDOW_SECONDS = 300
 """Longest batching window of a stream (Source: AWS Lambda API Reference, "CreateEventSourceMapping")."""
 LISTED_FROM = 1_000
@@ -36,9 +37,10 @@ LISTED_FROM = 1_000
 LISTS, LIST_BLOCK = 2, 45
 """Lists of a plain task, by type and by end; and how many tasks of one list and batch share a write unit."""
 ALIGNED_HOLD, DIRECT_HOLD = 0.11, 0.56
-"""Average seconds that a single worker holds a message with precision `normal`: sent by the trigger, or by the API."""
+"""Average seconds that a single worker holds a message with precision `normal`: one sent by the trigger, and one sent
+by the API."""
 EARLY_HOLD = 1.5
-"""The same for precision `exact`."""
+"""Average seconds that a single worker holds a message with precision `exact`."""
 FEWEST_ALIGNED, MOST_ALIGNED = 2, 100
 """Range of messages per minute in which the trigger sends each message at its best moment."""
 STEPS = 10
@@ -201,7 +203,7 @@ IDLE_TICK_WRITES, IDLE_TICK_READS = 2, 57
 IDLE_POLLS, POLLED_QUEUES = MONTH_SECONDS // 20 * 5, 4
 """Requests to an empty queue that invokes a function: five concurrent 20-second polls."""
 IDLE_SCHEDULES = TICKS + TICKS // 5
-"""The tick, and the recount of the summary every five minutes."""
+"""Scheduled invocations per month: the tick, and the recount of the summary every five minutes."""
 
 ALARM_METRICS, IDLE_METRICS = 28, 1
 """Metrics for the alarms of `prod`, and metrics that an idle trigger writes."""
@@ -225,7 +227,7 @@ class CostLine:
         part: the billed item.
         quantity: the billed quantity.
         unit: unit of the quantity.
-        dollars: cost of the whole quantity.
+        dollars: cost of the total quantity.
         note: additional explanation.
     """
 
@@ -362,7 +364,7 @@ def _observability(workload: Workload, prices: Prices) -> Iterator[CostLine]:
     gigabytes = (written + workload.requests * ACCESS_LOG_BYTES) / 1e9
     yield CostLine("logs and metrics' lines", gigabytes, "GB", gigabytes * prices.log_gigabyte)
     if workload.has_traces:
-        # X-Ray samples the first request of each second, and 5 % of the others (Source: AWS X-Ray Developer Guide).
+        # X-Ray samples the first request of each second, and 5 % of all others (Source: AWS X-Ray Developer Guide).
         traces = sum(_sampled(each) for each in (workload.requests, workload.batches, deliveries))
         yield CostLine("traces", traces, "recorded", traces * prices.trace)
 

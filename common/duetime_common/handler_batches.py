@@ -26,9 +26,11 @@ class Batch:
 
     Attributes:
         max_size: maximum number of tasks in one call, 1 to 1 000. A worker cannot pass more tasks than it holds: a
-            worker function holds the tasks of one queue delivery, a pull worker as many as its `concurrency`.
-        max_wait_seconds: how long the first task may wait for others, 0 to 60. The wait counts towards the task's
-            timeout, and uses at most half of it. A worker function does not wait if no other task could still join.
+            worker function holds the tasks of one queue delivery, and a pull worker holds as many tasks as its
+            `concurrency`.
+        max_wait_seconds: how long the first task may wait for other tasks, 0 to 60 seconds. The wait counts towards the
+            task's timeout, and uses at most half of it. A worker function does not wait if no other task could still
+            join.
         key: a function of the payload, or the name of a payload field: only tasks with the same key share a call;
             `None` lets all tasks share calls.
 

@@ -1,4 +1,4 @@
-"""Request and response limits that the client also applies; all others are in `duetime.domain.limits`."""
+"""Request and response limits that the client also applies; all other limits are in `duetime.domain.limits`."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ MAX_NODE_KEY_LENGTH = 128
 MAX_CONDITION_LENGTH = 1_000
 """Length of a condition on a node or a signal."""
 MAX_ERROR_MESSAGE_LENGTH = 256
-"""Characters of a stored error message; a longer one is truncated."""
+"""Characters of a stored error message; a longer message is truncated."""
 MAX_ERROR_TYPE_LENGTH = 64
 MAX_TRACEBACK_LENGTH = 4_000
-"""Characters of a stored traceback: the last ones, or fewer if they do not compress to `MAX_TRACEBACK_BYTES`."""
+"""Characters at the end of a stored traceback, or fewer if they do not compress to `MAX_TRACEBACK_BYTES`."""
 MAX_PROGRESS_MESSAGE_LENGTH = 64
 MAX_ENCRYPTED_TEXT_LENGTH = 512
 """Characters of a stored error or progress message that a codec has encrypted."""

@@ -19,7 +19,7 @@ class RetryPolicy(TypedDict, total=False):
 class LockSpec(TypedDict):
     """A named resource that at most `max_holders` tasks hold, in all phases (`task`) or only in `run`.
 
-    `shared` tasks hold the lock together; an `exclusive` task excludes all shared ones.
+    `shared` tasks hold the lock together; an `exclusive` task excludes all `shared` tasks.
     """
 
     key: str

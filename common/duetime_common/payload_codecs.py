@@ -58,7 +58,7 @@ def value_of(payload: Any) -> Any:  # noqa: ANN401 - any JSON
             try:
                 return Binary(base64.b64decode(text, validate=True), content_type)
             except binascii.Error:
-                # Not from a creation, which validates base64.
+                # Such a payload does not come from a creation, which validates base64.
                 return payload
     return payload
 

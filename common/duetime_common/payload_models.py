@@ -80,7 +80,8 @@ def plain(value: object) -> object:
     """
     model = type(value)
     if _is_model(model):
-        # The text contains both of two keys that are equal in JSON, such as 1 and "1"; the document only the last.
+        # The text contains both of two keys that are equal in JSON, such as 1 and "1"; the document has only the last
+        # one.
         json.loads(_adapter(model).dump_json(value), object_pairs_hook=_checked)
         return _adapter(model).dump_python(value, mode="json")
     return value

@@ -1,7 +1,8 @@
 """The price table: assumed AWS prices in three regions. All cost calculations use these figures.
 
-Public on-demand list prices without free tiers, volume tiers, savings plans or taxes. Only the prices of DynamoDB and
-HTTP APIs in us-east-1 were compared with a published list; all others are assumptions. Check your account's prices.
+The figures are public on-demand list prices without free tiers, volume tiers, savings plans or taxes. Only the prices
+of DynamoDB and HTTP APIs in us-east-1 were compared with a published list; all other prices are assumptions. Check your
+account's prices.
 """
 
 from __future__ import annotations

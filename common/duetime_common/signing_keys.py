@@ -73,7 +73,7 @@ class SigningKey:
 
 @frozen
 class SigningKeys:
-    """A deployment's keys: the current key first, then the previous one."""
+    """A deployment's keys: the current key first, then the previous key."""
 
     keys: tuple[SigningKey, ...]
 

@@ -32,7 +32,8 @@ class soft_timeout:  # noqa: N801 - used like a function
 
     The exception is raised between two Python instructions, in the thread that entered the block. A call that waits
     outside Python, such as `time.sleep` or a socket read, is not interrupted: give such a call its own timeout. In a
-    coroutine, use `asyncio.timeout`. An uncaught exception fails the attempt, which is retried like any other.
+    coroutine, use `asyncio.timeout`. An uncaught exception fails the attempt, which is retried like any other failed
+    attempt.
 
     Args:
         seconds: More than 0. Choose less than the task's `timeout_seconds`, after which the attempt fails anyway.

@@ -31,8 +31,8 @@ _MOST_OF_A_NAME = 256
 def record(event: Mapping[str, Any], response: Response) -> None:
     """Record a request, if it controls or administers something, or reads another owner's data.
 
-    The response is sent even if the log does not respond: the caller's change is made, and would be repeated. The
-    record is then in the function's log, and a metric counts it.
+    The response is sent even if the log does not respond, because the caller's change is already made, and an error
+    would make the caller repeat the request. In this case, the function's log has the record, and a metric counts it.
     """
     path = path_within(event["rawPath"])
     try:

@@ -50,7 +50,7 @@ def _quotas(owner: str) -> list[OwnQuota]:
 
 
 def _settings(settings: Settings, caller: Caller, owners: Sequence[str], rules: TargetRules) -> DeploymentSettings:
-    """The settings visible to a caller; operators also see what is reserved for others."""
+    """The settings visible to a caller; operators also see what is reserved for other owners."""
     owner = caller.owner
     stack, region, log_group = settings.worker_logs
     pullers = settings.pullers

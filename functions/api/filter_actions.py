@@ -90,7 +90,7 @@ def begin(request: Request, wanted: BulkRequest, body: object) -> Response:
     taken = composed(FilterActionServices).requests.take(request.owner, wanted, key)
     operation = taken.value
     if operation.state is not BulkState.SUCCEEDED:
-        # This also covers an operation that was cancelled since: its progress is not the whole request.
+        # This also covers an operation that was cancelled since, whose progress does not cover the complete request.
         headers = replayed(location(operation), is_replay=taken.is_replay)
         return answer(json_text(bulk_response(operation)), HTTPStatus.ACCEPTED, headers)
     return answer(json_text(done_response(operation)), headers=replayed({}, is_replay=taken.is_replay))

@@ -33,7 +33,7 @@ def get_index(request: Request) -> Response:
 
 @route(health_and_openapi.HEALTH)
 def get_health(request: Request) -> Response:  # noqa: ARG001 - no parameters
-    """Return that the API is up."""
+    """Report that the API is up."""
     return answer(json_text(health_and_openapi.HealthResponse(status="ok", version=CONTRACT_VERSION)))
 
 
@@ -45,7 +45,7 @@ def get_openapi(request: Request) -> Response:  # noqa: ARG001 - no parameters
 
 @cache
 def _document() -> str:
-    # Imported and built on request, so that no task waits for it.
+    # The document is imported and built on request, so that no task waits for it.
     from duetime.contract.openapi.document import document  # noqa: PLC0415 - see the line above
 
     settings = composed().settings

@@ -1,6 +1,6 @@
-"""The page that people see when they open a link: it works without scripts, and loads nothing.
+"""The page that people see when they open a link; it works without scripts, and loads no other files.
 
-Everything that others have written, such as the name of the task, is escaped.
+All text that users have written, such as the task's name, is escaped.
 """
 
 from __future__ import annotations
@@ -87,7 +87,8 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Robots-Tag": "noindex, nofollow",
 }
-"""The address of the page is a secret: browsers send it to no other site, and nothing stores the page."""
+"""The page's address is a secret, so browsers must send the address to no other site, and nothing may store the
+page."""
 
 
 def response_of(page: str, status: HTTPStatus = HTTPStatus.OK) -> Response:

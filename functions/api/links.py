@@ -1,4 +1,4 @@
-"""Handlers for links: their management, and the requests of their holders, who have no other credentials."""
+"""Handlers that manage links, and handlers for the requests of links' holders, who have no other credentials."""
 
 from __future__ import annotations
 

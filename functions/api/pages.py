@@ -38,7 +38,7 @@ def _wanted(owner: str, query: ListedQuery) -> ListQuery:
 
 
 def next_token(page: Page, owner: str, query: ListedQuery) -> str | None:
-    """The token for the page after this one; `None` if this is the last page."""
+    """The token for the next page; `None` on the last page."""
     return None if page.after is None else page_tokens.token_of(page.after, query.scope(owner))
 
 

@@ -51,8 +51,8 @@ def unpin_rate(request: Request) -> Response:
 
 @route(rates.PAUSE)
 def pause_rate(request: Request) -> Response:
-    """Let no attempts start under a rate."""
-    # The reason is in the audit log; a body with anything else is rejected.
+    """Stop all starts of attempts under a rate."""
+    # The reason is in the audit log; a body with other fields is rejected.
     _ = request.attribution
     return _answer(composed(LimitServices).rates.pause(request.owner, _key(request)))
 
@@ -65,7 +65,7 @@ def resume_rate(request: Request) -> Response:
 
 @route(rates.RESET)
 def reset_rate(request: Request) -> Response:
-    """Forget the starts that a rate has counted, and its line."""
+    """Reset the starts that a rate has counted, and its line."""
     return _answer(composed(LimitServices).rates.reset(request.owner, _key(request), request.attribution))
 
 

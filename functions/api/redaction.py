@@ -18,7 +18,7 @@ _JSON = "application/json"
 def redacted(response: Response) -> Response:
     """The response with markers in place of values that are not shown.
 
-    Its ETag differs from the whole response's, which a cache may still have from the time before the caller became
+    Its ETag differs from the complete response's, which a cache may still have from the time before the caller became
     read-only.
     """
     if response.headers.get("Content-Type") != _JSON:

@@ -438,7 +438,7 @@ def read(event: Mapping[str, Any], operation: Operation[Q], parameters: Mapping[
     key = _idempotency_key(event) if declared.KEY in operation.headers else None
     key_life = _key_life(event, key, sender) if declared.KEY_LIFE in operation.headers else _usual_key_life(sender)
     if key is not None and sender.task_id is not None:
-        # A client's key contains no space: each task has keys of its own, which never equal keys of other requests.
+        # A client's key contains no space, so each task's own keys never equal the keys of other requests.
         key = f"{sender.task_id} {key}"
     version = None
     if declared.IF_MATCH in operation.headers:
@@ -470,7 +470,7 @@ def body_hash(value: object) -> str:
 
 
 def _reject_ignored_conditions(event: Mapping[str, Any], operation: Operation[Any]) -> None:
-    """Reject a condition that the operation does not check, because its sender relies on it."""
+    """Reject a condition that the operation does not check, because its sender relies on the check."""
     if operation.is_safe:
         return
     honored = {header.name for header in operation.headers}
@@ -499,7 +499,7 @@ def _idempotency_key(event: Mapping[str, Any]) -> str | None:
 
 
 def _usual_key_life(sender: Sender) -> Millis:
-    """How long a key is kept if the request does not say so; a task's keys for as long as it may be retried."""
+    """How long a key is kept by default; a task's keys are kept for as long as the task may be retried."""
     return IDEMPOTENCY_KEY_LIFE if sender.task_id is None else composed().settings.retention.shortest
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
 
 _NO_STORE = {"Cache-Control": "no-store"}
-# An outcome stays the same until the task is retried: caches check the ETag each time.
+# An outcome stays the same until the task is retried, so caches check the ETag each time.
 _CACHEABLE = {"Cache-Control": "private, no-cache"}
 _RETRY_AFTER: Mapping[int, str] = {
     HTTPStatus.ACCEPTED: "2",
@@ -40,13 +40,13 @@ _RETRY_AFTER: Mapping[int, str] = {
 }
 """Seconds after which to send another request, by status."""
 _LEAST_PACKED = 1_024
-"""Larger bodies are compressed for clients that accept it; for smaller ones, headers outweigh the saving."""
+"""Larger bodies are compressed for clients that accept it; for smaller bodies, headers outweigh the saving."""
 _GZIP = r"(?i)(?:^|,)\s*(?:gzip|x-gzip|\*)\s*(?:;\s*q=(?P<q>[0-9.]+))?\s*(?:,|$)"
 _TRACE = r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}"
 """Source: W3C Trace Context, "traceparent"."""
 _ETAG_BYTES = 12
 _KEPT_UNMODIFIED = ("Cache-Control", "ETag", "Retry-After")
-"""Headers that a 304 has too (RFC 9110, 15.4.5); other headers describe a body."""
+"""Headers that a 304 response also has (RFC 9110, 15.4.5); other headers describe a body."""
 
 
 @frozen
@@ -115,7 +115,7 @@ def no_content() -> Response:
 
 
 def task_response(task: Task, status: int = HTTPStatus.OK, headers: Mapping[str, str] | None = None) -> Response:
-    """A whole task, with its ETag."""
+    """A complete task, with its ETag."""
     return answer(task_text(task), status, {"ETag": etag_of(task.version), **(headers or {})})
 
 

@@ -261,7 +261,7 @@ def _response(request: Request, stored: StoredSchedule, headers: Mapping[str, st
 
 
 def _with_estimate(response: Response, stored: StoredSchedule) -> Response:
-    """Add the monthly costs of the schedule's runs; unknown for a permanent schedule."""
+    """Add the monthly costs of the schedule's runs, which are unknown for a permanent schedule."""
     return with_estimate(
         response,
         stored.owner,

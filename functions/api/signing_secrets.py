@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .requests import Request
 
 _KEYS_CACHED = {"Cache-Control": "public, max-age=300"}
-"""As long as functions take to notice a rotation: at most five minutes."""
+"""The time that functions take to notice a rotation: at most five minutes."""
 
 
 def _text(at: Millis | None) -> str | None:

@@ -1,4 +1,4 @@
-"""Answers reports from running handlers in packages of their own."""
+"""Answers reports from running handlers in their own packages."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  #
     """Process each dead letter, or return it for redelivery."""
     try:
         if composed().is_standby:
-            # As in the worker: the other Region has a timer for each open task.
+            # As in the worker, the other Region has a timer for each open task.
             return {"batchItemFailures": []}
         kept = [delivery for delivery in composed(CoreServices).deliveries(event) if not _buried(delivery)]
         return {"batchItemFailures": [{"itemIdentifier": delivery.id} for delivery in kept]}

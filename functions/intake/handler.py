@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 class DeliveryFailed(Exception):
-    """Some lines of a log must be delivered again; Lambda repeats the whole delivery."""
+    """Some lines of a log must be delivered again; Lambda repeats the complete delivery."""
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 - Lambda's signature
-    """Process the batch; an error in one event does not affect the others.
+    """Process the batch; an error in one event does not affect the other events.
 
     Raises:
         DeliveryFailed: lines from CloudWatch Logs must be delivered again.

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 def handler(event: dict[str, Any], context: LambdaContext) -> None:
     """Read the group of shards that the event names, or start reading all groups.
 
-    The time is read here, not taken from the event: a tick may come late, and the local engine does not fill it in.
+    The time is read here, not taken from the event: a tick may come late, and the local engine does not fill in the
+    event's time.
     """
     holder = context.aws_request_id
     try:

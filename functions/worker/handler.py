@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Process the batch; never raises, because that would bring the whole batch back."""
+    """Process the batch; never raises, because an error would make SQS redeliver all messages of the batch."""
     try:
         if composed().is_standby:
             # The other Region has a timer for each open task.
             return {"batchItemFailures": []}
-        # Done before the batch begins; otherwise each of its threads would read the switches.
+        # The switches are read before the batch begins; otherwise each of its threads would read them.
         composed(SwitchServices).gate.look()
         deliveries = composed(CoreServices).deliveries(event)
         kept = composed(WorkerServices).batch_worker.work(deliveries, context.aws_request_id[:8])

@@ -1,6 +1,7 @@
-"""Write software bills of materials of what an environment deploys, and audit it for known vulnerabilities.
+"""Write software bills of materials for the packages that an environment deploys, and audit them.
 
-The layers are read as they are deployed, not as they were required. Lambda's own Python is maintained by AWS.
+The audit looks for known vulnerabilities. The layers are read as they are deployed, not as they were required. Lambda's
+own Python is maintained by AWS.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ def audit(requirements: Sequence[str]) -> None:
     """Look pinned distributions up in PyPI's database of vulnerabilities.
 
     Raises:
-        ToolFailed: one has a known vulnerability, or could not be looked up.
+        ToolFailed: a distribution has a known vulnerability, or could not be looked up.
     """
     listed = SBOM / "deployed.txt"
     listed.write_text("".join(f"{each}\n" for each in requirements))
@@ -97,7 +98,7 @@ def audit(requirements: Sequence[str]) -> None:
 
 
 def summary(path: Path) -> str:
-    """The components of a document with their licenses, one a line."""
+    """The components of a document with their licenses, one per line."""
     document: dict[str, Any] = json.loads(path.read_text())
     lines = (f"{each['name']} {each['version']}: {_licenses(each)}" for each in document["components"])
     return "\n".join(sorted(lines, key=str.lower))

@@ -1,4 +1,4 @@
-"""The alarms of a deployment: their conditions and texts. Each has a section in the runbook."""
+"""A deployment's alarms, with their conditions and texts. Each alarm has a section in the runbook."""
 
 from __future__ import annotations
 
@@ -33,16 +33,18 @@ ROLLBACK_ALARMS = (
     *("TriggerFailing", "TasksLate", "HandlersUnavailable", "WorkerFailing", "WorkerDefect"),
     *("AcceptedBurnRateFast5m", "OnTimeBurnRateFast5m"),
 )
-"""Alarms that roll back a deployment with a canary. The window of the fast burn rates would notice a small share too
-late, so each has an alarm on five minutes as well."""
+"""Alarms that roll back a deployment with a canary. The window of the fast burn rates would notice failures in a small
+share too late, so each fast burn rate also has an alarm on five minutes."""
 _THROTTLED_UNSEEN = (FunctionName.EGRESS, FunctionName.TOPOLOGY, FunctionName.ATTEMPTS)
-"""Functions whose refused invocations no other alarm notices. Those of the API are server errors, those of the trigger
-incomplete ticks, and those of the functions that read a queue or a stream leave a backlog there."""
+"""Functions whose throttled invocations no other alarm notices. The API's throttled invocations are server errors, the
+trigger's throttled invocations cause incomplete ticks, and functions that read a queue or a stream leave a backlog
+there."""
 _THROTTLED_OPERATIONS = ("PutItem", "UpdateItem")
-"""Operations of the ordinary path of tasks. Refused reads fail ticks and requests, which have alarms of their own."""
+"""Operations on the normal path of tasks. Throttled reads make ticks and requests fail, for which there are other
+alarms."""
 _ROLLBACK_MINUTES = 5
 _FEW = 10
-"""Successful attempts that each version starts with in the rate, so that one failed attempt alone is not 100 %."""
+"""Number of successful attempts added to each version's rate, so that a single failed attempt is not 100 %."""
 MOST_METRICS = 10
 """Maximum number of metrics of an alarm on metric math (Source: Amazon CloudWatch User Guide, "CloudWatch service
 quotas")."""
@@ -59,18 +61,19 @@ class AlarmSpec:
 
     Attributes:
         name: name of its construct and of its runbook section.
-        watched: a metric, or an expression over several.
+        watched: a metric, or an expression over several metrics.
         says: description of the problem, for the recipient of the mail.
-        threshold: the value from which it is in alarm.
-        minutes: length of the evaluated window.
+        threshold: the lowest value that triggers the alarm.
+        minutes: length of the evaluated window, in minutes.
         datapoints: number of periods that must breach the threshold; 0 means all.
-        period: minutes of one value.
-        missing_is_bad: whether missing data also triggers the alarm; in a new stack it does so until there are some.
+        period: length of one period, in minutes.
+        missing_is_bad: whether missing data also triggers the alarm; in a new stack, it then does so until there is
+            data.
         page: the related console page, as in the URL after `#/`.
-        runbook: its section in the runbook; empty if the section has the alarm's name.
+        runbook: the alarm's section in the runbook; empty if the section has the alarm's name.
 
     Raises:
-        ValueError: it watches more metrics than CloudWatch allows.
+        ValueError: the alarm watches more metrics than CloudWatch allows.
     """
 
     name: str
@@ -91,7 +94,7 @@ class AlarmSpec:
 
     @property
     def section(self) -> str:
-        """The name of its runbook section."""
+        """The name of the alarm's runbook section."""
         return self.runbook or self.name
 
 
@@ -174,12 +177,12 @@ def _trigger() -> list[AlarmSpec]:
 
 
 def _trigger_failing() -> AlarmSpec:
-    """Only rolls back sooner: a trigger that keeps failing completes no pass."""
+    """An alarm that only rolls back a deployment sooner, because a trigger that keeps failing completes no pass."""
     return AlarmSpec(
         "TriggerFailing",
         function_metric(FunctionName.TRIGGER, "Errors", "Sum"),
         "The trigger failed in three of five minutes: its log says what it could not read",
-        # The next tick recovers a single failed one.
+        # The next tick makes up for a single failed tick.
         datapoints=3,
         runbook="TicksIncomplete",
     )
@@ -198,7 +201,7 @@ def _tasks(environment: Environment) -> list[AlarmSpec]:
         AlarmSpec(
             "TasksFailing",
             own("tasks_failed", "Sum", FunctionName.WORKER),
-            f"{environment.failures_alarm} or more tasks failed finally within five minutes",
+            f"{environment.failures_alarm} or more tasks failed for good within five minutes",
             threshold=environment.failures_alarm,
             period=5,
             page=_FAILED,
@@ -258,7 +261,7 @@ def _schedules() -> list[AlarmSpec]:
         AlarmSpec(
             "CalendarEnding",
             own("calendars_ending", "Sum", FunctionName.TRIGGER),
-            "The times of a calendar are known for less than thirty more days: the trigger's log names it",
+            "A calendar has times for less than thirty more days: the trigger's log names the calendar",
             minutes=1,
             page=_SCHEDULES,
         ),
@@ -302,7 +305,7 @@ def _functions(environment: Environment) -> list[AlarmSpec]:
         AlarmSpec(
             "FunctionsThrottled",
             Expression("throttled invocations", _sum(throttles), throttles),
-            "Lambda refused invocations in three of five minutes: the account's concurrency is used up",
+            "Lambda throttled invocations in three of five minutes: the account's concurrency is used up",
             datapoints=3,
         ),
         AlarmSpec(
@@ -321,7 +324,7 @@ def _functions(environment: Environment) -> list[AlarmSpec]:
         AlarmSpec(
             "ChangesLost",
             queue("lost_changes", "ApproximateNumberOfMessagesVisible", "Maximum", "lost changes"),
-            "Changes of the table were given up after a day: events of them are missing, and the summary is wrong",
+            "Table changes were given up after a day: their events are missing, and the summary is wrong",
             minutes=1,
         ),
     ]
@@ -371,15 +374,15 @@ def _archive_behind() -> AlarmSpec:
     return AlarmSpec(
         "ArchiveBehind",
         function_metric(FunctionName.ARCHIVE, "IteratorAge", "Maximum"),
-        "Tasks that TTL removed an hour ago are not in the archive yet: the table's stream forgets them after a day",
+        "Tasks that TTL removed an hour ago are not in the archive yet: the table's stream keeps them for only a day",
         threshold=_ARCHIVE_LAG,
     )
 
 
 def _burn_rates(environment: Environment) -> list[BurnRate]:
-    """The long windows that Google's Site Reliability Workbook recommends, chapter 5.
+    """Burn rates with the long windows that Google's Site Reliability Workbook recommends (chapter 5).
 
-    Its short windows would end an alarm sooner, but each needs a composite alarm and more metrics.
+    The workbook's short windows would end an alarm sooner, but each window needs a composite alarm and more metrics.
     """
     levels = (
         ("Accepted", accepted(), "Requests to the API fail", environment.accepted_objective),
@@ -408,7 +411,7 @@ def _burn_rates(environment: Environment) -> list[BurnRate]:
 
 
 def _started_on_time(environment: Environment) -> Source | Expression:
-    """The share of attempts that start on time: pull workers' attempts count if there can be any."""
+    """The share of attempts that start on time: pull workers' attempts count if the deployment has pulled types."""
     return on_time() if environment.pulled_types else own("lateness", ON_TIME_RANK, FunctionName.WORKER)
 
 

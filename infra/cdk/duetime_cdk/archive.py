@@ -31,11 +31,11 @@ BATCH_SIZE = 1000
 BATCH_SECONDS = 300
 """Batching window in seconds, the longest that Lambda allows: fewer and larger objects cost less to write and read."""
 REPLICATED = (TASKS_PREFIX, UNREADABLE_PREFIX, "aws/lambda/")
-"""Key prefixes of the objects that the function writes, and of the batches that Lambda gives up (Source: AWS Lambda
-Developer Guide, "Retain discarded records"): all but results of queries."""
+"""Key prefixes of all objects except query results: the objects that the function writes, and the batches that Lambda
+gives up (Source: AWS Lambda Developer Guide, "Retain discarded records")."""
 *OBJECTS, GIVEN_UP = (f"{prefix}*" for prefix in REPLICATED)
 _INFREQUENT_AFTER = 30
-"""Days until objects move to the infrequent-access class: the earliest that S3 allows."""
+"""Days until objects move to the infrequent-access class, which is the earliest that S3 allows."""
 _COLD_AFTER = 120
 _QUERY_RESULTS_DAYS = 7
 RESULTS_PREFIX = "query-results/"
@@ -81,8 +81,8 @@ class ArchiveBucket(Construct):
                     s3.LifecycleRule(prefix=prefix, expiration=Duration.days(days))
                     for prefix in ("unreadable/", "aws/lambda/")
                 ),
-                # Of several rules for an object, the one with the shortest time removes it (Source: Amazon S3 User
-                # Guide, "Conflicting lifecycle actions").
+                # If several rules apply to an object, the rule with the shortest time removes it (Source: Amazon S3
+                # User Guide, "Conflicting lifecycle actions").
                 *(
                     s3.LifecycleRule(
                         prefix=TASKS_PREFIX, tag_filters={KEPT_DAYS_TAG: str(each)}, expiration=Duration.days(each)
@@ -110,7 +110,7 @@ class ArchiveBucket(Construct):
 class ArchiveStream(Construct):
     """Delivers records removed by TTL to the function in large batches.
 
-    A failed batch is redelivered until it is too old; then Lambda writes all of it to the bucket.
+    A failed batch is redelivered until it is too old; then Lambda writes the complete batch to the bucket.
     """
 
     def __init__(

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 TABLE = "tasks"
 _FIRST_DAY = "2026-01-01"
 _MOST_SCANNED = 100 * 1_000_000_000
-"""Maximum number of bytes that one query may scan: half a dollar."""
+"""Maximum number of bytes that one query may scan, which costs half a dollar."""
 _TYPES = {Kind.INTEGER: "bigint", Kind.BOOLEAN: "boolean"}
-"""Glue's types of columns; all others are strings that contain text or JSON."""
+"""Glue types of columns; all other columns are strings that contain text or JSON."""
 _INPUT = "org.apache.hadoop.mapred.TextInputFormat"
 _OUTPUT = "org.apache.hadoop.hive.ql.io.HiveIgnoreKeyTextOutputFormat"
 _SERDE = "org.openx.data.jsonserde.JsonSerDe"

@@ -1,4 +1,4 @@
-"""The log group of the audit log: who controlled or administered what, why and from where."""
+"""The log group of the audit log, which records who controlled or administered what, why and from where."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class AuditLog(Construct):
-    """A log group to which functions can add lines, and in which they can neither change nor delete any."""
+    """A log group to which functions can add lines, but whose lines they can neither change nor delete."""
 
     def __init__(self, scope: Construct, id_: str, *, environment: Environment) -> None:
         super().__init__(scope, id_)

@@ -1,6 +1,7 @@
 """The replication of large contents and of the archive between the buckets of a deployment in two Regions.
 
-S3 accepts a rule only if both buckets exist. So each stack creates a role, and `duetime region replicate` the rules.
+S3 accepts a rule only if both buckets exist. So each stack creates a role, and `duetime region replicate` creates the
+rules.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _COPIES_AT_ONCE = 16
 
 
 class BucketReplication(Construct):
-    """The role by which S3 replicates the objects of this Region's buckets.
+    """The role with which S3 replicates the objects of this Region's buckets.
 
     Source: Amazon S3 User Guide, "Setting up permissions for live replication".
     """
@@ -73,7 +74,7 @@ class RegionalBucket:
         client: client of S3, in that Region.
         name: the bucket.
         role: ARN of the role that replicates its objects; empty if the stack was deployed without `regions`.
-        key: ARN of the KMS key that encrypts them; empty for S3's own keys.
+        key: ARN of the KMS key that encrypts the objects; empty for S3's own keys.
         prefixes: prefixes of the keys that are replicated.
     """
 
@@ -89,7 +90,7 @@ class RegionalBucket:
         return bool(self.client.get_bucket_versioning(Bucket=self.name).get("Status") == "Enabled")
 
     def replicates_to(self, other: RegionalBucket) -> bool:
-        """Whether the rules to the other bucket are there."""
+        """Whether the rules for replication to the other bucket exist."""
         try:
             found = self.client.get_bucket_replication(Bucket=self.name)["ReplicationConfiguration"]["Rules"]
         except self.client.exceptions.ClientError as error:
@@ -107,7 +108,7 @@ class RegionalBucket:
         self.client.put_bucket_replication(Bucket=self.name, ReplicationConfiguration=rules)
 
     def rules_to(self, other: RegionalBucket) -> list[dict[str, Any]]:
-        """The rules of S3 for the objects of this bucket, one for each prefix."""
+        """S3's rules for this bucket's objects, one rule for each prefix."""
         partition = self.role.split(":")[1] if self.role else "aws"
         destination: dict[str, Any] = {"Bucket": f"arn:{partition}:s3:::{other.name}"}
         encrypted = {}
@@ -128,10 +129,10 @@ class RegionalBucket:
         ]
 
     def copy_missing(self, other: RegionalBucket, progress: Callable[[int], None]) -> int:
-        """Copy objects that were written before the rule; returns their number.
+        """Copy objects that were written before the rule; returns the number of copied objects.
 
         Args:
-            other: the bucket that may lack them.
+            other: the bucket that may lack the objects.
             progress: called with 1 for each object that was examined.
         """
         present = {*other.keys()}

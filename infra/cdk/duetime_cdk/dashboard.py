@@ -1,4 +1,4 @@
-"""CloudWatch's dashboard of a deployment."""
+"""The CloudWatch dashboard of a deployment."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _AXES = {
 
 
 class MetricNames:
-    """Physical names of the resources that panels and alarms reference by `$`."""
+    """Physical names of the resources that panels and alarms reference with `$`."""
 
     def __init__(self, stack: str, *, stores: Stores, functions: Functions, http: HttpApi) -> None:
         queues, intake = stores.queues, stores.intake

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from duetime_cdk.layer_versions import LayerVersions
 
 SECONDS = 90
-"""Timeout: three requests to the API function, each of 29 seconds at most."""
+"""Timeout, which allows three requests to the API function of at most 29 seconds each."""
 
 
 class DefinitionFunction(Construct):
-    """CloudFormation invokes it; it may invoke the API function, for any owner, and nothing else."""
+    """The function that CloudFormation invokes; it may invoke only the API function, for any owner."""
 
     def __init__(
         self, scope: Construct, id_: str, *, environment: Environment, layers: LayerVersions, api: lambda_.IFunction

@@ -1,4 +1,4 @@
-"""Schedules and topology definitions as constructs of your CDK app: created, updated and deleted with its stack."""
+"""Constructs for schedules and topology definitions that are created, updated and deleted with your CDK app's stack."""
 
 from __future__ import annotations
 
@@ -68,16 +68,16 @@ class Schedule(Construct):
             scope: a construct of your app.
             id_: its id in that scope.
             stack: the deployment that runs the schedule.
-            name: its name; another name is another schedule.
+            name: the schedule's name; a different name means a different schedule.
             task: the task that each occurrence creates, with the fields of the API.
-            owner: its owner, an identity in the form of owners, such as `123456789012:role/Billing`; by default that of
-                the stack's definitions.
-            adopt: whether to take over a schedule of that name that exists already; else that is an error.
+            owner: its owner, an identity in the form of owners, such as `123456789012:role/Billing`; by default the
+                owner of the stack's definitions.
+            adopt: whether to take over an existing schedule of that name; otherwise, an existing schedule is an error.
             removal_policy: `RETAIN` keeps the schedule when it is removed from your app.
             **fields: the other fields of the API: a timing such as `cron`, `timezone`, `overlap` and so on.
 
         Raises:
-            DefinitionInvalid: the API would reject it.
+            DefinitionInvalid: the API would reject the request.
         """
         super().__init__(scope, id_)
         body = {**fields, "task": dict(task)}
@@ -108,15 +108,16 @@ class TopologyDefinition(Construct):
             scope: a construct of your app.
             id_: its id in that scope.
             stack: the deployment that runs it.
-            name: its name; another name is another definition.
+            name: the definition's name; a different name means a different definition.
             nodes: its nodes, with the fields of the API.
             owner: its owner, as for a schedule.
-            adopt: whether to take over a definition of that name that exists already; else that is an error.
+            adopt: whether to take over an existing definition of that name; otherwise, an existing definition is an
+                error.
             removal_policy: `RETAIN` keeps the definition when it is removed from your app.
             **fields: the other fields of the API, such as `parameters`.
 
         Raises:
-            DefinitionInvalid: the API would reject it.
+            DefinitionInvalid: the API would reject the request.
         """
         super().__init__(scope, id_)
         body = {**fields, "nodes": dict(nodes)}
@@ -137,7 +138,7 @@ def _resource(
     owner = properties["Owner"] or _default_owner(stack)
     if not Token.is_unresolved(owner) and _OWNER.fullmatch(owner) is None:
         raise DefinitionInvalid(scope.node.path, f"{owner!r} cannot own tasks")
-    # CloudFormation turns numbers into strings: the body is one.
+    # CloudFormation turns numbers into strings, so the body is a single string.
     own = {"Owner": owner, "Body": Stack.of(scope).to_json_string(body), **({"Adopt": "true"} if adopt else {})}
     CustomResource(
         scope,
@@ -162,7 +163,7 @@ def _default_owner(stack: DuetimeStack) -> str:
 def _validate(
     scope: Construct, body: Mapping[str, Any], decode: Callable[[str], object], more: Mapping[str, str]
 ) -> None:
-    """Validate a body as the API does, except values that are known at deployment only."""
+    """Validate a body as the API does, except values that are known only at deployment."""
     whole = {**body, **more}
     try:
         decode(json.dumps(whole))

@@ -1,4 +1,4 @@
-"""Encryption at rest: by keys of AWS, or by one key of the customer for everything that holds data."""
+"""Encryption at rest, with AWS's keys or with one customer key for everything that stores data."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def key_of(scope: Construct, environment: Environment) -> kms.IKey | None:
 
 
 def table_encryption(key: kms.IKey | None) -> dynamodb.TableEncryption:
-    """The encryption of a table; AWS's key is one in this account, so that CloudTrail shows its use."""
+    """The encryption of a table; AWS's key is a key in this account, so that CloudTrail shows its use."""
     return dynamodb.TableEncryption.CUSTOMER_MANAGED if key else dynamodb.TableEncryption.AWS_MANAGED
 
 
@@ -56,7 +56,7 @@ def bucket_encryption(key: kms.IKey | None) -> s3.BucketEncryption:
 
 
 def grant_use(role: iam.Role, environment: Environment, services: Collection[str]) -> None:
-    """Let a role use the customer's key through the services that it may use, and in no other way.
+    """Let a role use the customer's key only through the services that the role may use.
 
     Args:
         role: the role.

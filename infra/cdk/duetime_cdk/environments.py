@@ -94,7 +94,7 @@ class UnknownSetting(NotDeployable, TypeError):
 
 @dataclass(frozen=True, slots=True)
 class Pollers:
-    """Provisioned pollers of a queue: ready for a burst, and billed by the hour.
+    """Provisioned pollers of a queue, which are ready for a burst and billed by the hour.
 
     Source: AWS Lambda API Reference, "ProvisionedPollerConfig".
     """
@@ -115,7 +115,7 @@ class WorkerBatch:
     size: int
     """Maximum number of tasks."""
     seconds: int
-    """How long Lambda waits for that number, in seconds."""
+    """How long Lambda waits for this number of tasks, in seconds."""
 
 
 POLLER_INVOCATIONS = 10
@@ -138,7 +138,7 @@ class FunctionName(StrEnum):
     DEADLETTER = "deadletter"
     """Handles messages that the worker could not process."""
     INTAKE = "intake"
-    """Creates tasks from events; deployed if the settings name their owner."""
+    """Creates tasks from events; deployed if the settings name an `intake_owner`."""
     TOPOLOGY = "topology"
     """Executes the states of the topology state machine."""
     BULK = "bulk"
@@ -152,13 +152,13 @@ class FunctionName(StrEnum):
     ARCHIVE = "archive"
     """Copies tasks removed by TTL to S3; deployed if `archive_days` is set."""
     AUTHORIZER = "authorizer"
-    """Checks the API keys of requests; deployed if the settings accept them."""
+    """Checks the API keys of requests; deployed if the setting `api_keys` is on."""
     EGRESS = "egress"
     """Makes the HTTP calls of the worker and the API; it has no other permissions."""
     HANDLERS = "handlers"
     """Runs the handlers of one package; deployed once for each of `handlers_packages`."""
     ATTEMPTS = "attempts"
-    """Receives what these handlers report while they run; deployed if there are `handlers_packages`."""
+    """Receives reports from running handlers of `handlers_packages`; deployed if there are such packages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ class FunctionSize:
     """Memory and timeout of one function."""
 
     memory_mb: int
-    """Memory; the CPU share grows with it (1769 MB is one vCPU)."""
+    """Memory in MB; the CPU share grows with the memory (1769 MB is one vCPU)."""
     timeout_seconds: int
     """Timeout of an invocation, in seconds."""
 
@@ -175,7 +175,7 @@ SIZES: Mapping[FunctionName, FunctionSize] = {
     # The HTTP API itself gives up after 30 seconds.
     FunctionName.API: FunctionSize(memory_mb=512, timeout_seconds=29),
     FunctionName.TRIGGER: FunctionSize(memory_mb=1024, timeout_seconds=300),
-    # The longest that Lambda allows, because a target may use all of it.
+    # The longest timeout that Lambda allows, because a target may use all of it.
     FunctionName.WORKER: FunctionSize(
         memory_mb=round(WORKER_GIGABYTES * 1024), timeout_seconds=WORKER_FUNCTION_SECONDS
     ),
@@ -183,21 +183,21 @@ SIZES: Mapping[FunctionName, FunctionSize] = {
     FunctionName.INTAKE: FunctionSize(memory_mb=512, timeout_seconds=60),
     # Creates the tasks of up to 10 000 nodes.
     FunctionName.TOPOLOGY: FunctionSize(memory_mb=1024, timeout_seconds=300),
-    # The longest that Lambda allows; throttled operations continue for hours over many invocations.
+    # The longest timeout that Lambda allows; throttled operations continue for hours over many invocations.
     FunctionName.BULK: FunctionSize(memory_mb=1024, timeout_seconds=900),
     # The WebSocket API itself gives up after 29 seconds.
     FunctionName.WATCH: FunctionSize(memory_mb=512, timeout_seconds=29),
-    # It serves files from memory.
+    # This function serves files from memory.
     FunctionName.CONSOLE: FunctionSize(memory_mb=256, timeout_seconds=10),
-    # The longest time for publishing a batch of changes; the shard's next batch waits for it.
+    # The longest time for publishing a batch of changes; the shard's next batch waits until then.
     FunctionName.BROADCAST: FunctionSize(memory_mb=512, timeout_seconds=60),
-    # A thousand tasks, each with a payload and a result of up to 200 KB before they are compressed.
+    # One batch has up to a thousand tasks, each with a payload and a result of up to 200 KB before they are compressed.
     FunctionName.ARCHIVE: FunctionSize(memory_mb=1024, timeout_seconds=300),
-    # It mostly waits, but ten concurrent TLS handshakes must not reduce the time of the endpoints.
+    # This function mostly waits, but ten concurrent TLS handshakes must not use up the time for the endpoints.
     FunctionName.EGRESS: FunctionSize(memory_mb=512, timeout_seconds=900),
-    # The longest that Lambda allows, because a handler may use all of it.
+    # The longest timeout that Lambda allows, because a handler may use all of it.
     FunctionName.HANDLERS: FunctionSize(memory_mb=512, timeout_seconds=900),
-    # It waits for the API, and repeats writes that get no response from the store.
+    # This function waits for the API, and repeats writes that get no response from the store.
     FunctionName.ATTEMPTS: FunctionSize(memory_mb=512, timeout_seconds=60),
     # Source: API Gateway quotas, at most ten seconds for a Lambda authorizer.
     FunctionName.AUTHORIZER: FunctionSize(memory_mb=512, timeout_seconds=10),
@@ -210,10 +210,10 @@ _SELDOM = {
     FunctionName.DEADLETTER: 10,
     FunctionName.BROADCAST: 10,
     FunctionName.WATCH: 10,
-    # Once in five minutes for each shard of the table's stream.
+    # Invoked once in five minutes for each shard of the table's stream.
     FunctionName.ARCHIVE: 2,
     FunctionName.ATTEMPTS: 10,
-    # It needs a few milliseconds for a request with a key.
+    # The authorizer needs a few milliseconds for a request with a key.
     FunctionName.AUTHORIZER: 10,
 }
 """Concurrency assumed for rarely invoked functions without a reservation."""
@@ -224,7 +224,7 @@ CLOUD = Target.of_lambda("3.14", "arm64")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
-    """One deployment of the whole stack."""
+    """The settings of one deployment."""
 
     name: str
     """The value of `-c env=`, and part of the stack's name."""
@@ -234,20 +234,21 @@ class Environment:
     """Memory and timeout of each function."""
 
     table: str = ""
-    """Name of an existing table of tasks that the stack uses in place of its own: a restored one (`duetime restore`
-    prints it), or one that a deleted stack has left. Empty: the stack creates its table."""
+    """Name of an existing tasks table that the stack uses instead of its own: a restored table (`duetime restore`
+    prints its name), or a table left by a deleted stack. Empty: the stack creates its own table."""
     table_stream_arn: str = ""
-    """ARN of the stream of that table; needed with `table`, and only with it."""
+    """ARN of the stream of `table`; set both or neither."""
     content_bucket: str = ""
-    """Name of an existing bucket of large payloads and results, left by a deleted stack. Empty: the stack creates one.
-    The CORS rules of yours must allow the console's origin to read and upload (`GET`; `PUT`, with the headers
-    `content-type` and `if-none-match`)."""
+    """Name of an existing bucket of large payloads and results, left by a deleted stack. Empty: the stack creates a
+    bucket. The CORS rules of an existing bucket must allow the console's origin to read and upload (`GET`; `PUT`, with
+    the headers `content-type` and `if-none-match`)."""
     epoch: int = 0
-    """How often the table was restored; `duetime restore` prints it. It is part of every fence, and must never fall."""
+    """How often the table was restored; `duetime restore` prints it. The epoch is part of every fence, and must never
+    decrease."""
     regions: tuple[str, ...] = ()
-    """The two Regions of a deployment with a standby, the same in both stacks, the one whose stack created the table
-    first: `("eu-west-1", "eu-central-1")`. Never change their order. The first one works until `duetime region
-    takeover` makes the other one active. Empty: one Region."""
+    """The two Regions of a deployment with a standby, beginning with the Region whose stack created the table:
+    `("eu-west-1", "eu-central-1")`. Set the same value in both stacks, and never change the order. The first Region is
+    active until `duetime region takeover` makes the other Region active. Empty: the deployment has one Region."""
     shards: int = 16
     """S, the number of shards that new tasks are spread over (1 to 65536)."""
     look_ahead_seconds: int = 180
@@ -255,42 +256,45 @@ class Environment:
     precision: Precision = Precision.NORMAL
     """How long workers wait, and are billed, to start tasks exactly on time."""
     lease_seconds: int = 30
-    """Seconds until the task of a silent worker may be taken by another (at least 15)."""
+    """Seconds after which another worker may take over the task of a silent worker (at least 15)."""
     retention_days: int = 30
     """How long a finished task can be read, in days (2 to 3653)."""
     retention_days_by_type: Mapping[str, int] = field(default_factory=dict)
     """How long finished tasks of some types can be read, in days (2 to 3653), by patterns of types, such as
     `{"audit.*": 400, "ping": 2}`; the first pattern that matches a type decides. The nodes of a topology are kept at
-    least as long as the topology, whatever their types. A change applies to tasks that end after it."""
+    least as long as the topology, regardless of their types. A change applies to tasks that end after the change."""
     archive_days: int = 0
-    """How long ended tasks are kept in the archive in S3 after the table's retention; tasks deleted by their user are
-    not archived. 0: there is no archive, and tasks are gone after the retention."""
+    """How long ended tasks are kept in the S3 archive after the table's retention, in days; tasks deleted by their user
+    are not archived. 0: no archive."""
     archive_days_by_type: Mapping[str, int] = field(default_factory=dict)
-    """How long the archive keeps tasks of some types, by patterns as in `retention_days_by_type`; 0: they are not
-    archived. A change applies to tasks that reach the archive after it."""
+    """How long the archive keeps tasks of some types, by patterns as in `retention_days_by_type`; 0: these tasks are
+    not archived. A change applies to tasks that reach the archive after the change."""
     keep_tracebacks: bool = True
-    """Whether the traceback of a task's last failed attempt can be read with its attempts; it costs one more write for
-    each failed attempt. Otherwise it is only logged."""
+    """Whether the traceback of a task's last failed attempt is stored with the task's attempts, which costs one more
+    write per failed attempt. Otherwise, tracebacks are only logged."""
     concurrency: Mapping[Priority, int] = field(
         default_factory=lambda: {Priority.HIGH: 100, Priority.NORMAL: 100, Priority.LOW: 20}
     )
-    """Most concurrent worker invocations for each priority's queue (2 to 1000), ten tasks each."""
+    """Maximum number of concurrent worker invocations for each priority's queue (2 to 1000), each with up to ten
+    tasks."""
     provisioned_pollers: Mapping[Priority, Pollers] = field(default_factory=dict)
     """Priorities whose queues have provisioned pollers, with their minimum and maximum number: `{Priority.HIGH:
     Pollers(minimum=20, maximum=200)}`. Each poller invokes up to 10 workers at once, so `concurrency` does not limit
-    these priorities. There can be up to 2 000 pollers, the minimum is ready for a burst, and AWS bills each poller by
-    the hour. Empty: Lambda's standard pollers, at no charge."""
+    these priorities. There can be up to 2 000 pollers. The minimum number is always ready for a burst, and AWS bills
+    each poller by the hour. Empty: Lambda's standard pollers, at no charge."""
     worker_batches: Mapping[Priority, WorkerBatch] = field(default_factory=dict)
     """Priorities whose workers get more than ten tasks at once, for batch handlers or to run rare tasks together:
     `{Priority.LOW: WorkerBatch(size=100, seconds=5)}`. Lambda waits up to `seconds` (1 to 300) until there are `size`
-    tasks (1 to 100), so every task of that priority may start that much later. Empty: at most ten, without a wait."""
+    tasks (1 to 100), so every task of that priority may start up to `seconds` later. Empty: at most ten tasks, without
+    a wait."""
     reserved: Mapping[FunctionName, int] = field(default_factory=dict)
-    """Reserved concurrency of functions: guaranteed, and also the maximum, taken from the limit that all functions of
-    the account share. Empty: functions share the unreserved concurrency."""
+    """Reserved concurrency of functions, which is both guaranteed and the maximum, and is taken from the limit that all
+    functions in the account share. Empty: functions share the unreserved concurrency."""
 
     long_polls: int = 5
     """Maximum number of API requests that wait at once (`wait_seconds`), for an outcome or for tasks to lease; each
-    occupies one execution of the API. Further requests are answered immediately, as if their wait had ended."""
+    waiting request occupies one execution of the API function. Additional requests are answered immediately, as if
+    their wait had ended."""
 
     authentication: Authentication = Authentication.IAM
     """Who may call the API: signed requests (`iam`), bearer tokens (`jwt`), anyone (`none`, local only)."""
@@ -300,12 +304,12 @@ class Environment:
     """`jwt` only: the audiences (client ids) that are accepted."""
     pulled_types: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Task types that pull workers lease (each has its own queue), and who may lease them: patterns (with `*` and `?`)
-    of identities in the form of owners, such as `123456789012:role/Workers`; `*` allows any caller of the API. They
-    receive the tasks of all owners."""
+    of identities in the form of owners, such as `123456789012:role/Workers`; `*` allows any caller of the API. Pull
+    workers receive the tasks of all owners."""
     type_owners: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Task types that are reserved, by patterns of types, and for whom, by patterns of owners: `{"billing.*":
-    ("123456789012:role/Billing*",)}`. Other owners cannot create tasks of these types, whatever their target. The first
-    pattern that matches a type decides; a type that matches none is open to all."""
+    """Reserved task types, by patterns of types, with patterns of the owners for whom they are reserved: `{"billing.*":
+    ("123456789012:role/Billing*",)}`. Other owners cannot create tasks of these types, regardless of the target. The
+    first pattern that matches a type decides; a type that matches no pattern is open to all owners."""
     operators: tuple[str, ...] = ()
     """Who may use switches for all owners: identities in the form of owners, such as `123456789012:role/Operations`."""
     admins: tuple[str, ...] = ()
@@ -315,48 +319,51 @@ class Environment:
     """Whether programs may also call the API with API keys, which administrators create, at `/key/v1` instead of
     `/v1`."""
     key_cache_seconds: int = 0
-    """How long API Gateway may accept a key again without asking, 0 to 300 seconds. A key that is revoked may be
-    accepted for that long; with 0, it is refused at once, and each request with a key invokes the authorizer."""
+    """How long API Gateway may accept a key again without invoking the authorizer, 0 to 300 seconds. A revoked key may
+    be accepted for that long; with 0, a revoked key is rejected at once, and each request with a key invokes the
+    authorizer."""
     teams: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Owners that several callers act for, by name, and who they are: identities in the form of owners, such as
+    """Owners that several callers act for, by name, with the identities of these callers in the form of owners, such as
     `{"billing": ("123456789012:role/Billing", "auth0|5f7c")}`. A request names the owner in `X-Duetime-Owner`."""
     teams_claim: str = ""
     """`jwt` only: the claim of a token that lists the owners that its caller may act for, such as `cognito:groups`: a
-    list, or text with spaces. Empty: `teams` alone decides."""
+    list, or text with spaces. Empty: only `teams` decides."""
     cors_origins: tuple[str, ...] = ()
-    """Origins whose pages may call the API from a browser, such as `https://console.example.org`. Empty: none may."""
+    """Origins whose pages may call the API from a browser, such as `https://console.example.org`. Empty: no pages
+    may."""
     console: bool = False
-    """Whether the web console is served, at `/console` of the API; with `iam` only if there are `api_keys`, because a
-    browser cannot sign requests."""
+    """Whether the web console is served at `/console` of the API. With `iam`, the console also needs `api_keys`,
+    because a browser cannot sign requests."""
     sign_in_client_id: str = ""
     """Client id of the console at the identity provider (`jwt_issuer`): people sign in there with OpenID Connect's code
-    flow and PKCE. A public client, without a secret, whose redirect URL is the console's. One of `jwt_audience`, unless
-    the provider's access tokens name another of them. Empty: the console asks for a token."""
+    flow and PKCE. Use a public client without a secret, with the console's URL as its redirect URL. Add its id to
+    `jwt_audience`, unless the provider's access tokens name another of these audiences. Empty: the console asks for a
+    token."""
     sign_in_origins: tuple[str, ...] = ()
     """Additional origins of the identity provider from which the console requests tokens, such as
     `https://example.auth.eu-west-1.amazoncognito.com`."""
     codec_endpoint: str = ""
     """Address of your own endpoint that decrypts payloads for people in the console, such as
-    `https://codec.example.org`; it must allow the console's origin (CORS). It gets the token of who has signed in.
-    Empty: encrypted payloads stay encrypted there."""
+    `https://codec.example.org`; it must allow the console's origin (CORS). The endpoint gets the token of the person
+    who has signed in. Empty: encrypted payloads stay encrypted in the console."""
     domain_name: str = ""
-    """Own domain of the API and the console, such as `tasks.example.org`; needs `certificate_arn`, and an alias in DNS
-    to the output `ApiDomainTarget`. Empty: the API has AWS's address only."""
+    """Your own domain for the API and the console, such as `tasks.example.org`; it needs `certificate_arn`, and a DNS
+    alias to the output `ApiDomainTarget`. Empty: the API has only AWS's address."""
     certificate_arn: str = ""
     """ARN of that domain's certificate in AWS Certificate Manager, in the stack's Region."""
     quotas: Quotas | None = None
     """Default quotas of each owner, which operators can change for single owners without a deployment (`duetime quotas
-    set`): `Quotas(creates_per_second=100, concurrent_attempts=200)`. `Quotas()`: only what operators set.
-    `None`: there are no quotas, for a deployment of one team."""
+    set`): `Quotas(creates_per_second=100, concurrent_attempts=200)`. `Quotas()`: only the quotas that operators set.
+    `None`: no quotas, for one team."""
     requests_per_second: int = 500
-    """Steady rate of API requests; callers above it get 429."""
+    """Steady rate of API requests; requests above this rate get 429."""
     request_burst: int = 1000
     """Requests allowed in a burst above that rate."""
 
     handlers_folder: str = ""
     """Folder of your handlers, relative to the project: the package, its `requirements.txt` and its `grants.json`."""
     handlers_package: str = ""
-    """Import name of your handlers' package in that folder; empty if there is only one."""
+    """Import name of your handlers' package in that folder; empty if the folder has only one package."""
     handlers_imported: bool = True
     """Whether the package is imported before it is deployed. If so, a package that fails to import is rejected, and so
     are tasks of types without a handler. `False` for a package that can only be imported in Lambda."""
@@ -364,69 +371,71 @@ class Environment:
     """Environment variables, secrets, VPC, memory, layers and policies of the function that runs your handlers; see
     below."""
     handlers_packages: tuple[HandlersPackage, ...] = ()
-    """Further packages of handlers, each in a function with its own role, dependencies and VPC:
-    `(HandlersPackage(name="billing", folder="billing", types=("billing.*",)),)`. Then `handlers_folder` may be
-    empty."""
+    """Additional packages of handlers, each in a function with its own role, dependencies and VPC:
+    `(HandlersPackage(name="billing", folder="billing", types=("billing.*",)),)`. With such packages,
+    `handlers_folder` may be empty."""
     http_allow: tuple[str, ...] = ()
     """Non-public hosts that HTTP targets may reach."""
     http_secrets: Mapping[str, HttpSecret] = field(default_factory=dict)
-    """Secrets Manager secrets that HTTP targets may use, by the names used in tasks, each with the hosts it may be sent
-    to: `{"crm": HttpSecret("arn:…", hosts=("api.crm.example",))}`. With `owners` (patterns), only their tasks may
-    use it. The egress function may read exactly these secrets."""
+    """Secrets Manager secrets that HTTP targets may use, by the names used in tasks, each with the hosts that the
+    secret may be sent to: `{"crm": HttpSecret("arn:…", hosts=("api.crm.example",))}`. With `owners` (patterns), only
+    these owners' tasks may use the secret. The egress function may read only these secrets."""
 
     aws_targets: tuple[str, ...] = ()
-    """ARN patterns (with `*` and `?`) of the AWS resources that tasks may call; the worker may call exactly these. For
-    ECS: task definitions, their clusters and their containers' roles; for Batch: job definitions and job queues."""
+    """ARN patterns (with `*` and `?`) of the AWS resources that tasks may call; the worker may call only these
+    resources. For ECS, list task definitions, their clusters and their containers' roles; for Batch, list job
+    definitions and job queues."""
     target_owners: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """AWS resources that are reserved, by patterns of ARNs, and for whom, by patterns of owners:
-    `{"arn:aws:lambda:*:function:billing-*": ("123456789012:role/Billing*",)}`. Tasks of other owners cannot call them.
-    The first pattern that matches an ARN decides; a resource that matches none is open to all."""
+    """Reserved AWS resources, by patterns of ARNs, with patterns of the owners for whom they are reserved:
+    `{"arn:aws:lambda:*:function:billing-*": ("123456789012:role/Billing*",)}`. Tasks of other owners cannot call these
+    resources. The first pattern that matches an ARN decides; a resource that matches no pattern is open to all
+    owners."""
 
     intake_owner: str = ""
     """Owner of the tasks created from events: an identity in the form of owners. Empty: there is no intake."""
     intake_bus: str = "default"
     """Name of the event bus whose events become tasks."""
     intake_detail_type: str = "duetime task"
-    """Detail type of those events."""
+    """Detail type of the events on `intake_bus` that become tasks."""
     intake_patterns: tuple[Mapping[str, Any], ...] = ()
-    """Event patterns of EventBridge: events of `intake_bus` that match one are for the intake rules, which operators
-    set over the API: `({"source": ["com.example.orders"]}, {"source": ["aws.s3"]})`."""
+    """EventBridge event patterns: events on `intake_bus` that match a pattern are passed to the intake rules, which
+    operators set through the API: `({"source": ["com.example.orders"]}, {"source": ["aws.s3"]})`."""
     intake_queues: tuple[str, ...] = ()
     """ARNs of SQS queues whose messages are events for the intake rules."""
     intake_streams: tuple[str, ...] = ()
     """ARNs of the streams of DynamoDB tables whose changes are events for the intake rules."""
     intake_log_groups: tuple[str, ...] = ()
-    """Names of log groups whose lines are events for the intake rules. Not those of the deployment itself."""
+    """Names of log groups whose lines are events for the intake rules. Do not name the deployment's own log groups."""
     intake_batch_size: int = 100
-    """Most events per invocation (1 to 10000; above 10 a batching window is needed)."""
+    """Maximum number of events per invocation (1 to 10000; more than 10 need a batching window)."""
     intake_batch_seconds: int = 1
     """Batching window of the intake queue, in seconds (0 to 300)."""
     intake_concurrency: int = 20
-    """Most concurrent intake invocations (2 to 1000)."""
+    """Maximum number of concurrent intake invocations (2 to 1000)."""
 
     event_bus: str = ""
-    """Name of the event bus that receives events of tasks and skipped occurrences, such as `default`; AWS bills each
+    """Name of the event bus that receives events about tasks and skipped occurrences, such as `default`; AWS bills each
     event. Empty: no events are sent."""
     summary_spread: int = 1
-    """Number of parts into which each owner's task counts are split to spread the writes: one per 1 000 tasks a second.
-    It can be raised but not lowered. 0: tasks are not counted, and there is no `GET /v1/summary`."""
+    """Number of parts into which each owner's task counts are split to spread the writes. Use one part per 1 000 tasks
+    a second. The number can be raised but not lowered. 0: tasks are not counted, and there is no `GET /v1/summary`."""
     summary_recount_megabytes: int = 100
-    """Megabytes of the table read every five minutes while older tasks are recounted (100: at most 0.5 dollars a day,
-    and some 25 million tasks). 0: there is no recount, and the summary lacks tasks that the stream did not report."""
+    """Megabytes of the table read every five minutes while older tasks are recounted (100: at most 0.5 dollars and some
+    25 million tasks a day). 0: there is no recount, and the summary lacks tasks that the stream did not report."""
     task_lists: int = 1
     """Lists of tasks by state, type, name, tag, schedule and end, kept from the table's stream for owners with more
-    than about a thousand tasks. They cost two to five write units for a task that comes alone, and a tenth of that in
-    busy seconds. 0: there are none, and a filter reads all of an owner's tasks. Another number builds them anew, which
-    is needed after they were off."""
+    than about a thousand tasks. The lists cost two to five write units for a task that comes alone, and a tenth of that
+    in busy seconds. 0: there are no lists, and a filter reads all of an owner's tasks. A different number builds the
+    lists anew, which is needed after they were off."""
     broadcast_batch_size: int = 500
-    """Most table changes per invocation of `broadcast` (1 to 1000; they must fit into 6 MB)."""
+    """Maximum number of table changes per invocation of `broadcast` (1 to 1000; they must fit into 6 MB)."""
     broadcast_batch_seconds: int | None = None
     """Batching window of the table's stream, in seconds (0 to 300): a longer window means fewer invocations and summary
-    writes, but later live updates, events and lists. `None`: 30, or 5 if changes are waited for: with `console`,
-    `event_bus` or `open_tasks` of `quotas`. Use 1 if people watch; with few tasks, each change is then billed
+    writes, but later live updates, events and lists. `None`: 5 with `console`, `event_bus` or `open_tasks` of `quotas`,
+    which wait for changes, otherwise 30. Use 1 if people watch the console; with few tasks, each change is then billed
     separately."""
     broadcast_concurrency: int = 1
-    """Most concurrent invocations of `broadcast` per shard of the table's stream (1 to 10)."""
+    """Maximum number of concurrent invocations of `broadcast` per shard of the table's stream (1 to 10)."""
 
     redact: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Values in payloads and results of tasks that are hidden from read-only callers and from the archive, by patterns
@@ -440,7 +449,8 @@ class Environment:
     audit_retention: Literal["", "ONE_MONTH", "ONE_YEAR", "THIRTEEN_MONTHS", "TWO_YEARS", "FIVE_YEARS", "TEN_YEARS"] = (
         "THIRTEEN_MONTHS"
     )
-    """How long the audit log is kept: who controlled or administered what, why and from where; empty for none."""
+    """How long the audit log is kept; empty for no audit log. The log records who controlled or administered what, why
+    and from where."""
     kms_key_arn: str = ""
     """ARN of your KMS key for the table, the queues, the buckets, the logs and the signing secret; if empty, AWS's own
     keys are used. A change does not re-encrypt existing messages and objects."""
@@ -451,20 +461,20 @@ class Environment:
     metric_types: tuple[str, ...] = ()
     """Task types with separate metrics for lateness and duration. CloudWatch bills each metric."""
     xray: bool = False
-    """Whether X-Ray traces the invocations of the functions and the runs of topologies (active tracing). It records the
-    first request of each second and 5 % of the others, which cannot be changed in Lambda. Sparse traffic is therefore
-    traced completely, which costs more than its tasks."""
+    """Whether X-Ray traces the invocations of the functions and the runs of topologies (active tracing). X-Ray records
+    the first request of each second and 5 % of all others, which cannot be changed in Lambda. Sparse traffic is
+    therefore traced completely, and the traces cost more than the tasks."""
     otlp_endpoint: str = ""
     """URL that the functions export spans to, with OTLP over HTTP, such as `http://localhost:4318` for the collector in
     the layer below; empty for none."""
     otlp_layer: str = ""
     """ARN of the version of a Lambda layer with OpenTelemetry's SDK and its OTLP exporter for Python, such as AWS's own
-    (ADOT), which brings a collector too; needed with `otlp_endpoint`."""
+    layer (ADOT), which also contains a collector; needed with `otlp_endpoint`."""
     canary: Canary | None = None
     """Share of the work that new versions of the functions get first, and for how long: `Canary(share=10, minutes=10)`.
-    If an alarm goes off meanwhile, or too many attempts at handlers fail in a new version, all functions return to the
-    versions before, and the deployment fails. While an alarm is on, a deployment with a canary fails. `None`: all
-    functions change to their new versions at once."""
+    If an alarm goes off during this time, or too many attempts that call handlers fail in a new version, all functions
+    return to their previous versions, and the deployment fails. A deployment with a canary also fails if an alarm is
+    already on. `None`: all functions change to their new versions at once."""
     heartbeat_url: str = ""
     """URL of an external monitor (a dead man's switch), requested after each successful tick; empty for none."""
     failures_alarm: int = 10
@@ -480,7 +490,7 @@ class Environment:
 
     @property
     def canaries(self) -> Mapping[str, Canary]:
-        """The canaries of the functions that run handlers: of the worker (`""`), and of packages by name."""
+        """The canaries of the functions that run handlers, by package name; the worker's name is `""`."""
         found = {"": self.canary, **{each.name: each.canary or self.canary for each in self.handlers_packages}}
         return {name: canary for name, canary in found.items() if canary}
 
@@ -527,7 +537,7 @@ class Environment:
         others = {name: number for name, number in _SELDOM.items() if name in self.functions}
         seldom = sum(number for name, number in others.items() if name not in self.reserved)
         shared = sum(map(self.workers_at_once, self.concurrency)) + intake + seldom
-        # Each attempt of a package has an execution of its own.
+        # Each attempt of a package has a separate execution.
         packages = sum(package.reserved or 0 for package in self.handlers_packages)
         return sum(self.reserved.values()) + packages + max(shared, _LEAST_UNRESERVED)
 
@@ -616,7 +626,7 @@ class Environment:
         """Check the Region that a stack with a standby is deployed to, if it is known before the deploy.
 
         Raises:
-            UnsafeEnvironment: the settings name other Regions, or the second one has no replica to use.
+            UnsafeEnvironment: the settings name other Regions, or the second Region has no replica to use.
         """
         if not self.regions or "${Token[" in region:
             return
@@ -710,7 +720,7 @@ class Environment:
                     raise UnsafeEnvironment(f"environment {self.name!r}: {each!r} in `{name}` is not valid")
 
     def _check_roles_and_teams(self) -> None:
-        """Check the identities that may do more than others, and for whom they act."""
+        """Check the identities of operators and administrators, and the teams with their members."""
         if any(not name or set(name) & set(" \t\n#") for name in (*self.operators, *self.admins)):
             raise UnsafeEnvironment(f"environment {self.name!r}: an operator's identity has neither spaces nor `#`")
         for owner, members in self.teams.items():
@@ -730,7 +740,7 @@ class Environment:
             raise UnsafeEnvironment(f"environment {self.name!r}: only tokens (`jwt`) have a `teams_claim`")
 
     def _check_key(self) -> None:
-        """Check the customer's key; an alias could lead to another key later."""
+        """Check the customer's key, which must not be an alias, because an alias could lead to another key later."""
         if self.kms_key_arn and not ("${Token[" in self.kms_key_arn or _KMS_KEY.fullmatch(self.kms_key_arn)):
             raise UnsafeEnvironment(
                 f"environment {self.name!r}: {self.kms_key_arn!r} is not the ARN of a key in KMS, such as"
@@ -754,7 +764,7 @@ class Environment:
             )
 
     def _check_retention(self) -> None:
-        """Check that tasks are kept for longer than idempotency keys, or a repeat would create them again."""
+        """Check that tasks are kept for longer than idempotency keys, so that a repeat does not create them again."""
         limits = (
             ("retention_days", _SHORTEST_RETENTION_DAYS, MAX_RETENTION_DAYS),
             ("archive_days", 0, MAX_ARCHIVE_DAYS),
@@ -782,17 +792,17 @@ class Environment:
 
     @property
     def shortest_retention_days(self) -> int:
-        """How long ended tasks of any type are kept at least."""
+        """The shortest retention of ended tasks of any type, in days."""
         return min([self.retention_days, *self.retention_days_by_type.values()])
 
     @property
     def longest_archive_days(self) -> int:
-        """How long the archive keeps ended tasks of some type at most; 0 if there is no archive."""
+        """The longest time that the archive keeps ended tasks of any type, in days; 0 if there is no archive."""
         return max([self.archive_days, *self.archive_days_by_type.values()])
 
     @property
     def longest_retention_days(self) -> int:
-        """How long ended tasks of some type are kept at most."""
+        """The longest retention of ended tasks of any type, in days."""
         return max([self.retention_days, *self.retention_days_by_type.values()])
 
     def _check_targets(self) -> None:
@@ -839,7 +849,7 @@ class Environment:
 
 
 def _are_owners(patterns: Sequence[str]) -> bool:
-    """Whether a setting names owners, or patterns of owners; a mere string is a common mistake for a tuple."""
+    """Whether a setting names owners, or patterns of owners; a plain string instead of a tuple is a common mistake."""
     return (
         bool(patterns)
         and not isinstance(patterns, str)
@@ -857,7 +867,7 @@ DEV = Environment(
 )
 STAGING = Environment(
     name="staging",
-    # Workers depend on the egress, and everything depends on the trigger and the API, so these come first.
+    # Workers depend on the egress function, and everything depends on the trigger and the API, so these come first.
     reserved={
         FunctionName.TRIGGER: 10,
         FunctionName.API: 100,
@@ -871,8 +881,8 @@ STAGING = Environment(
 )
 PROD = Environment(
     name="prod",
-    # Together with the reservations, uses the default account limit of 1 000 (Source: AWS Lambda quotas). Raise it all
-    # in an account with a higher limit.
+    # Together with the reservations, these numbers use the default account limit of 1 000 (Source: AWS Lambda quotas).
+    # Raise all of them in an account with a higher limit.
     concurrency={Priority.HIGH: 185, Priority.NORMAL: 185, Priority.LOW: 38},
     reserved={
         FunctionName.TRIGGER: 20,
@@ -893,9 +903,9 @@ LOCAL_STACK = replace(
     DEV,
     name=LOCAL,
     target=Target.of_this_machine(),
-    # The emulator's poller does not wake for an expired delay: only `exact` has every message there in time.
+    # The emulator's poller does not wake for an expired delay, so only `exact` has every message in the queue in time.
     precision=Precision.EXACT,
-    # Each is a separate process on this machine and handles ten tasks at once.
+    # Each invocation is a separate process on this machine and handles ten tasks at once.
     concurrency={Priority.HIGH: 4, Priority.NORMAL: 4, Priority.LOW: 4},
     authentication=Authentication.NONE,
     operators=("*",),
@@ -906,7 +916,7 @@ LOCAL_STACK = replace(
     # The owner of requests without an owner.
     intake_owner="local",
     event_bus="default",
-    # People watch its console, and nothing is billed.
+    # People watch the local console, and nothing is billed.
     broadcast_batch_seconds=1,
     pulled_types={"pulled": ("*",)},
     # The address of a console under development.

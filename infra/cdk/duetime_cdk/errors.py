@@ -1,4 +1,4 @@
-"""Why a project is not deployed."""
+"""Errors that say why a project is not deployed."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ _MOST_DAYS = INTAKE_KEPT // DAY
 
 
 class Intake(Construct):
-    """Everyone who may send to the queue or the bus can create tasks of the intake owner; IAM controls access."""
+    """The intake: everyone who may send to its queue or bus can create tasks for its owner; IAM controls access."""
 
     def __init__(self, scope: Construct, id_: str, *, environment: Environment) -> None:
         super().__init__(scope, id_)
@@ -71,7 +71,7 @@ class Intake(Construct):
             event_bus=bus,
             event_pattern=events.EventPattern(
                 detail_type=[environment.intake_detail_type],
-                # Events sent by tasks create no tasks, because their owner would differ.
+                # Events sent by tasks create no tasks, because the new tasks' owner would differ.
                 source=events.Match.anything_but(EVENT_SOURCE),
             ),
             targets=[targets.SqsQueue(self.queue, dead_letter_queue=self.rejects)],
@@ -82,7 +82,8 @@ class Intake(Construct):
                 f"Rule{index}",
                 description=f"Events for the intake rules of duetime {environment.name}",
                 event_bus=bus,
-                # Replaced below, because the CDK's form of a pattern lacks operators of EventBridge's.
+                # The pattern is replaced below, because the CDK's form of a pattern lacks some of EventBridge's
+                # operators.
                 event_pattern=events.EventPattern(source=["replaced"]),
                 targets=[targets.SqsQueue(self.queue, dead_letter_queue=self.rejects)],
             )
@@ -117,7 +118,7 @@ class IntakeSources(Construct):
                 filter_pattern=logs.FilterPattern.all_events(),
             )
         if environment.intake_log_groups:
-            # A delivery that failed is repeated twice, for six hours at most, and put aside then.
+            # A failed delivery is repeated twice, for six hours at most, and is then put aside.
             function.live.configure_async_invoke(
                 retry_attempts=2,
                 max_event_age=Duration.hours(6),

@@ -38,11 +38,11 @@ if TYPE_CHECKING:
     from duetime_cdk.websocket_api import WebSocketApi
 
 BATCH_SIZE = 10
-"""Messages per invocation: the most that SQS returns at once."""
+"""Maximum number of messages per invocation, which is the most that SQS returns at once."""
 DEAD_LETTERS_AT_ONCE = 5
-"""Most concurrent invocations for dead letters, which are not urgent."""
+"""Maximum number of concurrent invocations for dead letters, which are not urgent."""
 WRITE = ("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem")
-"""Table actions of every function: read an item, put an item, conditionally move an item."""
+"""Table actions of every function: read an item, put an item, and update an item conditionally."""
 LEASE = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility")
 """Queue actions needed to lease tasks."""
 READ_MANY = ("dynamodb:Query", "dynamodb:BatchGetItem")
@@ -122,7 +122,7 @@ class Functions(Construct):
                 Variable.AUTHENTICATION: settings.authentication,
                 Variable.OPERATORS: " ".join(settings.operators),
                 Variable.REDACT: self._redacted,
-                # Of the construct `AuditLog`, if there is one.
+                # Set by the construct `AuditLog`, if there is one.
                 Variable.AUDIT_LOG_GROUP: "",
                 Variable.ADMINS: " ".join(settings.admins),
                 Variable.API_KEYS: "on" if settings.api_keys else "",
@@ -147,7 +147,7 @@ class Functions(Construct):
             },
         )
         self._grant_egress(function)
-        # Owners read their own secrets, which are derived from it.
+        # Owners read their own secrets, which are derived from this secret.
         function.allow(["secretsmanager:GetSecretValue"], [self._stores.signing.secret.secret_arn])
         self._grant_bulk_start(function)
         function.allow([*READ_MANY, *INSERT_MANY, *DELETE], [self._stores.tables.tasks.table_arn])
@@ -184,8 +184,8 @@ class Functions(Construct):
         self._grant_bulk_start(function)
         # The next tick catches up; a retry by Lambda would only overlap with it.
         function.live.configure_async_invoke(retry_attempts=0, max_event_age=Duration.minutes(1))
-        # With many shards it invokes itself. This needs a separate policy, because the role's own policy would have to
-        # exist before the function that it names.
+        # With many shards, the trigger invokes itself. This needs a separate policy, because the role's own policy
+        # would have to exist before the function that it names.
         invoke = iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[function.live_arn])
         iam.Policy(self, "TriggerInvokesItself", statements=[invoke], roles=[function.role])
         return function
@@ -271,7 +271,7 @@ class Functions(Construct):
         return function
 
     def _attempts(self) -> LambdaFunction:
-        """The function that packages report to; each request can act for the attempt that it names only."""
+        """The function that packages report to; each request can act only for the attempt that it names."""
         variables = {
             Variable.TABLE: self._stores.tables.tasks.table_name,
             Variable.BUCKET: self._stores.content.bucket.bucket_name,
@@ -287,7 +287,7 @@ class Functions(Construct):
         return function
 
     def _package(self, package: HandlersPackage) -> LambdaFunction:
-        """The function of one package of handlers; it may invoke the attempts function, and what its settings add."""
+        """The function of one handler package; it may invoke the attempts function, and do what its settings allow."""
         if self.attempts is None:
             raise TypeError(package)
         own = self._handlers.packages[package.name]
@@ -330,7 +330,7 @@ class Functions(Construct):
                 **self._retention,
             },
         )
-        # The end of a group's member looks for open ones.
+        # When a group's member ends, the function looks for open members.
         function.allow(["dynamodb:Query"], [self._stores.tables.tasks.table_arn])
         function.invoke_by(self._stores.queues.dead_letters, batch_size=BATCH_SIZE, concurrency=DEAD_LETTERS_AT_ONCE)
         return function
@@ -349,7 +349,7 @@ class Functions(Construct):
                 Variable.INTAKE_REJECTS: intake.rejects.queue_url,
             },
         )
-        # Rules cancel tasks by bulk operations, and wake those that wait for an event.
+        # Rules cancel tasks by bulk operations, and wake tasks that wait for an event.
         self._grant_bulk_start(function)
         function.allow([*READ_MANY, *DELETE], [self._stores.tables.tasks.table_arn])
         self._stores.content.grant_access(function, reads=False)
@@ -433,7 +433,7 @@ class Functions(Construct):
         )
 
     def _authorizer(self) -> LambdaFunction:
-        """The function that checks API keys; it can reach the items of keys only."""
+        """The function that checks API keys; it can access only the items of keys."""
         tasks = self._stores.tables.tasks
         variables = {Variable.TABLE: tasks.table_name}
         function = LambdaFunction(
@@ -471,7 +471,7 @@ class Functions(Construct):
         return function
 
     def _grant_egress(self, function: LambdaFunction) -> None:
-        """Let a function invoke the egress."""
+        """Let a function invoke the egress function."""
         function.allow(["lambda:InvokeFunction"], [self.egress.live_arn])
 
     def _grant_bulk_start(self, function: LambdaFunction) -> None:
@@ -488,7 +488,7 @@ class Functions(Construct):
 
     @property
     def by_name(self) -> list[tuple[FunctionName, LambdaFunction]]:
-        """The functions by name, without those of packages."""
+        """The functions by name, without the functions of packages."""
         return [
             (FunctionName.API, self.api),
             (FunctionName.TRIGGER, self.trigger),
@@ -508,7 +508,7 @@ class Functions(Construct):
 
     @property
     def _retention(self) -> dict[Variable, str]:
-        """The variables with how long ended tasks are kept."""
+        """The variables with the retention of ended tasks."""
         return {
             Variable.RETENTION_DAYS: str(self._environment.retention_days),
             Variable.RETENTION_DAYS_BY_TYPE: _days_text(self._environment.retention_days_by_type),
@@ -516,7 +516,7 @@ class Functions(Construct):
 
     @property
     def _archived(self) -> dict[Variable, str]:
-        """The variables with how long the archive keeps ended tasks."""
+        """The variables with the archive's retention of ended tasks."""
         return {
             Variable.ARCHIVE_DAYS: str(self._environment.archive_days),
             Variable.ARCHIVE_DAYS_BY_TYPE: _days_text(self._environment.archive_days_by_type),
@@ -524,7 +524,7 @@ class Functions(Construct):
 
     @property
     def _redacted(self) -> str:
-        """The variable with what is redacted, by patterns of types."""
+        """The variable with the redacted values, by patterns of types."""
         paths = {pattern: [*each] for pattern, each in self._environment.redact.items()}
         return json.dumps(paths, separators=(",", ":")) if paths else ""
 

@@ -50,11 +50,11 @@ class HandlersEnvironment:
     secrets: Mapping[str, str] = field(default_factory=dict)
     """Secrets by the names that handlers use (`duetime.handlers.secret("stripe")`): the name or ARN of a secret in
     Secrets Manager, or `ssm:` and the name of a parameter: `{"stripe": "prod/stripe", "mail": "ssm:/shop/mail-key"}`.
-    The function may read exactly these."""
+    The function may read only these secrets."""
     vpc: Vpc | None = None
     """Subnets and security groups, for handlers that use resources in a VPC."""
     memory_mb: int | None = None
-    """Memory; the CPU share grows with it. `None`: that of the worker in `sizes`."""
+    """Memory in MB; the CPU share grows with the memory. `None`: the worker's memory in `sizes`."""
     layers: tuple[str, ...] = ()
     """ARNs of versions of additional Lambda layers, at most two, or one with `otlp_layer`."""
     policies: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ class HandlersEnvironment:
             where: the environment, as errors name it.
 
         Raises:
-            UnsafeEnvironment: AWS would reject them, or they would change duetime itself.
+            UnsafeEnvironment: AWS would reject the settings, or they would change duetime itself.
         """
         for name, value in self.variables.items():
             _check_variable(where, name, value)

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from duetime_cdk.environments import Environment
 
 METADATA = "duetime:handlers"
-"""Metadata type in the assembly's manifest that holds the folder of the package."""
+"""Metadata type in the assembly's manifest for the folder of the package."""
 METADATA_OF_PACKAGES = "duetime:handlers-packages"
-"""Metadata type that holds the folders of further packages, by name, with the types of each."""
+"""Metadata type for the folders of additional packages, by name, with the types of each package."""
 _GRANTS = "grants.json"
 
 
 class HandlersNotFound(NotDeployable):
-    """The settings name no handlers folder, or one without a package."""
+    """The settings name no handlers folder, or a folder without a package."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +33,11 @@ class HandlersFolder:
     package: Path
     """The folder of the package; its name is the package's import name."""
     packages: Mapping[str, HandlersFolder] = field(default_factory=dict)
-    """The packages with functions of their own, by their names in the stack."""
+    """The packages with their own functions, by their names in the stack."""
 
     @property
     def grants(self) -> list[dict[str, Any]]:
-        """The IAM statements for the role of its function; empty without a `grants.json`."""
+        """The IAM statements for the role of the handlers' function; empty without a `grants.json`."""
         path = self.package.parent / _GRANTS
         statements: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
         return statements
@@ -51,7 +51,7 @@ def handlers_of(environment: Environment, project: Path | None = None) -> Handle
         project: the folder that the settings' folders are relative to; the project's own by default.
 
     Raises:
-        HandlersNotFound: the settings name no folder, or one lacks the named package.
+        HandlersNotFound: the settings name no folder, or a folder lacks the named package.
     """
     root = project or project_folder()
     where = f"environment {environment.name!r}"

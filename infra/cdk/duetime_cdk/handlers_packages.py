@@ -1,4 +1,4 @@
-"""Settings of further packages of handlers, each with a function of its own."""
+"""Settings of additional handler packages, each with its own function."""
 
 from __future__ import annotations
 
@@ -20,29 +20,30 @@ _PATTERN = re.compile(r"[A-Za-z0-9_*][A-Za-z0-9_.:/*-]*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandlersPackage:
-    """A package of handlers that runs in a function of its own.
+    """A package of handlers that runs in its own function.
 
-    Its role has the logs, secrets and policies of the package only: no table, no queue, no other package. The worker
-    invokes the function once per attempt, with the task's data, and waits for the result.
+    The function's role can access the package's logs and secrets and has the package's policies, but cannot access the
+    table, the queues or other packages. The worker invokes the function once per attempt, with the task's data, and
+    waits for the result.
     """
 
     name: str
     """Name of the package in the stack: lower-case letters and digits."""
     folder: str
-    """Folder, relative to the project, that holds the package, its `requirements.txt` and its `grants.json`."""
+    """Folder, relative to the project, with the package, its `requirements.txt` and its `grants.json`."""
     types: tuple[str, ...]
     """The types of its handlers; `*` stands for any characters: `("billing.*",)`. No other package may have a handler
     for such a type."""
     package: str = ""
-    """Import name of the package in that folder; empty if there is only one."""
+    """Import name of the package in that folder; empty if the folder has only one package."""
     environment: HandlersEnvironment = field(default_factory=HandlersEnvironment)
     """Environment variables, secrets, VPC, memory, layers and policies of its function."""
     reserved: int | None = None
-    """Reserved concurrency of its function: the number of its attempts that run at once, guaranteed and at most. Others
-    wait, which costs them no attempt. `None`: the account's unreserved concurrency."""
+    """Reserved concurrency of the package's function: the guaranteed and maximum number of attempts that run at once.
+    Other tasks wait, which costs no attempt. `None`: the function uses the account's unreserved concurrency."""
     canary: Canary | None = None
-    """Share of the attempts that a new version of its function gets first, if it is not that of the environment:
-    `Canary(share=50, minutes=5)`."""
+    """Share of the attempts that a new version of the package's function gets first: `Canary(share=50, minutes=5)`.
+    `None`: as set for the environment."""
 
 
 def check_packages(packages: Iterable[HandlersPackage], where: str) -> None:

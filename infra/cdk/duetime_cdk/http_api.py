@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 EVERYTHING = "/v1/{proxy+}"
 WITH_KEY = "/key/v1/{proxy+}"
-"""Paths of requests with an API key: an HTTP API has one authorizer a route."""
+"""Paths of requests with an API key: an HTTP API has one authorizer per route."""
 CONSOLE = ("/console", "/console/{proxy+}")
 PUBLIC = tuple(
     operation.path

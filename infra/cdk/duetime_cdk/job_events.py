@@ -64,7 +64,7 @@ def wildcard_of(name: str) -> str:
 
 
 def _job(service: AwsService, row: JobService) -> str | list[str]:
-    """The job in the message: its name, or an id with which its service can be asked for it."""
+    """The job in the message: its name, or an id with which its service finds the job."""
     if isinstance(row.event_job, str):
         return events.EventField.from_path(f"$.detail.{row.event_job}")
     named = [events.EventField.from_path(f"$.detail.{field}") for field in row.event_job]

@@ -40,7 +40,7 @@ _OUTSIDE_LOOPS = frozenset(
         FunctionName.AUTHORIZER,
     }
 )
-"""Functions in no chain of tasks that start tasks, for which recursive-loop detection stays on."""
+"""Functions outside chains of tasks that start tasks; recursive-loop detection stays on for these functions."""
 
 _POLLING = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
 """Actions that Lambda performs on a queue with the function's role (Source: AWS Lambda Developer Guide, using Lambda
@@ -49,7 +49,7 @@ UNTRACED = "The setting `xray` turns tracing on: for sparse traffic it would be 
 _VALIDATING = frozenset({FunctionName.API, FunctionName.INTAKE, FunctionName.WATCH})
 """Functions that validate requests with pydantic; none of them runs handlers, which may need its plugins."""
 _VERSION_FLAGS = ("@aws-cdk/aws-lambda:recognizeLayerVersion", "@aws-cdk/aws-lambda:recognizeVersionProps")
-"""Feature flags of the CDK, without which a change of a layer alone would publish no version."""
+"""Feature flags of the CDK, without which a change to only a layer would publish no version."""
 _CREATING_TASKS = frozenset({FunctionName.API, FunctionName.INTAKE})
 """Functions that create tasks; they reject types without a handler."""
 
@@ -68,7 +68,7 @@ class LambdaFunction(Construct):
         package: HandlersPackage | None = None,
     ) -> None:
         super().__init__(scope, name.capitalize() if package is None else f"Handlers-{package.name}")
-        # Versions recognize changes of layers, and ignore those that Lambda does not publish.
+        # Versions recognize changes to layers, and ignore changes that Lambda does not publish.
         for flag in _VERSION_FLAGS:
             self.node.set_context(flag, value=True)
         self.log_group = log_group = _log_group(self, environment)
@@ -102,20 +102,23 @@ class LambdaFunction(Construct):
             role=self.role,
             log_group=log_group,
             logging_format=lambda_.LoggingFormat.JSON,
-            # Set for Lambda as well, whose level (INFO by default) overrides the one of Powertools.
+            # Set for Lambda as well, because Lambda's level (INFO by default) overrides the level of Powertools.
             application_log_level_v2=lambda_.ApplicationLogLevel[environment.log_level],
             # The start, end and report lines of invocations would dominate the log and its cost.
             system_log_level_v2=lambda_.SystemLogLevel.WARN,
             tracing=lambda_.Tracing.ACTIVE if environment.xray else lambda_.Tracing.DISABLED,
             # An attempt may run in an earlier version for minutes after a deployment; versions cost nothing.
             current_version_options=lambda_.VersionOptions(removal_policy=RemovalPolicy.RETAIN),
-            # Retries through a queue are not a runaway loop: our own limits end them, not Lambda's sixteen hops.
+            # Retries through a queue are not a runaway loop: our own limits end these retries, not Lambda's sixteen
+            # hops.
             recursive_loop=None if name in _OUTSIDE_LOOPS else lambda_.RecursiveLoop.ALLOW,
         )
         self.live: lambda_.Function | lambda_.Alias = self.function
-        """What invokes the function: its alias, except on the local stack, which replaces code in place."""
+        """The resource that is invoked: the function's alias, except on the local stack, which replaces code in
+        place."""
         self.live_name, self.live_arn = self.function.function_name, self.function.function_arn
-        """Name and ARN of that, without a dependency on it: functions that name each other can be deployed."""
+        """Name and ARN of the invoked resource, without a dependency on it, so that functions that name each other can
+        be deployed."""
         if environment.name != LOCAL:
             self.live = lambda_.Alias(self, "Live", alias_name=LIVE, version=self.function.current_version)
             self.live_name, self.live_arn = f"{self.live_name}:{LIVE}", f"{self.live_arn}:{LIVE}"
@@ -123,7 +126,7 @@ class LambdaFunction(Construct):
 
     @property
     def version(self) -> str:
-        """The version that is deployed last, as metrics name it; the local stack has none."""
+        """The most recently deployed version, as metrics name it; the local stack has no versions."""
         if self.live is self.function:
             return f"{self.live_name}:$LATEST"
         return f"{self.function.function_name}:{self.function.current_version.version}"
@@ -139,7 +142,7 @@ class LambdaFunction(Construct):
         The largest variables move to a layer if the total is too large.
 
         Raises:
-            LimitExceeded: they are too large even without the tables.
+            LimitExceeded: the variables that cannot move to a layer are too large.
         """
         grant_use(self.role, self._environment, self._services)
         kept, moved = split_variables(self._name, self.variables, self.own_variables)

@@ -25,7 +25,7 @@ class LayerVersions(Construct):
             lambda_.Architecture.ARM_64 if target.architecture == "arm64" else lambda_.Architecture.X86_64
         )
         self.own = [self._version("Dependencies", layers.dependencies), self._version("Duetime", layers.duetime)]
-        # Last, so that the handlers' packages can add data that our layers leave out.
+        # The handlers' layer comes last, so that the handlers' packages can add data that our layers leave out.
         self.with_handlers = [*self.own, self._version("Handlers", layers.handlers)]
         types = [self._version("Types", layers.types)] if layers.types else []
         self.with_types = [*self.own, *types]

@@ -22,7 +22,7 @@ class Source:
 
     Attributes:
         namespace: CloudWatch's namespace; empty for the functions' own metrics, which use the environment's.
-        name: of the metric.
+        name: the metric's name.
         dimensions: the metric's dimensions; a value that begins with `$` refers to a resource of the deployment.
         statistic: `Sum`, `Maximum`, `Average`, `SampleCount`, `p50` and so on.
         label: its name in panels.
@@ -36,7 +36,7 @@ class Source:
 
 
 def namespace_of(stack: str) -> str:
-    """The metric namespace of a stack; separate for each stack of an account."""
+    """The metric namespace of a stack; each stack in an account has its own namespace."""
     return f"{NAMESPACE}/{stack}"
 
 
@@ -50,10 +50,10 @@ def own(name: str, statistic: str, function: str, label: str = "", **split: str)
 
     Args:
         name: as in `duetime.metrics`.
-        statistic: of its values.
+        statistic: the statistic of the metric's values.
         function: the function that writes it.
         label: its name in panels; by default the metric's name.
-        split: a value of the metric's further dimension.
+        split: a value of the metric's additional dimension.
     """
     metric = METRICS[name]
     if function not in metric.functions or not set(split) <= {metric.dimension}:

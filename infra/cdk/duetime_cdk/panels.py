@@ -35,7 +35,7 @@ class Panel:
 
     Attributes:
         title: what it shows, in a few words.
-        meaning: how to interpret it.
+        meaning: how to interpret the graph.
     """
 
     title: str
@@ -45,7 +45,7 @@ class Panel:
 
     @property
     def sources(self) -> list[Source]:
-        """All metrics that it needs."""
+        """All metrics that the graph needs."""
         return [
             source
             for line in self.lines
@@ -94,8 +94,8 @@ def _service_levels(environment: Environment) -> list[Panel]:
         ),
         Panel("Tasks that ended", "throughput", Unit.COUNT, _sums("tasks_succeeded", "tasks_cancelled")),
         Panel(
-            "Tasks that failed finally",
-            "no attempt is left; run them again with `duetime dead-letters retry`",
+            "Tasks that failed for good",
+            "tasks without an attempt left; run them again with `duetime dead-letters retry`",
             Unit.COUNT,
             [
                 *_sums("tasks_failed", "tasks_rolled_back", "tasks_expired"),
@@ -121,7 +121,7 @@ def _waits(environment: Environment) -> list[Panel]:
     return [
         Panel(
             "Waiting time by gate",
-            "milliseconds that due tasks waited at each gate, all tasks together",
+            "total milliseconds that due tasks waited at each gate",
             Unit.MILLISECONDS,
             [own("wait", "Sum", "worker", gate, gate=gate) for gate in GATES],
         ),
@@ -172,7 +172,7 @@ def _attempts(environment: Environment) -> list[Panel]:
         ),
         Panel(
             "Attempts",
-            "that failed, are retried, or were deferred to their target",
+            "attempts that failed, are retried, or were deferred to their target",
             Unit.COUNT,
             _sums("attempts_failed", "tasks_retried", "tasks_deferred"),
         ),
@@ -272,7 +272,7 @@ def _schedules() -> list[Panel]:
                 *(source for code in SkipCode for source in everywhere("tasks_skipped", "Sum", reason=code)),
             ],
         ),
-        Panel("Topologies", "jobs of AWS that were stopped", Unit.COUNT, _sums("jobs_stopped")),
+        Panel("Topologies", "AWS jobs that were stopped", Unit.COUNT, _sums("jobs_stopped")),
         Panel("Topologies", "executions that were lost and replaced", Unit.COUNT, _sums("topology_executions_lost")),
     ]
 
@@ -299,7 +299,7 @@ def _requests() -> list[Panel]:
         ),
         Panel(
             "Events",
-            "that became tasks, cancelled tasks, matched no rule or were refused",
+            "events that became tasks, cancelled tasks, matched no rule or were refused",
             Unit.COUNT,
             _sums("intake_tasks", "intake_cancels", "intake_signals", "intake_unmatched", "intake_refused"),
         ),
@@ -332,7 +332,7 @@ def _aws(environment: Environment) -> list[Panel]:
         ),
         Panel(
             "Throttled requests to the table",
-            "each is retried; many make tasks late",
+            "each request is retried; many throttled requests make tasks late",
             Unit.COUNT,
             [table_operation(each, "ThrottledRequests", "Sum", each) for each in THROTTLED],
         ),

@@ -61,7 +61,7 @@ class Content(Construct):
                 s3.LifecycleRule(
                     tag_filters={key: unreferenced}, expiration=Duration.days(UNREFERENCED_OBJECT_LIFE_DAYS)
                 ),
-                # Copied to the contents of a task when one is created with it.
+                # An upload is copied to the contents of the task that is created with it.
                 s3.LifecycleRule(prefix=UPLOADS, expiration=Duration.days(ABANDONED_UPLOAD_DAYS)),
             ],
             why_unlogged="Only the functions read and write it, and each access is logged with its task by them",
@@ -70,13 +70,13 @@ class Content(Construct):
 
     @property
     def url(self) -> str:
-        """Beginning of the addresses of its objects, as the API signs them."""
+        """Beginning of the addresses of the bucket's objects, as the API signs them."""
         return f"https://s3.{Aws.REGION}.{Aws.URL_SUFFIX}/{self.bucket.bucket_name}/"
 
     def accept_uploads(self, origins: Sequence[str]) -> None:
         """Let pages of these origins upload and read payloads by signed requests.
 
-        An existing bucket has rules of its own.
+        An existing bucket has its own rules.
         """
         if isinstance(self.bucket, s3.Bucket):
             self.bucket.add_cors_rule(

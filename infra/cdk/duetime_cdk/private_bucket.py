@@ -1,4 +1,4 @@
-"""A bucket that only this deployment's own roles reach, over TLS."""
+"""A bucket that only this deployment's own roles can reach, over TLS."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def private_bucket(
 
     Args:
         scope: the construct.
-        environment: says what encrypts it, and whether it outlives its stack.
+        environment: determines the bucket's encryption, and whether the bucket outlives its stack.
         lifecycle_rules: when objects expire.
-        why_unlogged: the reason for missing server access logs, for the report of cdk-nag.
-        is_versioned: whether S3 keeps what is replaced or deleted for another day, as replication requires.
+        why_unlogged: the reason for missing server access logs, for cdk-nag's report.
+        is_versioned: whether S3 keeps replaced or deleted objects for another day, as replication requires.
     """
     key = key_of(scope, environment)
     bucket = s3.Bucket(
@@ -44,7 +44,7 @@ def private_bucket(
         "Bucket",
         encryption=bucket_encryption(key),
         encryption_key=key,
-        # A key for the bucket, so that not each object is a request to KMS.
+        # A bucket key avoids a KMS request for each object.
         bucket_key_enabled=True if key else None,
         block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
         object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,

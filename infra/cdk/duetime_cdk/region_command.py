@@ -1,4 +1,4 @@
-"""`duetime region`: add a standby Region, see which Region is active, and let another one take over."""
+"""`duetime region`: add a standby Region, see which Region is active, and let the other Region take over."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from duetime.services.region_takeover import RegionTakeover
 
 app = CommandGroup(
-    help="Add a standby Region, see which Region is active, and let the other one take over.", no_args_is_help=True
+    help="Add a standby Region, see which Region is active, and let the other Region take over.", no_args_is_help=True
 )
 DECLINED = 3
-"""Exit code: not confirmed, and nothing was done."""
+"""Exit code if the user did not confirm, so that nothing was done."""
 _LOOK_SECONDS = 15
 
 Stack = Annotated[str, typer.Option("--stack", metavar="STACK", help="The stack; it has this name in both Regions.")]
@@ -53,7 +53,7 @@ class RegionsRejected(CommandError):
 
 @dataclass(frozen=True, slots=True)
 class _ClockOfCommand:
-    """`duetime.ports.runtime.Clock` by the clock of the command."""
+    """`duetime.ports.runtime.Clock` that uses the command's clock."""
 
     clock: Clock
 
@@ -91,7 +91,7 @@ def add(
         say(f"1. {table} is replicated to {region}; this takes minutes, or hours for a large table")
         while _state_of(there, table) != "ACTIVE":
             clock.sleep(_LOOK_SECONDS)
-        # Not among the settings that replicas share.
+        # Replicas do not share this setting.
         there.update_continuous_backups(
             TableName=table, PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True}
         )
@@ -112,7 +112,7 @@ def add(
 def replicate(*, stack: Stack) -> None:
     """Replicate contents above 200 KB and the archive between the buckets of both Regions, in both directions.
 
-    S3 replicates what is written from now on; the command copies what is missing. It can be repeated.
+    S3 replicates objects written from now on; the command copies existing objects that are missing. It can be repeated.
     """
     with _Failures():
         pairs = _buckets(_outputs(_deployment(stack, ""), stack))
@@ -145,7 +145,7 @@ def _outputs(deployment: TwoRegions, stack: str) -> dict[str, Mapping[str, str]]
 
 
 def _buckets(outputs: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, RegionalBucket]]:
-    """The buckets by Region: of contents, and of the archive if there is one in both."""
+    """The buckets by Region: for contents, and for the archive if both Regions have one."""
     found: dict[str, dict[str, RegionalBucket]] = {}
     for kind, (output, prefixes) in _BUCKETS.items():
         if not outputs or not all(each.get(output) for each in outputs.values()):
@@ -182,7 +182,7 @@ class Side:
         region: its name.
         is_reachable: whether it responds.
         active: the Region that it considers active; empty if it does not respond.
-        epoch: epoch of the last takeover that it knows.
+        epoch: epoch of the last takeover that the Region knows.
         is_open: whether the active Region works; a takeover that is not complete has stopped both.
         since: when the last takeover began.
     """
@@ -207,8 +207,8 @@ def status(
 ) -> None:
     """Show which Region is active, the replication lag, and what a takeover now would repeat or lose.
 
-    It writes an item and waits until it arrives in the other Region. Exit codes: 0 the Regions agree; 1 they do not, or
-    one of them does not respond.
+    The command writes an item and waits until the item arrives in the other Region. Exit codes: 0 the Regions agree; 1
+    they do not, or one of them does not respond.
     """
     with _Failures():
         deployment = _deployment(stack, region)
@@ -301,16 +301,18 @@ def takeover(  # noqa: PLR0913 - a command's options are its parameters
     *,
     stack: Stack,
     to: Annotated[str, typer.Option("--to", metavar="REGION", help="The Region that takes over.")],
-    force: Annotated[bool, typer.Option("--force", help="Leave the other Region as it is; it is lost.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Leave the other Region unchanged, because it is lost.")
+    ] = False,
     drain_seconds: Annotated[int, typer.Option(min=0, max=43_200, help="How long running tasks may continue.")] = 300,
     segments: Annotated[int, typer.Option(min=1, max=64, help="Parallel reads of the table.")] = 8,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Let a Region take over: stop the other one, take over the tasks, and begin to work.
+    """Let a Region take over: stop the other Region, take over the tasks, and begin to work.
 
-    After an interruption, run it again. When a lost Region has returned, run it once more with --force: it takes over
-    what arrived late. Exit codes: 0 the Region works; 1 failed; 3 not confirmed.
+    After an interruption, run it again. When a lost Region has returned, run it once more with --force to take over
+    tasks that arrived late. Exit codes: 0 the Region works; 1 failed; 3 not confirmed.
     """
     with _Failures():
         deployment = _deployment(stack, to)
@@ -400,7 +402,7 @@ def _side(deployment: TwoRegions, region: str, clock: _ClockOfCommand) -> Side:
 
 
 class _Failures:
-    """Shows errors of AWS and of the Regions as those of the command."""
+    """Shows errors of AWS and of the Regions as errors of the command."""
 
     def __enter__(self) -> None:
         return None

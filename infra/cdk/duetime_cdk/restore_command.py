@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from duetime.ports.restore import TableRestore
 
 DECLINED = 3
-"""Exit code: not confirmed, and nothing was done."""
+"""Exit code if the user did not confirm, so that nothing was done."""
 _LOOK_SECONDS = 15
 
 
@@ -48,9 +48,9 @@ class Plan:
     """A restore.
 
     Attributes:
-        source: the present table; empty if it is lost.
+        source: the current table; empty if it is lost.
         target: the restored table, which may exist.
-        at: the restore point; `None` for an existing table, with which nothing is compared.
+        at: the restore point; `None` for an existing restored table, for which nothing is compared.
         bucket: the bucket of contents.
         epoch: the new epoch.
     """
@@ -86,8 +86,8 @@ def restore(  # noqa: PLR0913 - a command's options are its parameters
 ) -> None:
     """Restore the table to an earlier time, as a new table; report what has run since.
 
-    It is restored from its continuous backup, and the present table is only read. After an interruption, run the same
-    command again with the --table that it has printed. Exit codes: 0 restored; 1 failed; 3 not confirmed.
+    The table is restored from its continuous backup, and the current table is only read. After an interruption, run the
+    same command again with the --table that it has printed. Exit codes: 0 restored; 1 failed; 3 not confirmed.
     """
     try:
         tables, clock = table_restore(), context.ensure_object(Clock)
@@ -183,7 +183,7 @@ def _restore(tables: TableRestore, plan: Plan, path: Path, clock: Clock) -> None
 
 
 class _Writer:
-    """Writes the report's lines; several threads add them."""
+    """Writes the report's lines, which several threads add."""
 
     def __init__(self, file: Any) -> None:  # noqa: ANN401 - an open text file
         self._file = file

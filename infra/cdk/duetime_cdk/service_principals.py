@@ -9,8 +9,8 @@ from aws_cdk import aws_iam as iam
 def service_of_this_account(service: str) -> iam.PrincipalWithConditions:
     """A service that acts for a resource of this account.
 
-    Without the condition, a resource of another account could have the service assume the role ("confused deputy"). Not
-    for Lambda, which sends no source when it assumes the role of a function.
+    Without the condition, a resource of another account could have the service assume the role ("confused deputy"). Do
+    not use this principal for Lambda, which sends no source when it assumes a function's role.
     """
     conditions = {"StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID}}
     return iam.PrincipalWithConditions(iam.ServicePrincipal(service), conditions)

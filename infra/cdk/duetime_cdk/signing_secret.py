@@ -20,9 +20,9 @@ LENGTH = 64
 
 
 class Signing(Construct):
-    """The keys from which owners' secrets are derived: `duetime_common.signing_keys` describes what it holds.
+    """The keys from which owners' secrets are derived: `duetime_common.signing_keys` describes the secret's contents.
 
-    CloudFormation generates the first key. `duetime secrets rotate` stores further ones, and the schedule of rotations.
+    CloudFormation generates the first key. `duetime secrets rotate` stores additional keys, and the rotation schedule.
     """
 
     def __init__(self, scope: Construct, id_: str, *, environment: Environment) -> None:

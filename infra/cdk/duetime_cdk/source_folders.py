@@ -23,7 +23,7 @@ NO_HANDLERS = Path(__file__).parent / "without_handlers" / "no_handlers"
 CORE = Path(duetime.__file__).parent
 """The package that all functions import."""
 COMMON = Path(duetime_common.__file__).parent
-"""The package that it shares with the client."""
+"""The package that the functions share with the client."""
 CLIENT = Path(duetime_client.__file__).parent
 """The client, which handlers use."""
 REQUIREMENTS = _SOURCES / "pyproject.toml"
@@ -33,9 +33,9 @@ CONSTRAINTS = _SOURCES / "constraints.txt"
 
 
 def project_folder(start: Path | None = None) -> Path:
-    """The folder of the deployed project: the nearest one, from here upwards, with a `cdk.json`.
+    """The folder of the deployed project: the nearest one with a `cdk.json`, from here upwards.
 
-    Without one, it is the checkout, or the working directory.
+    Without a `cdk.json`, it is the checkout, or the working directory.
     """
     here = (start or Path.cwd()).resolve()
     for folder in (here, *here.parents):
@@ -45,6 +45,6 @@ def project_folder(start: Path | None = None) -> Path:
 
 
 def node_package(name: str) -> Path:
-    """The path of an installed Node package or command: in the project, else in the checkout."""
+    """The path of an installed Node package or command, in the project or otherwise in the checkout."""
     found = project_folder() / "node_modules" / name
     return found if CHECKOUT is None or found.exists() else CHECKOUT / "node_modules" / name

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 
 class DuetimeStack(Stack):
-    """All of duetime in one account and region.
+    """A complete deployment of duetime in one account and region.
 
     Its attributes are constructs, to grant, watch and extend in your app.
     """
@@ -64,7 +64,7 @@ class DuetimeStack(Stack):
     api: apigateway.HttpApi
     """The REST API."""
     api_url: str
-    """Its address, for `DUETIME_URL` of a client: your own domain if there is one."""
+    """The API's address, for a client's `DUETIME_URL`; your own domain, if there is one."""
     api_domain: apigateway.DomainName | None
     """The API's own domain; `None` without `domain_name`. A DNS alias leads to its `regional_domain_name`."""
     table: dynamodb.ITable
@@ -84,11 +84,11 @@ class DuetimeStack(Stack):
     functions: Mapping[FunctionName, lambda_.Function]
     """All functions."""
     packages: Mapping[str, lambda_.Function]
-    """The function of each of `handlers_packages`, by its name."""
+    """The function of each package in `handlers_packages`, by the package's name."""
     worker: lambda_.Function
     """The function that runs your handlers: `bucket.grant_read(stack.worker)`."""
     worker_role: iam.Role
-    """Its role, which no other function has."""
+    """The role of `worker`, which no other function has."""
     topologies: sfn.StateMachine
     """The state machine that runs topologies."""
     event_bus: events.IEventBus | None
@@ -113,7 +113,7 @@ class DuetimeStack(Stack):
             scope: the app, or a stage of it.
             id_: the name of the stack, which differs between the environments of one account and region.
             handlers: the folder of your handlers, relative to the project (the folder of `cdk.json`); by default the
-            one in the settings.
+                folder in the settings.
             environment: the settings, or the name of a preset: `dev`, `staging`, `prod` or `local`.
             settings: values that override settings of the environment.
             layers: built layers.
@@ -128,7 +128,7 @@ class DuetimeStack(Stack):
         self.duetime_environment = environment
         self._definition_function: DefinitionFunction | None = None
         super().__init__(scope, id_, env=env, description=f"duetime, a distributed task scheduler ({environment.name})")
-        # For the local stack, which reloads handlers; not part of the template.
+        # Used by the local stack, which reloads handlers, and not part of the template.
         self.node.add_metadata(METADATA, str(own.package))
         packages = Packages.of(own, environment.handlers_packages)
         if packages.folders:
@@ -233,7 +233,7 @@ class DuetimeStack(Stack):
 
     @property
     def definition_resources(self) -> lambda_.Function:
-        """The function behind `Schedule` and `TopologyDefinition`, added with the first of them."""
+        """The function behind `Schedule` and `TopologyDefinition`, added with the first such construct."""
         if self._definition_function is None:
             self._definition_function = DefinitionFunction(
                 self,

@@ -28,7 +28,7 @@ class StackResource:
     Attributes:
         logical_id: its name in the template.
         physical_id: its name or ARN.
-        is_kept: whether it stays when the stack is deleted.
+        is_kept: whether the resource stays when the stack is deleted.
     """
 
     logical_id: str
@@ -38,10 +38,10 @@ class StackResource:
 
 
 def outputs_of(stack: str, region: str = "") -> Mapping[str, str]:
-    """The outputs of a stack, in a Region or in that of the session.
+    """The outputs of a stack, in the given Region or in the session's Region.
 
     Raises:
-        StackUnreadable: it cannot be read.
+        StackUnreadable: the stack cannot be read.
     """
     try:
         (found,) = boto3.client("cloudformation", region_name=region or None).describe_stacks(StackName=stack)["Stacks"]
@@ -54,7 +54,7 @@ def resources_of(stack: str) -> Sequence[StackResource]:
     """The resources of a stack, with the policies of the template that it was deployed from.
 
     Raises:
-        StackUnreadable: it cannot be read.
+        StackUnreadable: the stack cannot be read.
     """
     try:
         client = boto3.client("cloudformation")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class SummaryRecount(Construct):
-    """Checks every few minutes whether a part of the table must be recounted; usually none must."""
+    """Checks every few minutes whether a part of the table must be recounted, which is rarely the case."""
 
     def __init__(self, scope: Construct, id_: str, *, function: lambda_.IFunction) -> None:
         super().__init__(scope, id_)
@@ -30,7 +30,7 @@ class SummaryRecount(Construct):
             "Every",
             schedule=scheduler.ScheduleExpression.rate(every),
             time_window=scheduler.TimeWindow.off(),
-            # The next invocation continues where this one stopped.
+            # The next invocation continues where this invocation stopped.
             target=targets.LambdaInvoke(
                 function,
                 role=role,

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 READ = ("dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator")
 """Actions that Lambda performs on the stream with the function's role (Source: AWS Lambda Developer Guide, "Using
-Lambda with DynamoDB"; it needs `dynamodb:ListStreams` for the console only)."""
+Lambda with DynamoDB"; `dynamodb:ListStreams` is needed only for the console)."""
 OLDEST = Duration.hours(23)
-"""The stream keeps records for 24 hours (Source: DynamoDB Developer Guide); older ones are reported as lost."""
+"""The stream keeps records for 24 hours (Source: DynamoDB Developer Guide); older records are reported as lost."""
 _REPEATS = -1
 """Retry until a batch is too old; the function itself catches errors that must not be retried."""
 
@@ -49,7 +49,7 @@ class TableStream(Construct):
             "Mapping",
             function_name=function.live.function_arn,
             event_source_arn=stream,
-            # Start at the first change, so that counts include everything created before.
+            # Start at the first change, so that counts include everything created before the mapping.
             starting_position="TRIM_HORIZON",
             batch_size=environment.broadcast_batch_size,
             maximum_batching_window_in_seconds=environment.stream_seconds,

@@ -25,7 +25,7 @@ class Tables(Construct):
         self.tasks: dynamodb.ITable = self._existing(environment) if environment.table else self._created(environment)
 
     def _existing(self, environment: Environment) -> dynamodb.ITable:
-        """A table that the stack does not own: its stream, TTL and backup are as they are."""
+        """A table that the stack does not own, and whose stream, TTL and backup it does not change."""
         return dynamodb.Table.from_table_attributes(
             self, "Tasks", table_name=environment.table, table_stream_arn=environment.table_stream_arn
         )

@@ -1,9 +1,9 @@
 """The state machine that runs topologies.
 
-It decides nothing: nodes start each other (see `duetime.services.topologies`). It starts and ends a run, waits for each
-node, and retries failed states. An execution has at most 25 000 events, and an inline map 40 iterations at once
-(Source: Step Functions Developer Guide, quotas, Map state): larger graphs are waited for by child executions of 40
-nodes each.
+The machine makes no decisions, because nodes start each other (see `duetime.services.topologies`). It starts and ends a
+run, waits for each node, and retries failed states. An execution has at most 25 000 events, and an inline map 40
+iterations at once (Source: Step Functions Developer Guide, quotas, Map state), so child executions of 40 nodes each
+wait for larger graphs.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ if TYPE_CHECKING:
 
 HEARTBEAT_SECONDS = 43_200
 """Seconds without a signal from a node after which its wait restarts with a new token and a check of the node. Each
-restart adds four events to the execution's history for each of forty nodes; at two a day the longest execution stays
-within the limit. This delays neither nodes nor a topology's end, only the execution's own end after a lost token."""
+restart adds four events to the execution's history for each of forty nodes; with two restarts a day, the longest
+execution stays within the limit. A lost token delays neither nodes nor a topology's end, only the execution's own
+end."""
 LONGEST_SECONDS = MAX_DEADLINE_SECONDS + TOPOLOGY_MARGIN // SECOND
 """Maximum duration of a topology's attempt, and thus of its execution."""
 CHILDREN_AT_ONCE = 10
@@ -157,7 +158,7 @@ def definition(function_arn: str) -> dict[str, Any]:
     """The machine in the Amazon States Language.
 
     Args:
-        function_arn: of the function that executes its states.
+        function_arn: ARN of the function that executes its states.
     """
     return {
         "Comment": "Plans a run of a topology, waits for its nodes, and ends it",
@@ -190,7 +191,7 @@ def _planning(function_arn: str) -> dict[str, Any]:
 
 
 def _waiting(function_arn: str) -> dict[str, Any]:
-    """The states that wait for all nodes: few in this execution, many in child executions."""
+    """The states that wait for all nodes: few nodes in this execution, many nodes in child executions."""
     return {
         "Nodes": {**_nodes(function_arn, "$.plan.chunks[0]", "Node"), "Catch": _BROKEN, "Next": "Finish"},
         "ManyNodes": {**_chunks(function_arn), "Catch": _BROKEN, "Next": "Finish"},
@@ -241,9 +242,9 @@ def _nodes(function_arn: str, items: str, name: str) -> dict[str, Any]:
     """A state that waits for some nodes concurrently.
 
     Args:
-        function_arn: of the function that is invoked for each wait.
+        function_arn: ARN of the function that is invoked for each wait.
         items: JSON path of the nodes' numbers.
-        name: of the waiting state; must be unique within the machine.
+        name: name of the waiting state, which must be unique within the machine.
     """
     waiting = {"state": "wait", **_RUN, "number.$": "$.number"}
     silent = {

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class TriggerSchedule(Construct):
-    """One schedule for the whole system; its delays do not affect lateness, because the trigger reads ahead."""
+    """The only schedule of the trigger; its delays do not affect lateness, because the trigger reads ahead."""
 
     def __init__(self, scope: Construct, id_: str, *, function: lambda_.IFunction) -> None:
         super().__init__(scope, id_)
@@ -28,7 +28,7 @@ class TriggerSchedule(Construct):
             "EveryMinute",
             schedule=scheduler.ScheduleExpression.rate(Duration.minutes(1)),
             time_window=scheduler.TimeWindow.off(),
-            # The next tick catches up for one that could not be delivered.
+            # The next tick makes up for a tick that could not be delivered.
             target=targets.LambdaInvoke(function, role=role, retry_attempts=0, max_event_age=Duration.minutes(1)),
             description="Reads the minutes that are due, and puts their tasks on the queues",
         )

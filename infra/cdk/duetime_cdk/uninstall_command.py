@@ -27,8 +27,8 @@ _TABLE, _BUCKET, _LOGS, _SECRET = (
 )
 _GIGABYTE = 1_000_000_000
 _MONTHLY = {_TABLE: 0.25 + 0.20, _LOGS: 0.03, _SECRET: 0.40}
-"""US dollars a month in us-east-1: of a gigabyte of a table with its continuous backup, and of logs; of a secret
-(Source: the price lists of DynamoDB, CloudWatch and Secrets Manager)."""
+"""US dollars a month in us-east-1, for a gigabyte of a table with its continuous backup, a gigabyte of logs, and a
+secret (Source: the price lists of DynamoDB, CloudWatch and Secrets Manager)."""
 
 
 @examples("duetime uninstall duetime-dev", "duetime uninstall duetime-dev --yes")
@@ -37,9 +37,9 @@ def uninstall(
     *,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Delete it; without this, nothing is deleted.")] = False,
 ) -> None:
-    """Show what deleting a stack deletes and keeps; with --yes, delete it.
+    """Show what deleting a stack deletes and keeps; with --yes, delete the stack.
 
-    What stays is billed until you delete it. A recreated stack uses it through its settings.
+    Kept resources are billed until you delete them. A recreated stack uses them through its settings.
     """
     try:
         resources = resources_of(stack)
@@ -70,7 +70,7 @@ def uninstall(
 
 
 def _size(resource: StackResource) -> str:
-    """Size and monthly price of what stays, where AWS reports them by one request."""
+    """Size and monthly price of a kept resource, if AWS reports them in one request."""
     try:
         match resource.type:
             case "AWS::DynamoDB::Table":
@@ -85,7 +85,7 @@ def _size(resource: StackResource) -> str:
             case "AWS::S3::Bucket":
                 return " (its size is in S3's metrics)"
     except (BotoCoreError, ClientError):
-        # The caller may not read it; the resource itself is listed.
+        # The caller may lack the permission to read the size; the resource is still listed.
         return ""
     return ""
 

@@ -22,7 +22,7 @@ SELECTION = "$request.body.do"
 
 
 class WebSocketApi(Construct):
-    """Created before the functions, which need its URL; one of them is attached afterwards."""
+    """The WebSocket API is created before the functions, which need its URL; one function is attached afterwards."""
 
     def __init__(self, scope: Construct, id_: str, *, environment: Environment) -> None:
         super().__init__(scope, id_)

@@ -1,6 +1,6 @@
 """Creates, updates and deletes schedules and topology definitions for CloudFormation, by requests to the API function.
 
-It is deployed separately, and imports the standard library and boto3 only.
+This module is deployed separately, and imports only the standard library and boto3.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ API_FUNCTION, AUTHENTICATION = "API_FUNCTION", "AUTHENTICATION"
 """Names of this function's variables."""
 SCHEDULE, DEFINITION = "schedule", "definition"
 NOTHING = "not-created"
-"""The physical id of a resource whose creation failed: its deletion deletes nothing."""
+"""The physical id of a resource whose creation failed, so that its deletion deletes nothing."""
 _COLLECTIONS = {SCHEDULE: "/v1/schedules", DEFINITION: "/v1/topologies/definitions"}
 _EXISTS = "schedule_exists"
 _FAILED_FROM, _NOT_FOUND, _CONFLICT, _PRECONDITION_FAILED = 300, 404, 409, 412
 _REASON_LENGTH = 1_000
 """CloudFormation accepts a response of at most 4 KB."""
 _OPAQUE = ("payload", "body")
-"""Fields that the API replaces as a whole."""
+"""Fields that the API replaces completely."""
 
 Event = dict[str, Any]
 
@@ -36,14 +36,14 @@ class RequestRejected(Exception):
 
 
 class AlreadyExists(Exception):
-    """Something of that name exists and must not be taken over."""
+    """An object of that name exists and must not be taken over."""
 
     def __init__(self, kind: str, name: str) -> None:
         super().__init__(f"the {kind} {name!r} exists already: choose another name, or set adopt=True to take it over")
 
 
 def handler(event: Event, _context: object) -> None:
-    """Handle one event of CloudFormation and send the result to the address in it."""
+    """Handle one event of CloudFormation and send the result to the address in the event."""
     try:
         id_ = _handle(event)
         result = {"Status": "SUCCESS", "PhysicalResourceId": id_}
@@ -79,7 +79,7 @@ def _handle(event: Event) -> str:
 
 def _put_schedule(owner: str, wanted: Event, request_id: str, *, takes_over: bool) -> None:
     name, body, defaults = wanted["Name"], json.loads(wanted["Body"]), json.loads(wanted["Defaults"])
-    # A repeated event is answered as the first one, by its key.
+    # With the event's id as the key, a repeated event gets the same response as the first.
     headers = {"idempotency-key": request_id}
     status, answer = call(owner, "POST", _COLLECTIONS[SCHEDULE], {**body, "name": name}, headers)
     if status != _CONFLICT or answer.get("code") != _EXISTS:

@@ -39,7 +39,7 @@ SETTINGS_MODULE = "duetime_settings"
 OUTPUT = Path("build", "layers")
 """Where layers are built, in the folder of the project."""
 STALE_AFTER_SECONDS = 3600
-"""Seconds until older builds are removed, because another process may still read one."""
+"""Seconds until older builds are removed, because another process may still read them."""
 _PACKAGES = (CORE, COMMON, CLIENT)
 """The packages of the layer `duetime`."""
 _OF_THE_COMMAND = (
@@ -62,7 +62,7 @@ def _silent(_line: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A built layer: a folder that holds `python/`, and the hash of what it was built from."""
+    """A built layer: a folder with `python/`, and the hash of the inputs that it was built from."""
 
     folder: Path
     fingerprint: str
@@ -78,12 +78,12 @@ class Layers:
     types: Layer | None = None
     """The task types with a handler; empty if the handlers' package must not be imported here."""
     packages: Mapping[str, Layer] = field(default_factory=dict)
-    """The packages of handlers with functions of their own, by name."""
+    """The packages of handlers with their own functions, by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Packages:
-    """The packages of handlers with functions of their own.
+    """The packages of handlers with their own functions.
 
     Attributes:
         folders: the folder of each package, by name.
@@ -127,12 +127,12 @@ def build(
     Args:
         target: the platform of the layers.
         handlers: the user's package, next to its `requirements.txt`.
-        importing: whether to import it.
-        packages: further packages, which are always imported: the worker must know the phases of their handlers.
+        importing: whether to import the user's package.
+        packages: additional packages, which are always imported, because the worker must know their handlers' phases.
         report: receives a line before each layer that is missing.
 
     Raises:
-        HandlersUnimportable: one of them cannot be imported.
+        HandlersUnimportable: a package cannot be imported.
         HandlersMisplaced: a package has a handler for a type of another package.
     """
     needed = importing or packages.folders
@@ -143,7 +143,7 @@ def build(
 
 
 def dependencies_layer(target: Target, report: Callable[[str], None] = _silent) -> Layer:
-    """What `pyproject.toml` lists as dependencies, at the versions that `constraints.txt` pins."""
+    """The dependencies that `pyproject.toml` lists, at the versions that `constraints.txt` pins."""
     project = tomllib.loads(REQUIREMENTS.read_text())["project"]
     requirements = [each for each in project["dependencies"] if not each.startswith(_OURS)]
 
@@ -187,10 +187,10 @@ def types_layer(
     report: Callable[[str], None] = _silent,
     packages: Packages = NO_PACKAGES,
 ) -> Layer:
-    """The layer with the list of task types that the packages handle; they are imported to find them.
+    """The layer with the list of task types that the packages handle; importing the packages finds these types.
 
     Raises:
-        HandlersUnimportable: one of them cannot be imported.
+        HandlersUnimportable: a package cannot be imported.
         HandlersMisplaced: a package has a handler for a type of another package.
     """
     folders = {**({} if package is None else {"": package}), **packages.folders}
@@ -278,7 +278,7 @@ def _left_out(package: Path) -> Callable[[str, list[str]], set[str]]:
 
 
 def _builders() -> Iterable[Path]:
-    """The source files of the build, whose change may change the result for the same inputs."""
+    """The source files of the build; a change to one of them may change the result for the same inputs."""
     return sorted(path for path in Path(__file__).parent.iterdir() if path.suffix in {".py", ".mjs"})
 
 

@@ -23,8 +23,8 @@ COMPILE_IN_WASM = Path(__file__).with_name("compile.mjs")
 MOUNT_POINT = "/opt"
 """Where Lambda unpacks layers; tracebacks show these paths."""
 FEW = 50
-"""Up to this many modules are compiled in this process, because starting another one would delay the reload of a saved
-handler."""
+"""Up to this many modules are compiled in this process, because starting another process would delay the reload of a
+saved handler."""
 _LINES = 15
 
 
@@ -51,7 +51,7 @@ def write_bytecode(root: Path, python: str) -> None:
 
     Raises:
         BytecodeUnwritable: there is no Python of that version.
-        SourceUncompilable: a module is not valid in it.
+        SourceUncompilable: a module is not valid in that version.
     """
     if python == RUNNING_PYTHON and len(list(islice(root.rglob("*.py"), FEW + 1))) <= FEW:
         _compile_here(root, python)

@@ -1,6 +1,6 @@
 """Imports the user's handlers at build time, so that a package that cannot be imported is not deployed.
 
-The import also lists the task types that have a handler. The API rejects other types by that list, without importing
+The import also lists the task types that have a handler. With this list, the API rejects other types without importing
 the package itself.
 """
 
@@ -57,7 +57,7 @@ _VERSION = ".".join(map(str, sys.version_info[:3]))
 
 
 def _without_machinery(lines: Sequence[str]) -> list[str]:
-    """The lines of a traceback without those of the import machinery."""
+    """The lines of a traceback without the lines of the import machinery."""
     found = []
     is_own = True
     for line in lines:
@@ -107,15 +107,15 @@ def described_handlers(package: str, folders: Sequence[Path], source: Path | Non
 
 
 def reject_misplaced(types: Iterable[str], package: str, patterns: Mapping[str, Sequence[str]]) -> None:
-    """Check that the worker finds the handlers of a package there.
+    """Check that the worker looks for a package's handlers in that package.
 
     Args:
         types: the types that have a handler in the package.
         package: its name in the stack; empty for the worker's own package.
-        patterns: the patterns of the types of each package with a function of its own.
+        patterns: the patterns of the types of each package that has its own function.
 
     Raises:
-        HandlersMisplaced: they belong to another package.
+        HandlersMisplaced: a type belongs to another package.
     """
     for task_type in types:
         found = [name for name, each in patterns.items() if any(fnmatchcase(task_type, one) for one in each)]

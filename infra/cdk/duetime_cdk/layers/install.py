@@ -1,4 +1,4 @@
-"""Third-party packages for a layer: installed by uv, for the target, as wheels only."""
+"""Installs third-party packages for a layer with uv, for the layer's target, as wheels only."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ AWS_SERVICES = frozenset(
         *("batch", "codebuild", "ecs", "glue"),
     }
 )
-"""The dependency layer contains the API models of these services only.
+"""The dependency layer contains only the API models of these services.
 
-`sts` is for roles, `ssm` for the secrets of handlers.
+`sts` is for roles, and `ssm` is for handler secrets.
 """
 
 
@@ -73,5 +73,5 @@ def drop_unused_data(packages: Path) -> None:
             if model.is_dir() and model.name not in AWS_SERVICES:
                 shutil.rmtree(model)
     shutil.rmtree(packages / "boto3" / "examples")
-    # Its tests are larger than the rest of the package.
+    # The tests of `icalendar` are larger than the rest of the package.
     shutil.rmtree(packages / "icalendar" / "tests", ignore_errors=True)

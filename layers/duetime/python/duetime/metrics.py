@@ -1,8 +1,7 @@
 """All metrics of the functions, defined once.
 
 Dashboards, alarms and the reference page are generated from this table; the functions name a metric where they count it
-and do not import this module. A test fails for a counted metric that is missing here, and for one here that is not
-counted.
+and do not import this module. A test fails if a counted metric is missing here, or if a metric here is not counted.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ class Dimension(StrEnum):
     GATE = "gate"
     """Why a task waits: one of the codes of `waiting_for.reason`, or `queue`, `lease` or `retry`."""
     REASON = "reason"
-    """Why an action was not done: one of a fixed list."""
+    """Why an action was not done; the possible reasons are a fixed list."""
     OWNER = "owner"
     """Owner of a task; only the owners in the setting `metric_owners` have separate metrics."""
     TYPE = "type"
@@ -46,7 +45,7 @@ class Metric:
         unit: unit of its values.
         functions: functions that write it.
         meaning: meaning of one value.
-        dimension: further dimension, besides the function; the total is always written, too.
+        dimension: additional dimension besides the function; the total is always written too.
     """
 
     unit: Unit
@@ -74,23 +73,25 @@ METRICS: Mapping[str, Metric] = {
     ),
     "wait": _time(
         "worker api topology",
-        "how long a due task waits: until a worker receives it (`queue`), until another one takes it over from a worker"
-        " that vanished (`lease`), or until its next check, because of a lock, a switch, a retry and so on",
+        "how long a due task waits: until a worker receives it (`queue`), until another worker takes it over from a"
+        " worker that vanished (`lease`), or until its next check, because of a lock, a switch, a retry and so on",
         Dimension.GATE,
     ),
     "duration": _time("worker api", "how long a target ran in one attempt", Dimension.TYPE),
     "tasks_succeeded": _count(_ANYWHERE, "tasks that succeeded"),
-    "tasks_failed": _count(_ANYWHERE, "tasks that failed finally: no attempt is left", Dimension.OWNER),
-    "tasks_cancelled": _count(_ANYWHERE, "tasks that were cancelled while an attempt ran, or was about to"),
+    "tasks_failed": _count(_ANYWHERE, "tasks that failed for good, with no attempt left", Dimension.OWNER),
+    "tasks_cancelled": _count(_ANYWHERE, "tasks that were cancelled while an attempt was running or about to start"),
     "tasks_rolled_back": _count(_ANYWHERE, "tasks that were rolled back"),
-    "tasks_retried": _count(_ANYWHERE, "attempts after which another one was scheduled"),
-    "attempts_failed": _count(_ANYWHERE, "attempts that failed, retried ones included"),
+    "tasks_retried": _count(_ANYWHERE, "attempts after which another attempt was scheduled"),
+    "attempts_failed": _count(_ANYWHERE, "attempts that failed, including those that were retried"),
     "version_attempts": _count(
         "worker", "attempts that called a Python handler, by version; only with the setting `canary`", Dimension.VERSION
     ),
-    "version_failures": _count("worker", "those of them that failed", Dimension.VERSION),
+    "version_failures": _count("worker", "attempts of `version_attempts` that failed", Dimension.VERSION),
     "attempts_lost": _count("worker api", "attempts whose worker vanished, found when the task was claimed again"),
-    "leases_lost": _count("worker", "leases that a worker lost, or could not renew in time: it ends its process"),
+    "leases_lost": _count(
+        "worker", "leases that a worker lost, or could not renew in time, so that it ends its process"
+    ),
     "tasks_postponed": _count(_ANYWHERE, "checks of tasks that could not start; `wait` names the reason"),
     "tasks_deferred": _count("worker", "attempts whose target accepted the work and notifies later"),
     "tasks_skipped": _count(
@@ -101,7 +102,7 @@ METRICS: Mapping[str, Metric] = {
     ),
     "tasks_expired": _count(
         "worker api",
-        "tasks that failed because they had not started in their `expires_seconds`; `tasks_failed` counts them too",
+        "tasks that failed because they had not started within their `expires_seconds`; `tasks_failed` counts them too",
         Dimension.TYPE,
     ),
     "claims_rejected": _count(
@@ -124,35 +125,42 @@ METRICS: Mapping[str, Metric] = {
         "api", "leases that were not returned to a pull worker because less than half of their time was left"
     ),
     "leases_unacknowledged": _count(
-        "api", "leases that ended without a sign of their pull workers and were taken over: most were never received"
+        "api", "leases that ended without a sign of their pull workers and were taken over; most were never received"
     ),
     "topology_executions_lost": _count("worker", "executions of topologies that failed and are replaced"),
-    "jobs_stopped": _count("worker", "jobs of AWS that were stopped: cancelled, or beyond their time limit"),
+    "jobs_stopped": _count(
+        "worker", "AWS jobs that were stopped because they were cancelled or exceeded their time limit"
+    ),
     "processes_ended": _count(
-        "worker", "times a worker ended its own process: a target did not end in time, or a lease was lost"
+        "worker", "times a worker ended its own process because a target did not end in time or a lease was lost"
     ),
     # The trigger.
     "dispatched": _count("trigger", "messages sent when a minute is first read"),
-    "cursor_lag": _time("trigger", "delay of the first read of a minute; none while the trigger reads ahead in time"),
+    "cursor_lag": _time(
+        "trigger", "delay of the first read of a minute; not written while the trigger reads ahead in time"
+    ),
     "tick_age": _time(
         "trigger",
-        "how long ago the last complete pass over the minutes began, up to a minute more; up to 2 minutes is usual",
+        "how long ago the last complete pass over the minutes began, plus up to a minute; up to 2 minutes is usual",
     ),
     "oldest_due": _time(
-        "trigger", "how long the oldest task that a recovery scan found open has been due; not written if there is none"
+        "trigger",
+        "how long the oldest task that a recovery scan found open has been due; not written without such a task",
     ),
     "heartbeats": _count("trigger", "heartbeats sent to the monitor at `heartbeat_url`"),
     "heartbeats_unsent": _count("trigger", "heartbeats that the egress function did not accept"),
-    "timers_recovered": _count("trigger", "messages that a recovery scan sent again: one was lost or is late"),
+    "timers_recovered": _count(
+        "trigger", "messages that a recovery scan sent again because the first one was lost or is late"
+    ),
     "recovery_scans_waiting": _count("trigger", "queues that a recovery scan skipped because of their backlog"),
     "messages_unsent": _count("trigger", "messages that SQS did not acknowledge; the next tick sends them"),
     "clock_skew": _time(
-        "trigger", "difference between the function's clock and that of DynamoDB, from its resolution of 1 s on"
+        "trigger", "difference between the function's clock and DynamoDB's, if it is at least the resolution of 1 s"
     ),
-    "clock_wrong": _count("trigger", "ticks that did nothing, because that difference was more than 30 s"),
-    "shard_groups_held": _count("trigger", "ticks that found another one running"),
+    "clock_wrong": _count("trigger", "ticks that did nothing because `clock_skew` was more than 30 s"),
+    "shard_groups_held": _count("trigger", "ticks that found another tick running"),
     "shard_groups_taken_over": _count(
-        "trigger", "ticks that took so long that another one took over; their work counts"
+        "trigger", "ticks that took so long that another tick took over; their work still counts"
     ),
     # Schedules.
     "occurrences": _count("trigger", "tasks that expansions of schedules created"),
@@ -180,7 +188,7 @@ METRICS: Mapping[str, Metric] = {
         "broadcast", "batches of changes that live updates, events or the summary could not take; should be zero"
     ),
     "task_lists_begun_anew": _count(
-        "broadcast", "lists of an owner that lacked changes, after an outage or because too many came at once"
+        "broadcast", "an owner's lists that lacked changes, after an outage or because too many changes came at once"
     ),
     "events_published": _count("broadcast", "events that were put on the event bus"),
     "events_lost": _count(
@@ -189,25 +197,25 @@ METRICS: Mapping[str, Metric] = {
     "tasks_archived": _count("archive", "ended tasks that were copied to the archive when TTL removed them"),
     "removed_records_unreadable": _count(
         "archive",
-        "removed records that this version cannot read, or not all of: kept as they were under `unreadable/`, or "
+        "removed records that this version cannot read completely; they are kept unchanged under `unreadable/`, or "
         "archived without payload and result; should be zero",
     ),
     "watch_messages_sent": _count("broadcast", "messages that were sent to WebSocket connections"),
     "watch_connections_gone": _count("broadcast", "connections that had vanished, and were removed"),
-    "watch_pushes_refused": _count("broadcast", "messages that API Gateway refused; clients read again by themselves"),
-    "watch_pushes_lost": _count("broadcast", "pushes that failed; clients read again by themselves"),
-    "stream_records_unreadable": _count("broadcast", "changes of the table that this version cannot read; skipped"),
+    "watch_pushes_refused": _count("broadcast", "messages that API Gateway refused; clients read again on their own"),
+    "watch_pushes_lost": _count("broadcast", "pushes that failed; clients read again on their own"),
+    "stream_records_unreadable": _count("broadcast", "table changes that this version cannot read, and skips"),
     "long_polls_refused": _count(
         "api", "requests that got an immediate response instead of waiting, because of the limit `long_polls`"
     ),
     "audit_records_lost": _count(
-        "api", "requests whose audit record could not be stored; it is in the function's log; should be zero"
+        "api", "requests whose audit record could not be stored; the function's log has the record; should be zero"
     ),
     "intake_tasks": _count("intake", "events that became tasks, including repeats"),
     "intake_cancels": _count("intake", "events that started to cancel tasks, including repeats"),
     "intake_signals": _count("intake", "events that sent a signal, including repeats"),
     "intake_unmatched": _count("intake", "events that match no intake rule"),
-    "intake_refused": _count("intake", "events that are not valid tasks, or that a rule does not fit"),
+    "intake_refused": _count("intake", "events that are not valid tasks, or lack what a rule needs"),
 }
 """All metrics by name."""
 

@@ -45,7 +45,7 @@ class SettingMissing(LookupError):
 
 
 def with_settings_module(environ: Mapping[str, str]) -> Mapping[str, str]:
-    """The variables of a function, merged with those in a module of its layers, if it names one.
+    """A function's variables, merged with the variables in a module of its layers, if the function names a module.
 
     Raises:
         ImportError: no layer contains the module.
@@ -56,7 +56,7 @@ def with_settings_module(environ: Mapping[str, str]) -> Mapping[str, str]:
 
 @frozen
 class OptionalText:
-    """A setting with the text of a variable, or the empty string if that is not set."""
+    """A setting with the text of a variable, or the empty string if the variable is not set."""
 
     variable: Variable
 
@@ -98,7 +98,7 @@ class Settings:
 
     @property
     def regions(self) -> tuple[str, ...]:
-        """The Regions of the deployment, the one that created the table first; empty without a second one."""
+        """The deployment's Regions, beginning with the Region that created the table; empty if there is only one."""
         return tuple(self.environ.get(Variable.REGIONS, "").split())
 
     @property
@@ -138,7 +138,7 @@ class Settings:
         )
 
     redact = OptionalText(Variable.REDACT)
-    """What is redacted, as JSON."""
+    """The redacted parts of payloads and results, as JSON."""
 
     @property
     def redaction(self) -> Redaction:
@@ -207,7 +207,7 @@ class Settings:
     @property
     def http_secrets(self) -> HttpSecrets:
         """The secrets that HTTP calls may use."""
-        # Imported when needed: half of the functions have no targets.
+        # Half of the functions have no targets, so the module is imported when needed.
         from duetime.domain.tasks.allowed_targets import HttpSecret, HttpSecrets  # noqa: PLC0415 - see the line above
 
         configured: dict[str, dict[str, Any]] = json.loads(self.environ.get(Variable.HTTP_SECRETS, "") or "{}")
@@ -288,7 +288,7 @@ class Settings:
         """The default quotas of owners; `None` if there are no quotas."""
         if not (configured := self.environ.get(Variable.QUOTAS, "")):
             return None
-        # Imported when needed: most deployments have one owner, and no quotas.
+        # Most deployments have one owner and no quotas, so the module is imported when needed.
         from duetime.domain.quotas import Quotas  # noqa: PLC0415 - see the line above
 
         return Quotas(**json.loads(configured))
@@ -333,7 +333,7 @@ class Settings:
 
     @property
     def watch_endpoint(self) -> str:
-        """Endpoint for messages to the connections of the WebSocket API: the same URL, over HTTP."""
+        """Endpoint for messages to the connections of the WebSocket API, which is the same URL over HTTP."""
         return f"http{self.watch_url.removeprefix('ws')}"
 
     @property
@@ -372,7 +372,7 @@ class Settings:
     region = OptionalText(Variable.REGION)
     """The region that the function runs in."""
     canary = OptionalText(Variable.CANARY)
-    """Not empty if attempts at handlers have metrics by the version that ran them."""
+    """Not empty if attempts that call handlers have metrics by version."""
     heartbeat_url = OptionalText(Variable.HEARTBEAT_URL)
     """URL of an external monitor."""
 
@@ -388,7 +388,7 @@ class Settings:
         return {name: frozenset(self.environ.get(variable, "").split()) for name, variable in variables.items()}
 
     def _owners(self, variable: Variable) -> dict[str, OwnerPatterns]:
-        """The patterns of owners in a JSON object, by its names."""
+        """The owner patterns in a JSON object, by the object's names."""
         configured: dict[str, list[str]] = json.loads(self.environ.get(variable, "") or "{}")
         return {name: OwnerPatterns(tuple(owners)) for name, owners in configured.items()}
 

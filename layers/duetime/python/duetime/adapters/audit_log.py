@@ -1,4 +1,4 @@
-"""The audit log in CloudWatch Logs: a log group of its own, to which functions can only add lines."""
+"""The audit log in CloudWatch Logs: a separate log group, to which functions can only add lines."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class CloudWatchAuditLog:
             try:
                 self._put_in_stream(at, line)
             except ClientError as error:
-                # The request is already done, so its response must not depend on the log, whatever the error.
+                # The request is already done, so its response must not depend on the log, regardless of the error.
                 raise Unavailable(str(error)) from error
 
     def _put_in_stream(self, at: Millis, line: str) -> None:

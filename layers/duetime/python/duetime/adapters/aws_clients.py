@@ -43,21 +43,21 @@ CONFIG = Config(
     # botocore builds the default from 16 parts twice per request, which takes a tenth of a request's CPU time.
     user_agent=f"duetime Botocore/{botocore.__version__}",
 )
-"""Requests take milliseconds; a request without an answer after seconds is repeated, which is safe."""
+"""Requests take milliseconds, so a request without an answer after some seconds is repeated, which is safe."""
 
 OWN_CONFIG = CONFIG.merge(Config(parameter_validation=False))
-"""For duetime's own table and queues: its code is type-checked, and the services validate every request."""
+"""For duetime's own table and queues: botocore need not validate parameters, because the services do."""
 
 CALLING_CONFIG = CONFIG.merge(
     Config(read_timeout=MAX_TIMEOUT_SECONDS + 30, retries={"mode": "standard", "total_max_attempts": 1})
 )
-"""For functions whose result is awaited: allows the longest target timeout; calls have effects, so none is repeated."""
+"""For functions whose result is awaited: the longest target timeout is allowed, and calls are not repeated."""
 
 ONCE_CONFIG = CONFIG.merge(Config(retries={"mode": "standard", "total_max_attempts": 1}))
-"""For targets of tasks: the rejection of a call proves that nothing was done only if the call was made once."""
+"""For targets of tasks: a call is made only once, so that its rejection proves that nothing was done."""
 
 PUSH_CONFIG = CONFIG.merge(Config(read_timeout=2, retries={"mode": "standard", "total_max_attempts": 1}))
-"""For calls that must not take long; a client that misses a message reads the missed changes later."""
+"""For calls that must be short; a client that misses a message reads the missed changes later."""
 
 _S3_CONFIG = CONFIG.merge(
     Config(signature_version="s3v4", s3={"addressing_style": "path", "us_east_1_regional_endpoint": "regional"})
@@ -82,11 +82,12 @@ _THROTTLED = frozenset(
         "ExecutionLimitExceeded",
     }
 )
-"""Rejections after which a service has done nothing, but may do so later (Source: the API references)."""
+"""Errors of requests that a service has not carried out, but may carry out later (Source: the API references)."""
 _NOT_INVOKED = frozenset(
     {"ResourceConflictException", "ResourceNotReadyException", "ResourceNotFoundException", "AccessDeniedException"}
 )
-"""Codes with which Lambda refuses to invoke a function, whatever the event (Source: Lambda API Reference, Invoke)."""
+"""Codes with which Lambda refuses to invoke a function, regardless of the event (Source: Lambda API Reference,
+Invoke)."""
 _TRANSIENT = frozenset(
     {
         "ProvisionedThroughputExceededException",
@@ -107,14 +108,14 @@ _TRANSIENT = frozenset(
         "RequestTimeout",
     }
 )
-"""Temporary errors, whatever their HTTP status."""
+"""Codes of temporary errors, regardless of the HTTP status."""
 
 
 class _BotocoreSession:
     """Creates the same clients as a boto3 session, but directly with botocore.
 
-    Importing boto3 also loads its S3 transfers and its resources, which duetime never uses: a tenth of the start time.
-    The clients' connections share a TLS context.
+    Importing boto3 also loads its S3 transfers and its resources, which duetime never uses, and which takes a tenth of
+    the start time. The clients' connections share a TLS context.
     """
 
     def __init__(self) -> None:
@@ -134,7 +135,8 @@ class _BotocoreSession:
 def _reads_certificates_once(client: BaseClient) -> BaseClient:
     """Let the client's connections share a TLS context that has already read the trusted certificates.
 
-    botocore reads them for each connection, which takes 14 ms with a full processor, and would take 50 ms with 512 MB.
+    botocore reads the certificates for each connection, which takes 14 ms with a full vCPU, and would take 50 ms with
+    512 MB of memory.
     """
     http = cast("Any", client)._endpoint.http_session  # noqa: SLF001 - botocore has no option for it
     if http._verify:  # noqa: SLF001 - same
@@ -258,7 +260,7 @@ class Clients:
 
 
 def _config(region: str | None) -> Config:
-    """The settings for a Region; only targets of tasks have an explicit Region, and are called once."""
+    """The settings for a Region; only targets of tasks have an explicit Region, and each target is called once."""
     return CONFIG if region is None else ONCE_CONFIG
 
 

@@ -49,7 +49,7 @@ _PARTS = {
 }
 """Allowed parts of a rule, by its frequency (Source: RFC 5545, section 3.3.10)."""
 _MAX_RECURRENCES = 20_000
-"""Maximum number of recurrences of all rules in a file, including those long past."""
+"""Maximum number of recurrences of all rules in a file, including recurrences long past."""
 _MAX_LIST = 100
 """Maximum number of values in one part of a rule."""
 
@@ -87,14 +87,14 @@ class Budget:
 def starts(
     rule: Mapping[str, Sequence[object]], text: str, start: datetime, until: datetime, budget: Budget
 ) -> Iterator[datetime]:
-    """Naive local starts of a recurring event: the first start, and all others up to the first one after `until`.
+    """Naive local starts of a recurring event: the first start and all later starts, until the first after `until`.
 
     Args:
         rule: the rule's parts.
         text: the rule itself, with a naive local `UNTIL`.
         start: the event's first start.
         until: end of the expansion.
-        budget: budget of the whole file.
+        budget: budget of the complete file.
 
     Raises:
         FieldInvalid: the rule is not supported, has no occurrences, or exceeds the budget.
@@ -214,7 +214,7 @@ def moment_of(component: Component, name: str, zone: Zone) -> tuple[datetime, Zo
 
 
 def _zone_of(moment: datetime, given: object) -> Zone:
-    """The zone of a time; a zone defined in the file is found by name: Windows, IANA, or IANA after a prefix."""
+    """The zone of a time; a zone in the file is found by a Windows name, or by an IANA name after any prefix."""
     name = getattr(moment.tzinfo, "key", None)
     if isinstance(name, str):
         return zone_named(name)
@@ -243,7 +243,7 @@ def local_time(moment: date, zone: Zone) -> datetime:
     if not isinstance(moment, datetime):
         return datetime.combine(moment, time())
     if moment.tzinfo is None or not FIRST_YEAR <= moment.year <= LAST_YEAR:
-        # Zones are known for the years in between; outside these years, the hour does not matter.
+        # Zones are known only for these years; in other years, the hour does not matter.
         return moment.replace(tzinfo=None)
     return datetime_of(zone.wall_at(from_datetime(moment)))
 
@@ -260,12 +260,12 @@ _MOVED = "RECURRENCE-ID"
 
 @dataclass(slots=True)
 class _Found:
-    """What was read from a file so far.
+    """The dates and spans read from a file so far.
 
     Attributes:
         start: earlier events are left out.
         end: later events are left out.
-        zone: zone of events without a zone of their own.
+        zone: zone of events that name no zone.
         is_cut: whether anything at or after `end` was left out.
     """
 
@@ -303,13 +303,13 @@ def calendar_from_ics(
     Args:
         data: the file's bytes.
         name: the calendar's name.
-        start: events that ended before it are left out.
-        end: events that begin after it are left out; a recurring event has no end.
+        start: events that ended before this time are left out.
+        end: events that begin after this time are left out, because a recurring event may have no end.
         mode: whether work runs outside the events or only during them.
         zone: zone of the calendar's days, and of events without a zone.
 
     Returns:
-        The calendar, without cancelled events. Its data end at the day of `end` if any event is later.
+        The calendar, without cancelled events. Its data ends on the day of `end` if any event begins later.
 
     Raises:
         FieldInvalid: the data is not an iCalendar file, is unreadable in part, has no times or is too large.

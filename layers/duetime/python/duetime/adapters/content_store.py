@@ -102,7 +102,7 @@ class SplitContentStore:
         return attribute_values.unpacked(answer["Item"][_DATA])
 
     def fetch_or_link(self, task_id: TaskId, content: Content) -> bytes:
-        """The bytes of content, as `fetch`; for an uploaded payload, a temporary address from which to read it.
+        """Like `fetch`, but returns a temporary address for an uploaded payload, from which the payload can be read.
 
         Raises:
             ContentExpired: the bytes have expired.
@@ -154,13 +154,14 @@ class SplitContentStore:
                 ExpressionAttributeValues={":ttl": attribute_values.expiry(expiry.at)},
             )
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            return False  # already removed; must not be recreated as an item with only a TTL
+            return False  # the item is already removed, and must not be recreated with only a TTL
         return True
 
     def _expire_object(self, task_id: TaskId, name: str, expiry: Expiry) -> bool:
-        """Copy an object onto itself with the tag: a lifecycle rule counts from an object's last write.
+        """Copy an object onto itself with the tag, because a lifecycle rule counts from an object's last write.
 
-        With only a tag, the payload of a task accepted long ago would be removed on the day on which the task ends.
+        If only the tag were set, the payload of a task accepted long ago would be removed on the day on which the task
+        ends.
         """
         key = object_of(task_id, name)
         try:
@@ -203,7 +204,7 @@ class SplitContentStore:
                 **named,  # type: ignore[arg-type]  # one of its arguments
             )
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            return  # it has none, or a concurrent write has set another
+            return  # the item has no expiry, or a concurrent write has set another expiry
 
     def _retain_object(self, task_id: TaskId, name: str) -> None:
         try:
@@ -249,7 +250,7 @@ class SplitContentStore:
             return [field_codecs.read_attempt(item[_DATA]) for item in self._items(task_id, _LINE)]
 
     def _items(self, task_id: TaskId, prefix: str, attributes: str = "") -> Iterator[StoredItem]:
-        """The items outside a record whose names begin with `prefix`; whole items unless attributes are named."""
+        """The items outside a record whose names begin with `prefix`; complete items unless attributes are named."""
         key = _key_of(task_id, prefix)
         names = {"#p": schema.PARTITION_KEY, "#s": schema.SORT_KEY}
         projected = {}
@@ -275,7 +276,7 @@ def _ttl(expiry: Expiry | None) -> Item:
 
 
 def tag_of(expiry: Expiry) -> str:
-    """The tagging of an object, by which a lifecycle rule removes it later."""
+    """The tagging of an object, which makes a lifecycle rule remove the object later."""
     return "=".join(schema.UNREFERENCED_TAG if expiry.provisional else schema.EXPIRING_TAG)
 
 

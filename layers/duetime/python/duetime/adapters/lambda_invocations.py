@@ -1,4 +1,4 @@
-"""Invokes duetime's own functions: more trigger invocations, bulk operations, and the monitor's heartbeat."""
+"""Invokes duetime's own functions to read groups of shards, start bulk operations, and send the monitor's heartbeat."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class LambdaBulkStarter:
 
 
 _SECONDS = 10
-"""Timeout of the monitor's response in seconds; only the egress function waits for it."""
+"""Timeout of the monitor's response in seconds; only the egress function waits for the response."""
 
 
 @frozen

@@ -87,7 +87,8 @@ class SqsQueues:
         try:
             answer = self._client.send_message_batch(QueueUrl=self._url(batch[0].message), Entries=entries)
         except (ClientError, BotoCoreError):
-            # Whatever the error, the caller must not count these messages as sent, and has other batches to handle.
+            # Regardless of the error, the caller must not count these messages as sent, and has other batches to
+            # handle.
             return list(batch)
         acknowledged = {entry["Id"] for entry in answer.get("Successful", [])}
         return [each for number, each in enumerate(batch) if str(number) not in acknowledged]
@@ -302,7 +303,8 @@ def _parsed(body: str, place: Place) -> Message:
     generation, due, late_at = fields["t"], fields["d"], fields.get("l")
     if type(generation) is not int or type(due) is not int or type(late_at or 0) is not int:
         raise TypeError
-    # No record can match values beyond these: DynamoDB would reject the number, and the calendar the time.
+    # No record can match values beyond these limits, because DynamoDB would reject the number, and the calendar the
+    # time.
     if not (0 <= generation < _MOST_TURNS and 0 <= due <= LAST_INSTANT):
         raise ValueError
     return Message(TaskId.parse(fields["i"]), generation, due, *place, late_at)
@@ -330,11 +332,11 @@ def readable(event: Mapping[str, Any], queues: SqsQueues, telemetry: Telemetry) 
 
 
 REASON = "reason"
-"""Name of the attribute that holds the reason."""
+"""Name of the message attribute with the reason."""
 
 
 class SqsRejects:
-    """`duetime.ports.queues.Rejects` over SQS; one message per request, because several could be too large together.
+    """`duetime.ports.queues.Rejects` over SQS; one message per request, because several could exceed the size limit.
 
     Args:
         client: client of SQS.

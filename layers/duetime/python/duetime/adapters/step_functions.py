@@ -25,7 +25,7 @@ class StepFunctionsStateMachine:
     Attributes:
         arn: ARN of the state machine; empty in a function that only answers tokens.
 
-    An execution is named after the topology and the attempt, so starting it twice creates only one.
+    An execution is named after the topology and the attempt, so starting it twice creates only one execution.
     """
 
     client: SFNClient
@@ -51,7 +51,7 @@ class StepFunctionsStateMachine:
         return self._status(topology, fence) in _GOING
 
     def was_aborted(self, topology: TaskId, fence: int) -> bool:
-        """Whether a person stopped an attempt's execution, in the console or through the API: duetime never does."""
+        """Whether a person stopped an attempt's execution, in the console or through the API. Duetime never does."""
         return self._status(topology, fence) == _ABORTED
 
     def _status(self, topology: TaskId, fence: int) -> str | None:

@@ -1,10 +1,11 @@
 """Connects the use cases with their adapters.
 
 The use cases are composed by subject: `composed(TaskServices).creator`. Each use case is created once per process:
-those that most invocations need by `prepare`, the others at first use. A function imports only the subjects that it
-uses. Objects that few invocations need are imported within the property that composes them, and given to others as a
-function (`lambda: core.rate_limiter`), which is called when they are needed. `use` replaces the platform (clock,
-randomness, threads, AWS clients), so that tests and the simulation run the unmodified functions.
+`prepare` creates the use cases that most invocations need, and the others are created at first use. A function imports
+only the subjects that it uses. Objects that few invocations need are imported within the property that composes them,
+and given to other objects as a function (`lambda: core.rate_limiter`), which is called when they are needed. `use`
+replaces the platform (clock, randomness, threads, AWS clients), so that tests and the simulation run the unmodified
+functions.
 """
 # ruff: noqa: E402 - the garbage collector is postponed before the imports of AWS's library and the use cases
 
@@ -95,7 +96,7 @@ class Composition:
         """Creates spans, if the settings ask for their export."""
         if not self.settings.exports_spans:
             return UNTRACED
-        # Imported only when needed: without the setting, the functions are deployed without these libraries.
+        # Imported only when needed, because functions without the setting are deployed without these libraries.
         from duetime.adapters.runtime.otlp_tracer import OtlpTracer
 
         return OtlpTracer(self.settings.service_name)
@@ -151,7 +152,7 @@ _platform: Platform | None = None
 
 
 def use(platform: Platform | None) -> None:
-    """Replace the platform of a process; `None` restores the real one. Discards everything composed so far."""
+    """Replace the platform of a process; `None` restores the real platform. Discards everything composed so far."""
     global _platform  # noqa: PLW0603 - a Lambda function's process has exactly one
     _platform = platform
     _only.cache_clear()

@@ -71,7 +71,7 @@ class SwitchServices(Part):
 
 
 class OccurrenceServices(Part):
-    """Applies the overlap policies of schedules to their runs; imported for the first task of a schedule."""
+    """Applies the overlap policies of schedules to their runs; it is imported for the first task of a schedule."""
 
     @cached_property
     def overlap_control(self) -> OverlapControl:
@@ -170,7 +170,7 @@ class OutcomeServices(Part):
         return self._steps(has_lease, task, phase, self.settings.lease_ms)
 
     def reported_steps(self, task: Task) -> AttemptSteps:
-        """The store for steps that a pull worker reports; without retries, as the worker repeats its request."""
+        """The store for steps that a pull worker reports; it does not retry, because the worker repeats its request."""
         return self._steps(lambda: True, task, Phase.RUN, 0)
 
     def _steps(self, has_lease: Callable[[], bool], task: Task, phase: Phase, patience: Millis) -> AttemptSteps:

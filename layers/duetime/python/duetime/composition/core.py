@@ -59,14 +59,14 @@ class CoreServices(Part):
 
     @cached_property
     def tracebacks(self) -> TracebackStore:
-        """Tracebacks of failed attempts; imported only by functions that need them."""
+        """Tracebacks of failed attempts; the module is imported only by functions that need it."""
         from duetime.adapters.dynamodb.attempt_contents import DynamoTracebackStore
 
         return DynamoTracebackStore(self.platform.clients.dynamodb(), self.settings.table)
 
     @cached_property
     def steps(self) -> StepStore:
-        """Results of steps; imported for the first handler that has steps."""
+        """Results of steps; the module is imported for the first handler that has steps."""
         from duetime.adapters.dynamodb.attempt_contents import DynamoStepStore
 
         return DynamoStepStore(self.platform.clients.dynamodb(), self.settings.table)
@@ -275,7 +275,7 @@ class SummaryServices(Part):
 
     @cached_property
     def store(self) -> DynamoSummaryStore:
-        """The counts; separate from the other stores, because only two functions use them."""
+        """The counts, which are separate from the other stores, because only two functions use them."""
         from duetime.adapters.dynamodb.summary import DynamoSummaryStore
 
         return DynamoSummaryStore(self.platform.clients.dynamodb(), self.settings.table)

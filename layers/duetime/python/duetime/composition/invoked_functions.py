@@ -1,6 +1,6 @@
-"""Composes the functions that a worker invokes: the egress function, handler packages, and what these report to.
+"""Composes the egress function, handler packages, and the function that handler packages report to.
 
-Each function imports within its properties what the others do not need.
+Modules that only one of these functions needs are imported within its properties.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class HttpServices(Part):
 
     @cached_property
     def caller(self) -> Caller:
-        """Makes HTTP calls: through the egress function if there is one, otherwise from this process."""
+        """Makes HTTP calls, either through the egress function, if there is one, or from this process."""
         if function := self.settings.egress_function:
             caller = EgressCaller(LambdaInvocation(self.platform.clients.calling_lambdas(), function))
             return self.passing(caller)
@@ -60,7 +60,7 @@ class HttpServices(Part):
         return Signer(StoredSigningKeys(self.platform.clients.secrets(), secret, clock), clock)
 
     def secrets_of(self, owner: str) -> tuple[Sequence[OwnerSecret], Millis | None]:
-        """The live secrets that sign an owner's calls, the current one first, and when a schedule replaces it.
+        """The secrets that sign an owner's calls, the current one first, and the time of its scheduled replacement.
 
         The result is empty in a deployment without a signing secret.
 
@@ -77,12 +77,12 @@ class HttpServices(Part):
             raise Unavailable(str(error)) from error
 
     def _credentials(self) -> Credentials:
-        """Credentials for calls; created for the first call that names a secret."""
+        """Credentials for calls, which are created for the first call that names a secret."""
         return self._kept_credentials
 
     @cached_property
     def _kept_credentials(self) -> Credentials:
-        # Imported only when needed: most deployments have no such secrets.
+        # Imported only when needed, because most deployments have no such secrets.
         from duetime.adapters.targets.credentials import Credentials
 
         settings = self.settings
@@ -91,7 +91,7 @@ class HttpServices(Part):
         )
 
     def passing(self, caller: Caller) -> Caller:
-        """The same caller; if spans are exported, it passes the spans of its calls to the egress function."""
+        """Passes the spans of a caller's calls to the egress function, if spans are exported."""
         return SpanPassingCaller(caller, self.runtime.tracer) if self.settings.exports_spans else caller
 
 
@@ -118,7 +118,7 @@ class PackageServices(Part):
         return PackageFunction(runner_for, invocation, self.runtime.clock, self.platform.process, _after)
 
     def _clients_of(self, work: Work, channel: AttemptChannel) -> Callable[[], object]:
-        # Most handlers use no client, so the client and httpx are imported only for those that use one.
+        # Most handlers use no client, so the client and httpx are imported only for handlers that use one.
         from duetime.adapters.targets.handler_client import HandlerClients
 
         return HandlerClients(channel.request, self.runtime).of(work)

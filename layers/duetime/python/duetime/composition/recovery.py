@@ -1,4 +1,4 @@
-"""Composes takeovers of a restored table or by another Region, for commands of `duetime`; no function uses this."""
+"""Composes takeovers of a restored table or by another Region, for the command `duetime`; no function uses them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def restore_of(  # noqa: PLR0913 - the tables, and what the operator has decided
 
     Args:
         table: name of the restored table.
-        replaced: name of the table that the restored one replaces; empty if it is lost.
+        replaced: name of the table that the restored table replaces; empty if that table is lost.
         bucket: name of the deployment's bucket for contents.
         epoch: the new epoch.
         after: how to treat tasks that ran after the restore point.
@@ -85,7 +85,7 @@ class TwoRegions:
     """A deployment in two Regions.
 
     Attributes:
-        names: the Regions, beginning with the one that created the table.
+        names: the Regions, beginning with the Region that created the table.
         table: name of the table.
         bucket: name of the bucket for contents in the target Region.
         epoch: the setting `epoch`.
@@ -114,7 +114,7 @@ def platform_in(region: str, clock: Clock) -> Platform:
 
 
 def record_in(platform: Platform, table: str) -> ActiveRegion | None:
-    """The record of the active Region, as one Region knows it.
+    """The record of the active Region, as stored in one Region.
 
     Raises:
         Unavailable: the Region does not answer.
@@ -138,7 +138,7 @@ def takeover_of(
     Args:
         deployment: the two Regions.
         target: the Region that takes over.
-        platforms: clients, clock and more, by Region; only the target's if the takeover is forced.
+        platforms: clients, clock and more, by Region; only for the target if the takeover is forced.
         is_forced: whether the other Region is left unchanged.
         drain: how long the other Region's attempts may continue.
     """

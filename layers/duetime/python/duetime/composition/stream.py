@@ -1,6 +1,6 @@
 """Composes the consumers of the table's stream, which write counts, live updates, events and the archive.
 
-Only clients with live updates wait for a consumer; the modules of the others are imported within their properties.
+Only clients with live updates wait for a consumer; the other consumers' modules are imported within their properties.
 """
 
 from __future__ import annotations

@@ -215,7 +215,7 @@ class TopologyServices(Part):
 
     @cached_property
     def definitions(self) -> TopologyRepository:
-        """Reads topologies with their whole graphs, including the templates for their nodes' tasks."""
+        """Reads topologies with their complete graphs, including the templates for their nodes' tasks."""
         from duetime.services.topologies.repository import TopologyRepository
 
         return TopologyRepository(self.part(CoreServices).stores, self.runtime, read_stored_graph)
@@ -359,8 +359,8 @@ class TopologyServices(Part):
 
 
 def read_stored_graph(payload: bytes) -> Graph:
-    """`duetime.ports.topologies.GraphReader` for whole graphs that were accepted earlier."""
-    # Imported here: most steps read only outlines, without the models of the REST contract (pydantic).
+    """`duetime.ports.topologies.GraphReader` for complete graphs that were accepted earlier."""
+    # Imported here because most steps read only outlines, without the models of the REST contract (pydantic).
     from duetime.contract.topologies import decoding
 
     return decoding.read_stored_graph(payload)

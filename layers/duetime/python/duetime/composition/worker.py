@@ -210,7 +210,7 @@ class TargetServices(Part):
     def _packaged(self) -> PackagedHandlers | None:
         if not (types := self.settings.packaged_types):
             return None
-        # Most deployments have one package, so the module is imported only if there are several.
+        # Most deployments have one package, so the module is imported only if there are several packages.
         from duetime.adapters.targets.egress import LambdaInvocation
         from duetime.adapters.targets.packaged_work import PackagedHandlers
 
@@ -230,7 +230,7 @@ class TargetServices(Part):
     @cached_property
     def handler_clients(self) -> HandlerClients:
         """Creates the clients of handlers."""
-        # Most handlers use no client, so the client and httpx are imported only for those that use one.
+        # Most handlers use no client, so the client and httpx are imported only for handlers that use one.
         from duetime.adapters.targets.egress import LambdaInvocation
         from duetime.adapters.targets.handler_client import HandlerClients
 
@@ -249,7 +249,7 @@ class TargetServices(Part):
 
 
 def _topologies(part: Part) -> TopologyServices:
-    # Imported here: few tasks are topologies or nodes.
+    # Imported here because few tasks are topologies or nodes.
     from duetime.composition.tasks import TopologyServices
 
     return part.part(TopologyServices)
@@ -257,7 +257,8 @@ def _topologies(part: Part) -> TopologyServices:
 
 def task_entry(task: Task) -> Mapping[str, object]:
     """A task as the API's lists show it."""
-    # Imported here: few tasks have callbacks, and the models of the REST contract take long to import (pydantic).
+    # Imported here because few tasks have callbacks, and the models of the REST contract take long to import
+    # (pydantic).
     from duetime.contract.tasks.encoding import entry
 
     return entry(task)

@@ -251,9 +251,10 @@ def handler(
         task_type: The task type.
         payload: The class of the payload: a pydantic model, a dataclass, or `bytes`. A task whose payload does not
             match fails at once.
-        batch: Calls the function with several tasks, as a list of `BatchItem`. The function returns a list with each
-            task's result, or an exception for a failed task; or `None`. An exception that it raises fails all tasks.
-        retry_on: Only these exceptions, and `RetryIn`, are retried; all others fail the task at once.
+        batch: Calls the function with several tasks, as a list of `BatchItem`. The function returns `None`, or a list
+            with each task's result, or an exception for a failed task. If the function raises an exception, all tasks
+            fail.
+        retry_on: Only these exceptions, and `RetryIn`, are retried; all other exceptions fail the task at once.
         no_retry_on: These exceptions fail the task at once, even if `retry_on` includes them.
         options: Default options for tasks of the type, which a creation overrides: `priority`, `retry`,
             `timeout_seconds`, `notify_within_seconds`, `rollback_on_failure`, `lock`, `locks`, `rate`, `notify_on`,

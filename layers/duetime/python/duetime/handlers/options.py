@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from duetime.handlers.task_handlers import Registered
 
 _IN_LAMBDA = "AWS_LAMBDA_FUNCTION_NAME"
-"""Set in Lambda functions, whose options were checked when the layers were built (Source: Lambda Developer Guide)."""
+"""Variable set in Lambda functions, whose options were checked when the layers were built (Source: Lambda Developer
+Guide)."""
 
 
 def checked_options(task_type: str, given: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -28,7 +28,7 @@ R_co = TypeVar("R_co", covariant=True)
 PHASES = ("prepare", "run", "clean", "rollback")
 """Names of the methods that a handler class may have; `run` is required."""
 _SPARE_SECONDS = 0.5
-"""A coroutine is cancelled this long before the deadline, because a late handler ends the whole process."""
+"""A coroutine is cancelled this long before the deadline, because a late handler ends the entire process."""
 _REGISTERED = "_duetime_registered"
 """Attribute of a handler class with its latest registration."""
 

@@ -1,4 +1,4 @@
-"""Creates, lists and revokes API keys, and checks the keys of requests."""
+"""Creates, lists and revokes API keys, and checks the keys that requests carry."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ApiKeyAdmin:
         """Create a key.
 
         Returns:
-            The key, and its text, which is not stored and cannot be read again.
+            The key and its text. The text is not stored and cannot be read again.
 
         Raises:
             ApiKeysOff: the deployment accepts no keys.
@@ -59,7 +59,7 @@ class ApiKeyAdmin:
         return key, text
 
     def list(self, after: str, limit: int) -> tuple[Sequence[ApiKey], str | None]:
-        """Keys of all owners after the given id, in order of creation, and the last id if more may follow."""
+        """Return all owners' keys after the given id, in order of creation, and the last id if more keys may follow."""
         return self.store.list(after, limit)
 
     def revoke(self, id_: str) -> ApiKey:
@@ -87,7 +87,7 @@ class ApiKeyCheck:
     runtime: Runtime
 
     def check(self, text: str, *, notes_use: bool = True) -> ApiKey | None:
-        """The key of a request, after noting its use; `None` if the key is unknown, expired or revoked."""
+        """Return a request's key after noting its use, or `None` if the key is unknown, expired or revoked."""
         id_ = id_in(text)
         key = None if id_ is None else self.store.read(id_)
         now = self.runtime.now()

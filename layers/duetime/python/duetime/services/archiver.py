@@ -76,7 +76,7 @@ class TaskArchiver:
             return self._encoder.line(_without_contents(task), older)
 
     def _found(self, task_id: TaskId, content: Content) -> Content:
-        """A content with its bytes; without bytes if it has expired, or is in S3 because of its size."""
+        """Return a content with its bytes, or without them if it has expired or is in S3 because of its size."""
         if content.place is not ContentPlace.ITEM or content.data is not None:
             return content
         try:

@@ -1,4 +1,4 @@
-"""Results of the steps of running attempts."""
+"""Loads and stores the step results of running attempts."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _PAUSE: Millis = 200
 
 @dataclass(frozen=True)
 class AttemptSteps:
-    """`duetime_common.steps.StepKeeper` of one phase of an attempt.
+    """`duetime_common.steps.StepKeeper` for one phase of an attempt.
 
-    A step begins only under the attempt's lease. Its result is stored even if the lease has ended in the meantime, so
-    that the next attempt need not repeat the work. If two attempts run the same step at the same time, the first result
-    is kept, and both attempts get it.
+    A step begins only while the attempt holds its lease. Its result is stored even if the lease has ended in the
+    meantime, so that the next attempt need not repeat the work. If two attempts run the same step at the same time, the
+    first result is kept, and both attempts get it.
 
     Attributes:
-        has_lease: whether the attempt has its lease.
-        task: the record as claimed.
+        has_lease: returns whether the attempt still holds its lease.
+        task: the claimed task's record.
         retention: how long a finished task is kept.
         patience: the time for which a write is retried while the store does not respond, in milliseconds.
     """
@@ -58,10 +58,12 @@ class AttemptSteps:
         return self.runtime.now() if self.has_lease() else None
 
     def keep(self, name: str, result: bytes, began: Millis) -> bytes:
-        """Store a result, and return the stored one; retried while the lease lasts, so that no work is lost.
+        """Store a step's result, and return the stored result.
+
+        Failed writes are retried while the lease lasts, so that no work is lost.
 
         Raises:
-            Unavailable: the store has not answered for a whole lease.
+            Unavailable: the store has not answered for the duration of a lease.
         """
         now = self.runtime.now()
         step = StepResult(

@@ -1,4 +1,4 @@
-"""Retention of contents stored outside a record: they do not expire while an open record refers to them.
+"""Ensures that contents stored outside a record do not expire while an open record refers to them.
 
 A content written before a record refers to it has an expiry, which is removed once the record refers to it. A
 writer that crashes or is rejected therefore leaves nothing behind, and no open task loses its contents.
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def let_expire(contents: ContentStore, task: Task, expires_at: Millis) -> None:
-    """Expire everything stored outside an ended task's record after the record, which expires at `expires_at`."""
+    """Let everything stored outside an ended task's record expire after the record, which expires at `expires_at`."""
     if not task.has_contents_to_expire:
         return
     expiry = after_record(expires_at)
@@ -41,7 +41,7 @@ def let_expire(contents: ContentStore, task: Task, expires_at: Millis) -> None:
 
 
 def note_end(stores: Stores, enqueuer: Mover, runtime: Runtime, task: Task) -> None:
-    """Note the end of a task outside its record: the item of its unique key expires, and its group counts it."""
+    """Note a task's end outside its record: let its unique key's item expire, and count the end in its group."""
     if unique_of(task.unique, task.debounce) is not None:
         let_key_expire(stores, task)
     if task.group is not None:
@@ -71,7 +71,8 @@ def extend(contents: ContentStore, task: Task, expiry: Expiry) -> None:
 def retain(contents: ContentStore, task: Task, expiry: Expiry | None = None) -> None:
     """Remove the expiry from the contents of a record that now refers to them.
 
-    If `expiry` is given, a content with a different expiry keeps it: the process that ended the task has set it since.
+    If `expiry` is given, a content with a different expiry keeps that expiry, because the process that ended the task
+    has set it in the meantime.
     """
     for content in (*task.contents_outside, *_lines(contents, task)):
         contents.retain(task.id, content, expiry)
@@ -106,9 +107,10 @@ def replace_content(
     expiry: Expiry,
     write: Callable[[], WriteResult],
 ) -> WriteResult:
-    """Replace a content that a record refers to with a new one, written with `expiry`.
+    """Replace a content that a record refers to with new content, which is written with `expiry`.
 
-    Until the process knows which of the two the record refers to, both have an expiry; then the one in use loses it.
+    Both contents have an expiry until the process knows which content the record refers to. Then that content's expiry
+    is removed.
 
     Args:
         stores: stores of the record and its contents.
@@ -138,7 +140,7 @@ def write_checkpoint(
 
     Args:
         stores: stores of the record and its contents.
-        runtime: the environment.
+        runtime: the clock, and the source of nonces.
         task: the record as read.
         checkpoint: JSON text in UTF-8.
         write: the write, without the checkpoint.
@@ -170,7 +172,8 @@ def _retain_either(
 def _expire_again(tasks: TaskStore, contents: ContentStore, task: Task) -> None:
     """Restore the expiry that was just removed from contents, if their task has ended since.
 
-    The write that ended the task may have kept the earlier expiry, because it was later than an ended record's.
+    The write that ended the task may have kept the earlier expiry, because that expiry was later than the expiry of an
+    ended record.
     """
     now = tasks.read(task.id)
     if now is not None and now.is_terminal and now.expires_at is not None:

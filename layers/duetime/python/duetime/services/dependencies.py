@@ -1,8 +1,8 @@
-"""Starts tasks once the tasks in their `after` let them, or ends them if those tasks never will.
+"""Starts tasks once the tasks listed in `after` allow it, or ends them if that can no longer happen.
 
 A worker checks a task with dependencies when it is created, and again whenever a recovery scan finds it. If the task
-has to wait, the check notes the task at each open dependency. The write that ends such a dependency leaves
-`finished_at` open, so the steps after its outcome, which are repeated after a crash, check all tasks noted there.
+has to wait, the check notes the task at each open dependency. The write that ends a dependency leaves `finished_at`
+unset. The steps after the dependency's outcome are repeated after a crash, and check all tasks noted at the dependency.
 Each start is one conditional write.
 """
 
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 _TRIES = 5
 _AT_ONCE = 100
-"""Dependents that are checked together."""
+"""Number of dependents that are checked together."""
 
 
 @frozen
@@ -70,7 +70,7 @@ class DependencyReader:
         """The dependencies of a new task; an occurrence that already has a task refers to that task.
 
         Raises:
-            FieldInvalid: a dependency is not a task of the owner, or not an occurrence that will have a task.
+            FieldInvalid: a dependency is neither one of the owner's tasks nor an occurrence that will have a task.
         """
         found = self.read(owner, dependencies)
         for place, each in enumerate(found):
@@ -87,7 +87,7 @@ class DependencyReader:
         Args:
             owner: owner of the task that waits.
             dependencies: what the task waits for.
-            known: tasks that need not be read.
+            known: tasks already read, which are not read again.
         """
         tasks = dict(known or {})
         unread = [each for each in dependencies.task_ids if each not in tasks]
@@ -100,13 +100,13 @@ class DependencyReader:
         if dependency.outcome is not None:
             return Found(dependency, task, dependency.outcome)
         if dependency.occurrence is not None and (task is None or task.was_dropped):
-            # A schedule change may have replaced the task by another one for the same time.
+            # A schedule change may have replaced the task with another task for the same time.
             return self._occurrence(owner, dependency, dependency.occurrence, task)
         # A task whose record was removed had ended; its outcome is unknown.
         return Found(dependency, task, Outcome.FAILED if task is None else outcome_of(task))
 
     def _occurrence(self, owner: str, dependency: Dependency, ref: OccurrenceRef, dropped: Task | None) -> Found:
-        """An occurrence without a running task: either its time is still to come, or it will never run."""
+        """Look up an occurrence that has no task, or whose task was dropped."""
         run = self.occurrences().find(owner, ref)
         if run.task is not None:
             return Found(dependency, run.task, outcome_of(run.task))
@@ -134,7 +134,7 @@ class DependencyChecker:
         """Start or end a task if its dependencies allow it; otherwise note it at the open dependencies.
 
         Args:
-            task: the task, just read.
+            task: the task as just read.
 
         Raises:
             Unavailable: the check must be repeated.
@@ -155,7 +155,8 @@ class DependencyChecker:
                 self._look_again(task, found)
                 return
             else:
-                # The dependencies are read once more after the note: each one still open then will find it.
+                # The dependencies are read once more after the note, so each dependency that is still open will find
+                # the note.
                 task, is_noted = self._note(task, after, found), True
         raise Unavailable(f"the task {task.id} has too many concurrent writes")
 
@@ -173,7 +174,7 @@ class DependencyChecker:
             after = page[-1]
 
     def _after_end(self, ended: Task, task: Task) -> Task | None:
-        """Start or end a task after another one ended; returns the task if it changed: `send_due` must follow."""
+        """Start or end a task after another task ended; returns a changed task, for which `send_due` must follow."""
         for _ in range(_TRIES):
             if task.after is None or not waits(task):
                 return None
@@ -189,7 +190,7 @@ class DependencyChecker:
         raise Unavailable(f"the task {task.id} has too many concurrent writes")
 
     def _decide(self, task: Task, after: Dependencies, found: Sequence[Found]) -> WriteResult | None:
-        """Release or end a task, without sending messages; `None` if it has to wait."""
+        """Release or end a task without sending messages; returns `None` if the task has to wait."""
         now, guard = self.runtime.now(), Guard(version=task.version)
         verdict = verdict_of(after, found)
         if verdict is Verdict.WAIT:
@@ -200,7 +201,7 @@ class DependencyChecker:
             return self.enqueuer.write(task, Move.RELEASE, due, guard, released)
         kind = UPSTREAM_FAILED if verdict is Verdict.UPSTREAM_FAILED else SKIPPED
         error = failure(kind, reason_of(after, verdict, found), retriable=False).error
-        # A worker runs the steps that follow the end: other tasks may wait for this one.
+        # A worker runs the steps that follow the end, because other tasks may wait for this task.
         ended: TaskChanges = {"error": error, "finished_at": None, "expires_at": now + self.retention.of(task.type)}
         result = self.enqueuer.write(task, Move.DISMISS, now, guard, ended)
         if isinstance(result, Applied):
@@ -209,21 +210,21 @@ class DependencyChecker:
         return result
 
     def _note(self, task: Task, after: Dependencies, found: Sequence[Found]) -> Task:
-        """Note a task at all open dependencies; returns its record."""
+        """Note a task at all its open dependencies, and return the task's record."""
         open_tasks = {each.task.id: each.task for each in found if each.task is not None and each.outcome is None}
         self.runtime.executor.map(partial(self._note_at, task.id), open_tasks.values())
         result = self._remember(task, after, found)
         return task if result is None else result.task or task
 
     def _note_at(self, dependent: TaskId, dependency: Task) -> None:
-        """Note a dependent, then mark the dependency, unless it has ended: the mark makes its end look for the note."""
+        """Note a dependent, then mark the dependency if it is open, so that it looks for the note when it ends."""
         self.dependents.add(dependency.id, dependent, self.runtime.now() + DEPENDENT_LIFE)
         if not dependency.has_dependents:
             marked: TaskChanges = {"has_dependents": True}
             self.stores.tasks.apply(Write(dependency.id, Move.LINK, self.runtime.nonce(), sets=marked))
 
     def _remember(self, task: Task, after: Dependencies, found: Sequence[Found]) -> WriteResult | None:
-        """Store the facts that the next check may no longer find; `None` if there are no such facts."""
+        """Store the facts that the next check may no longer find; returns `None` if there is nothing to store."""
         seen = remembered(after, found, self.runtime.now() + OUTCOME_REMEMBERED)
         if seen == after:
             return None

@@ -1,4 +1,4 @@
-"""Sets a task's timer, and sends its message if it is due soon; knows how many shards new ids are spread over."""
+"""Sets task timers, sends messages for tasks that are due soon, and knows how many shards new ids are spread over."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Shards:
-    """The number of shards, as one process knows it.
+    """One process's view of the number of shards.
 
     Attributes:
         configured: the number of shards in this process's settings.
@@ -54,13 +54,13 @@ class Shards:
     _read_at: Millis = field(default=0, init=False)
 
     def prepare(self) -> None:
-        """Read the number once before parallel calls need it; if that fails, each call reports the failure."""
+        """Read the number of shards before parallel calls need it; if the read fails, each call reports the failure."""
         if self._history is None:
             with suppress(Unavailable):
                 self.announced()
 
     def count(self) -> int:
-        """The number of shards for new ids, after it has been announced.
+        """The number of shards for new ids, which this call announces first if necessary.
 
         Raises:
             Unavailable: the store did not answer, and the process does not know whether the number was announced.
@@ -70,7 +70,7 @@ class Shards:
         return self.configured
 
     def at(self, instant: Millis) -> int:
-        """The number of shards at a given instant, the same for every caller, whenever it asks.
+        """The number of shards at a given instant; every caller gets the same answer at any time.
 
         Raises:
             Unavailable: the store did not answer.
@@ -110,7 +110,7 @@ class Shards:
             self._history = replace(history, has_type_defaults=True)
 
     def announced(self) -> ShardHistory:
-        """All announced numbers, including this process's own, read from the store.
+        """All announced numbers of shards, including this process's own, as read from the store.
 
         Raises:
             Unavailable: the store did not answer.
@@ -128,16 +128,16 @@ _PLACING = frozenset({"priority", "target", "fair_key", "fair_weight"})
 _WATCHED = frozenset({"due_at", "notify_on", "expires_seconds", "retry", "target", "started_at"})
 """Fields that determine when a task is checked for lateness or expiry."""
 _KEEPS_CHECK = frozenset({Move.CHANGE, Move.EXPEDITE})
-"""Moves that users can repeat on one task; all others follow a message that is used up or lost."""
+"""Moves that users can repeat on one task; all other moves follow a message that is used up or lost."""
 
 
 @frozen
 class Enqueuer:
     """Schedules checks of tasks so that every task is checked in time, even after a crash.
 
-    The order of the writes makes this safe. The timer is written first: a spurious timer is harmless, a missing one
-    loses a task. Then comes the conditional write of the record. Last, after reading the clock again, the message is
-    sent if the trigger may have read that minute before the record was written.
+    The order of the writes makes this safe. The timer is written first: a spurious timer is harmless, but a missing
+    timer loses a task. Then comes the conditional write of the record. Last, after reading the clock again, the message
+    is sent if the trigger may have read the task's minute before the record was written.
 
     Attributes:
         look_ahead: how far ahead of the clock the trigger reads, in milliseconds.
@@ -158,7 +158,7 @@ class Enqueuer:
         """Write a new record in its minute and send nothing; set a timer first if the trigger may have read the minute.
 
         Returns:
-            Whether the stored record is this task; then `send_due` must follow.
+            Whether the stored record is this task's record. If so, `send_due` must follow.
         """
         plan = enqueue_plan(task.id, task.next_at, self.runtime.now(), self.look_ahead)
         if plan.timer:
@@ -170,7 +170,7 @@ class Enqueuer:
         return self.tasks.create(replace(task, sent=plan.direct, nonce=task.nonce or self.runtime.nonce()), taking)
 
     def _create_in_line(self, task: Task, taking: KeyTaking | None) -> bool:
-        """Write the record of a task with an ordered key after its place in the line; a place alone is harmless."""
+        """Write an ordered key's task after its place in the line; a place without a record is harmless."""
         # Few tasks have an ordered key, so the module is not imported at start.
         from duetime.domain.order_lines import LinePlace, line_of  # noqa: PLC0415 - see the line above
 
@@ -182,7 +182,7 @@ class Enqueuer:
         nonce = task.nonce or self.runtime.nonce()
         is_created = self.tasks.create(replace(task, order_number=number, nonce=nonce), taking)
         if not is_created:
-            # Otherwise the tasks behind this place would wait for its record for a while.
+            # Otherwise the tasks behind this place would wait a while for the missing record.
             with suppress(Unavailable):
                 lines.leave(name, number)
         return is_created
@@ -194,7 +194,8 @@ class Enqueuer:
             tasks: the records, each with its own nonce.
 
         Returns:
-            The nonces of the records known to be written. All others must be created; `send_due` must follow.
+            The nonces of the records known to be written. All other tasks must be created with `create`, and `send_due`
+            must follow.
         """
         now = self.runtime.now()
         plans = [(task, enqueue_plan(task.id, task.next_at, now, self.look_ahead)) for task in tasks]
@@ -206,7 +207,7 @@ class Enqueuer:
         return {task.nonce for task in self.tasks.insert(bare).written} if len(bare) > 1 else set()
 
     def produce(self, task: Task) -> bool:
-        """Write a new record with an id made earlier, perhaps long ago, and send nothing.
+        """Write a new record with an id made earlier, perhaps long ago, without sending a message.
 
         If the id's home minute has passed, the trigger may not read it again, so a timer is set first.
 
@@ -247,17 +248,17 @@ class Enqueuer:
     ) -> WriteResult:
         """Set a check of an existing task, in the same write as the move that causes it.
 
-        The check begins the next generation, which makes earlier messages and timers stale, unless the earlier check
-        serves for this one too: otherwise a task that is written more often than messages are delivered would never
-        receive one. This method sends no message: if the write is applied, `send_due` must follow.
+        The check begins the next generation, which makes earlier messages and timers stale. If an earlier check serves
+        the same purpose, that check is kept: otherwise a task that is written more often than messages are delivered
+        would never receive a message. This method sends no message: if the write is applied, `send_due` must follow.
 
         Args:
             task: the record as last read.
             move: what happens to the task.
-            at: when to check it; a time in the past means now.
-            guard: condition on the record; the earlier check is only kept if this is the version of `task`.
+            at: when to check the task; a time in the past means now.
+            guard: condition on the record; the earlier check is kept only if this condition is the version of `task`.
             sets: other fields that the move changes.
-            key_write: write to a key's item in the same transaction; `None` if there is none.
+            key_write: write to a key's item in the same transaction; `None` for no such write.
         """
         now = self.runtime.now()
         at = max(at, now)

@@ -1,4 +1,4 @@
-"""Shows groups, and closes them."""
+"""Shows and closes groups."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ClosingRequest:
     Attributes:
         spec: the task that runs once the group is complete; `None` if there is no such task.
         rule: how the members must have ended for the task to run.
-        request_hash: hash of the request, by which a repeat is recognized.
+        request_hash: hash of the request, which identifies repeats.
         traceparent: the trace context of the request.
     """
 
@@ -67,11 +67,11 @@ class GroupManager:
         Args:
             owner: owner of the group.
             group_id: id of the group.
-            wait: longest wait, in milliseconds; the call returns at once if too many requests wait already.
+            wait: longest wait, in milliseconds; the call returns at once if too many requests are already waiting.
 
         Raises:
             GroupNotFound: the group does not exist, or belongs to another owner.
-            QuotaExceeded: as many of the owner's requests wait as its quota allows.
+            QuotaExceeded: the owner already has as many waiting requests as its quota allows.
         """
         group = self._settled(self._read(owner, group_id))
         if wait and group.state is not GroupState.COMPLETED:
@@ -88,7 +88,7 @@ class GroupManager:
         self._read(owner, group_id)
 
     def list(self, owner: str, after: str, limit: int) -> Sequence[Group]:
-        """A page of an owner's groups in order of their ids; fewer than `limit` only at the end of the list."""
+        """A page of an owner's groups, ordered by id; only the last page has fewer than `limit` groups."""
         now = self.runtime.now()
         found: list[Group] = []
         while len(found) < limit and (page := self.stores.groups.list_after(owner, after, limit - len(found))):
@@ -111,7 +111,7 @@ class GroupManager:
         return self._status(self._settled(group))
 
     def _accepted(self, owner: str, spec: TaskSpec) -> TaskSpec:
-        """A task that can be created once the group is closed; checked beforehand, because closing cannot be undone."""
+        """Check before closing, which cannot be undone, that the task can be created afterwards; returns the task."""
         rules = self.task_creator.rules
         try:
             rules.accept(owner, rules.resolved(owner, spec), None)
@@ -150,7 +150,7 @@ class GroupManager:
         return group
 
     def _settled(self, group: Group) -> Group:
-        """A closed group, completed if no member is open; an open completion task completes the group itself."""
+        """Complete a closed group if no member is open, unless its completion task has not ended; returns the group."""
         if group.state is not GroupState.CLOSED:
             return group
         completion = None if group.completion is None else self.stores.tasks.read(group.completion)

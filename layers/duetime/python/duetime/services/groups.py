@@ -1,8 +1,8 @@
-"""Members of groups: they join, their ends are noted, and the last end completes a closed group and wakes its waiters.
+"""Lets tasks join groups and notes their ends; the last end completes a closed group and wakes its waiters.
 
 A task joins before its record is written: it writes its member item first, then reads the group consistently. Closing
-writes the group first and reads the items later. So either the creator sees that the group is closed, or the group
-sees the member.
+writes the group first and reads the items later. So either the creator sees that the group is closed, or the closing
+request sees the member.
 
 The end of a task is noted after its outcome, by the process that wrote the outcome. If that process crashes, the item
 still says that the member is open; the next check of the group reads the records of its first open members, and
@@ -59,13 +59,14 @@ def join(stores: Stores, runtime: Runtime, owner: str, order: Order, identity: I
         if opened(stores, runtime, owner, group_id, identity.due_at).is_open:
             return
         if is_new and order.key is None and order.origin is None:
-            # No other request can create this task. If it may be repeated, a later check corrects the item instead.
+            # No other request can create this task. If the request may be repeated, a later check corrects the item
+            # instead.
             groups.remove_member(owner, group_id, identity.task_id)
     raise GroupClosed(group_id)
 
 
 def opened(stores: Stores, runtime: Runtime, owner: str, group_id: str, due_at: Millis) -> Group:
-    """The group with this id, open or closed; a new group if it does not exist.
+    """Return the group with this id, open or closed; a missing group is created.
 
     Raises:
         Unavailable: the store did not answer, or the group has too many concurrent writes.
@@ -106,9 +107,10 @@ class GroupMembers:
             self.runtime.telemetry.note("the end of a member was not noted", task=task.id.text, error=str(error))
 
     def note_completion(self, task: Task) -> None:
-        """If no member is open, complete the group of a completion task that ended without doing so.
+        """Complete the group of a completion task that ended without completing it, if no member is open.
 
-        For example, a user cancelled that task. If members are open, the end of the last one completes the group.
+        For example, a user cancelled that task. If members are open, the end of the last open member completes the
+        group.
         """
         try:
             group = self.stores.groups.read(task.owner, task.completes or "")
@@ -118,7 +120,7 @@ class GroupMembers:
             self.runtime.telemetry.note("a group was not completed", task=task.id.text, error=str(error))
 
     def note_reopening(self, task: Task) -> None:
-        """Note that an ended member is about to be reopened: it counts as open until its next outcome.
+        """Note that an ended member is about to be reopened and counts as open until its next outcome.
 
         Raises:
             Unavailable: the store did not answer.
@@ -159,7 +161,8 @@ class GroupMembers:
         group = groups.read(owner, group_id)
         if group is None or group.is_open or group.completed_at is not None:
             return
-        # The task's own partition is read first: members that end at the same time are spread over all partitions.
+        # The task's own partition is read first, because members that end at the same time are spread over all
+        # partitions.
         if groups.open_members(owner, group_id, 1, near=task.id):
             return
         if group.completion is None:
@@ -168,7 +171,7 @@ class GroupMembers:
             self._wake(group, group.completion)
 
     def _wake(self, group: Group, completion: TaskId) -> None:
-        """Let a group's completion task run now; retried because a check in progress may have read the group too early.
+        """Let a group's completion task run now, and retry, as a check in progress may have read the group too early.
 
         If the completion task has already ended, this call completes the group instead.
         """
@@ -186,7 +189,7 @@ class GroupMembers:
                 self.runtime.clock.sleep_until(self.runtime.now() + GROUP_WAKE_PAUSE)
 
     def _are_any_open(self, group: Group) -> bool:
-        """Whether any member's record is open; items of members whose record has ended are corrected."""
+        """Whether any member's record is open; items of members whose task has ended are corrected."""
         groups = self.stores.groups
         while members := groups.open_members(group.owner, group.id, GROUP_CHECKED):
             found = self.stores.tasks.read_many([member.task_id for member in members], consistent=True)
@@ -234,7 +237,7 @@ class CompletionGate:
 
 
 def summary_of(stores: Stores, task: Task) -> bytes:
-    """The summary of a group that its completion task receives: one JSON object in UTF-8."""
+    """The summary that a group's completion task receives: one JSON object in UTF-8."""
     group = stores.groups.read(task.owner, task.completes or "")
     return json.dumps({"group": _summary(task, group)}, separators=(",", ":")).encode()
 

@@ -1,4 +1,4 @@
-"""The intake of events: its rules, and the tasks that events create, cancel and wake."""
+"""Manages intake rules, and creates, cancels and wakes tasks for incoming events."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ _TRIES = 20
 
 @frozen
 class IntakeRuleAdmin:
-    """Shows and sets the rules of a deployment."""
+    """Shows and sets a deployment's intake rules."""
 
     store: IntakeRuleStore
     runtime: Runtime
 
     def list(self) -> Sequence[IntakeRule]:
-        """All rules, by name."""
+        """All rules, sorted by name."""
         found = self.store.read(consistent=True).by_name
         return [found[name] for name in sorted(found)]
 
@@ -55,7 +55,7 @@ class IntakeRuleAdmin:
         """Set a rule, replacing a rule with the same name; it takes effect within `INTAKE_RULES_LIFE`.
 
         Raises:
-            IntakeRulesFull: there are too many rules, or they are too large together.
+            IntakeRulesFull: there are too many rules, or their total size is too large.
             Unavailable: too many concurrent writes.
         """
         wanted = replace(rule, updated_at=self.runtime.now(), updated_by=caller.owner)
@@ -94,7 +94,7 @@ class IntakeRuleAdmin:
 
 @dataclass(slots=True)
 class IntakeRuleCache:
-    """The rules as one process caches them; read at most once every `INTAKE_RULES_LIFE`."""
+    """Caches the rules in one process, and reads them at most once every `INTAKE_RULES_LIFE`."""
 
     store: IntakeRuleStore
     runtime: Runtime
@@ -138,7 +138,7 @@ class Arrival:
 
 @frozen
 class _Request:
-    """One request of an arrival: the arrival's own, or the request of a rule that its event matches."""
+    """One request of an arrival: the arrival's own request, or the request of a rule that its event matches."""
 
     arrival: Arrival
     wanted: Order | EventRequest | Exception
@@ -161,12 +161,12 @@ class RuleReader(Protocol):
 class EventTaskCreator:
     """Creates a task for each event, or follows the intake rules; a repeated delivery changes nothing.
 
-    An event that can never be processed is put aside at once, with the reason, and not delivered again.
+    An event that can never be processed goes to the reject queue at once, with the reason, and is not delivered again.
 
     Attributes:
         owner: owner of the tasks that events request directly, without a rule.
         rule_cache: the rules in effect.
-        read_rule: returns the function that reads the results of rules for events.
+        read_rule: returns the function that reads the requests that rules make for events.
         bulk_requests: returns the service that cancels tasks by a filter, and wakes tasks.
     """
 
@@ -195,7 +195,7 @@ class EventTaskCreator:
             elif failure is not None:
                 again[id_] = None
                 self.telemetry.note("an event must be delivered again", event=id_, error=places_of(failure))
-        # An event is put aside only at its last delivery.
+        # An event goes to the reject queue only at its last delivery.
         bodies = {arrival.id: arrival.body for arrival in arrivals}
         aside = {id_: Reject(bodies[id_], "; ".join(reasons)) for id_, reasons in refused.items() if id_ not in again}
         lost = self.rejects.put(list(aside.values())) if aside else []
@@ -204,7 +204,7 @@ class EventTaskCreator:
         return [*again]
 
     def _requests(self, arrival: Arrival) -> Iterator[_Request]:
-        """The requests of an arrival: one for each rule that its event matches."""
+        """The requests of an arrival: its own request, or one request for each rule that its event matches."""
         event = arrival.wanted
         if not isinstance(event, IntakeEvent):
             yield _Request(arrival, event, self.owner)
@@ -222,7 +222,7 @@ class EventTaskCreator:
                 yield _Request(arrival, refusal, rule.owner)
 
     def _carry_out(self, requests: Sequence[_Request]) -> list[Exception | None]:
-        """Create, cancel and wake tasks; returns the failure of each request, in order."""
+        """Create, cancel and wake tasks; returns each request's failure in order, or `None` for a success."""
         failures = [self._requested(request) for request in requests]
         by_owner: dict[str, list[tuple[int, Order]]] = defaultdict(list)
         for index, request in enumerate(requests):
@@ -236,7 +236,7 @@ class EventTaskCreator:
         return failures
 
     def _requested(self, request: _Request) -> Exception | None:
-        """Cancel or wake tasks, if the request asks for that; returns the failure of the request."""
+        """Cancel or wake tasks if the request asks for it; returns the request's failure, if any."""
         wanted = request.wanted
         if isinstance(wanted, Order | Exception):
             return wanted if isinstance(wanted, Exception) else None

@@ -1,4 +1,4 @@
-"""Ensures that the attempts of jobs that AWS runs for tasks end, by events or by periodic checks."""
+"""Ends attempts whose AWS jobs have ended; events and periodic checks start the lookups."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class JobWatcher:
         If the start of the job got no response, the job is searched for first.
 
         Args:
-            task: the record, just read, with its running attempt.
+            task: the record as just read, with its running attempt.
 
         Raises:
             Unavailable: the store did not answer; the job must be checked again.
@@ -94,7 +94,7 @@ class JobWatcher:
             self._end(found)
 
     def _with_job(self, task: Task) -> Task | None:
-        """The record with its job, which is recorded if a search finds it; `None` if the job is not found."""
+        """The record with its job, or `None` if the job is not found; a job found by a search is recorded."""
         if task.job is not None:
             return task
         now = self.runtime.now()
@@ -127,7 +127,7 @@ class JobWatcher:
             self._report(task, Postponed(now, _UNANSWERED))
 
     def _end(self, task: Task) -> bool:
-        """End an attempt whose job has ended; returns whether it has. A service that does not answer is asked later."""
+        """End the attempt if its job has ended, and return whether it did; a silent service is asked again later."""
         try:
             ending = self.jobs.ending(task)
         except Unavailable as error:
@@ -141,7 +141,7 @@ class JobWatcher:
 
     def _report(self, task: Task, ending: Ending) -> None:
         with suppress(RequestError):
-            # Guarded by the fence: rejected if the attempt has ended in the meantime.
+            # The fence guards this report, which is rejected if the attempt has ended in the meantime.
             self.attempt_reports.end(task, task.fence, ending)
 
     def _stop(self, task: Task) -> None:
@@ -154,7 +154,7 @@ class JobWatcher:
 
 
 def _task_of(name: str) -> TaskId | None:
-    """The task id in a job's name; a job that others started may have any name."""
+    """The task id in a job's name, if any; a job that duetime did not start can have any name."""
     text = task_of_job(name)
     with suppress(InvalidTaskId):
         return None if text is None else TaskId.parse(text)

@@ -64,7 +64,7 @@ class TaskLinks:
         """Create a link.
 
         Returns:
-            The link, and its token, which is not stored and cannot be read again.
+            The link and its token. The token is not stored and cannot be read again.
 
         Raises:
             TaskNotFound: the task does not exist, or belongs to another owner.
@@ -105,7 +105,7 @@ class TaskLinks:
         return self.task_reader.record(owner, task_id), self.store.list_of(task_id)
 
     def delete(self, owner: str, task_id: TaskId, id_: str) -> None:
-        """Delete a link: it is rejected from now on.
+        """Delete a link, so that requests with it are rejected from now on.
 
         Raises:
             TaskNotFound: the task does not exist, or belongs to another owner.
@@ -119,7 +119,7 @@ class TaskLinks:
 
 @frozen
 class LinkHolders:
-    """Processes the requests of a link's holder, which may affect only the link's task.
+    """Processes the requests of a link's holder, who can affect only the link's task.
 
     Attributes:
         approvals: returns the service that decides approvals; few links need it.
@@ -141,7 +141,7 @@ class LinkHolders:
         return link if link is not None and link.accepts(token) else None
 
     def read(self, token: str) -> tuple[Link, Task]:
-        """A link that has not ended, or that was used, with its task.
+        """Return a link with its task; the link must not have ended, but may have been used.
 
         Raises:
             LinkNotFound: the link does not exist, or its task is gone.
@@ -162,11 +162,11 @@ class LinkHolders:
         return link, task
 
     def use(self, token: str, use: LinkUse) -> tuple[Link, Task]:
-        """Process the request of a link's holder, once.
+        """Process a link holder's request exactly once.
 
-        The write of the decision or report ensures that it happens once: it applies only while the task waits for it,
-        in the run or attempt for which the link was created. The use is noted afterwards, so that a crash in between
-        does not leave a link that counts as used but had no effect.
+        The decision or report is applied once: its write succeeds only while the task waits for it, in the run or
+        attempt for which the link was created. The use is noted afterwards, so that a crash in between does not leave a
+        link that counts as used but had no effect.
 
         Returns:
             The used link, and the task after its use.
@@ -175,7 +175,7 @@ class LinkHolders:
             LinkNotFound: as in `read`.
             LinkEnded: as in `read`, or the link has been used.
             FieldInvalid: the link does not permit the request.
-            StateConflict: the task does not wait for a decision, or has a different one.
+            StateConflict: the task does not wait for a decision, or has a different decision.
             Unavailable: concurrent writes kept changing the task; send the request again.
         """
         for _ in range(_TRIES):

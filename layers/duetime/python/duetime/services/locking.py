@@ -1,4 +1,4 @@
-"""Locks: taken after the claim, renewed with the lease, released after the outcome, handed on in order of due time.
+"""Takes locks after the claim, renews them with the lease, and hands them on after the outcome, by due time.
 
 A released lock does not simply become free: the same write reserves the lock for the first task in line, which is then
 scheduled, so that no newcomer overtakes it.
@@ -46,9 +46,9 @@ if TYPE_CHECKING:
 
 _TRIES = 20
 _RETURN_TRIES = 3
-"""Attempts to release a lock, in addition to the retries of each store request."""
+"""Number of attempts to release a lock, in addition to the retries of each store request."""
 _LINE = 10
-"""Tasks in line examined in one hand-over; a longer line is processed in pieces."""
+"""Number of tasks in line examined in one hand-over; a longer line is processed in pieces."""
 _BUSY_PAUSE = SECOND
 """How long a task waits if concurrent changes kept it from taking its lock."""
 
@@ -57,7 +57,7 @@ _BUSY_PAUSE = SECOND
 class LockManager:
     """Takes, renews and hands on locks.
 
-    Every method may raise `Unavailable`: then the hold expires by itself.
+    Every method may raise `Unavailable` unless it says otherwise; the hold then expires on its own.
 
     Attributes:
         lease: duration of a lease and of a hold, in milliseconds.
@@ -79,8 +79,8 @@ class LockManager:
         """Take one lock for the attempt that holds the task's lease.
 
         Returns:
-            `None` if the lock is taken. Otherwise the task has joined the line with its next generation and must be
-            postponed as returned; then `hand_over` must follow.
+            `None` if this call took the lock. Otherwise the task has joined the line with its next generation and must
+            be postponed as returned; then `hand_over` must follow.
         """
         for _ in range(_TRIES):
             now = self.runtime.now()
@@ -88,7 +88,7 @@ class LockManager:
             lock = self._living(lock, claim, now)
             taken = Holder(task.id, task.fence, now + self.lease, claim.is_shared)
             if lock.is_held_by_later(taken):
-                # This attempt's lease has ended: its postponement will be rejected, and it must not join the line.
+                # This attempt's lease has ended, so its postponement will be rejected, and it must not join the line.
                 return Postponed(now + _BUSY_PAUSE, f"lock {claim.name.key}")
             place = Waiter(task.due_at, task.id, task.generation)
             ahead = [waiter for waiter in line if waiter < place and waiter.task_id != task.id]
@@ -100,9 +100,9 @@ class LockManager:
         return self._in_line(task, claim, Lock(claim.name), 0, self.runtime.now())
 
     def renew(self, task: Task, claim: LockClaim, until: Millis) -> bool:
-        """Extend a hold until the given time; returns whether the task still has it."""
+        """Extend a hold until the given time; returns whether the task still holds the lock."""
         expires = Lock.renewal_expires_at(self.runtime.now(), until)
-        # A task may run without this lock because the limit was set afterwards: then it is not stopped.
+        # A task that started before the limit was set runs without this lock, and is not stopped.
         return (
             self.stores.locks.renew(claim.name, Holder(task.id, task.fence, until, claim.is_shared), expires)
             or claim.name.owner == SYSTEM
@@ -111,8 +111,8 @@ class LockManager:
     def keep(self, end: WriteResult, task: Task, held: Postponed, taken: Collection[LockClaim]) -> set[LockClaim]:
         """Reserve a task's locks for its next check, while the task is first in line for another lock.
 
-        Without this, a task that needs two busy locks might find one of them taken at every check. Only locks that sort
-        before the missing lock are kept, so no two tasks keep locks that the other waits for.
+        Without this, a task that needs two busy locks might find one of the locks taken at every check. Only locks that
+        sort before the missing lock are kept, so two tasks never keep locks that they need from each other.
 
         Never raises `Unavailable`: locks that could not be reserved are released.
 
@@ -123,7 +123,7 @@ class LockManager:
             taken: the locks that the attempt has.
 
         Returns:
-            The locks that are kept; all others must be released.
+            The locks that are kept; all other locks must be released.
         """
         is_waiting = isinstance(end, Applied) and end.task.state in STARTABLE and end.task.waiting_for == held.reason
         if held.keeps_before is None or not isinstance(end, Applied) or not is_waiting:
@@ -150,8 +150,8 @@ class LockManager:
     def give_back(self, task: Task, claim: LockClaim) -> None:
         """Release a task's hold, and let in the first task in line.
 
-        Never raises `Unavailable`: the outcome is stored, and the response must say so. The hold then expires, and the
-        next task in line checks for its expiry.
+        Never raises `Unavailable`: the outcome is stored, and the response must say so. If the release fails, the hold
+        expires, and the next task in line checks for the expiry.
         """
         for _ in range(_RETURN_TRIES):
             try:
@@ -162,9 +162,9 @@ class LockManager:
                 return
 
     def release_reservation(self, task: Task) -> None:
-        """Hand on a task's reservations at once if the task will not use them: it was cancelled, paused or postponed.
+        """Hand on the reservations of a task that will not use them because it was cancelled, paused or postponed.
 
-        Never raises `Unavailable`: the user's request is done, and the reservation expires by itself.
+        Never raises `Unavailable`: the user's request is done, and the reservation expires on its own.
 
         Args:
             task: the record after the change; only a task that has waited can have a reservation.
@@ -174,7 +174,7 @@ class LockManager:
         try:
             for claim in self.claims(task):
                 holder = self.stores.locks.read(claim.name, 0)[0].holder(task.id)
-                # A hold of the task's last attempt may be being reserved right now.
+                # Another process may be turning the last attempt's hold into a reservation right now.
                 if holder is not None and holder.fence <= task.fence:
                     self.hand_over(claim.name, task)
         except Unavailable as error:
@@ -192,7 +192,7 @@ class LockManager:
                 return
 
     def _handed_on(self, name: LockName, leaving: Task | None) -> bool:
-        """Hand the lock on once; returns whether nothing is left to do."""
+        """Try once to hand the lock on; returns `True` if nothing is left to do."""
         now = self.runtime.now()
         stored, line = self.stores.locks.read(name, _LINE)
         lock = stored.living(now) if leaving is None else stored.living(now).without(leaving.id, leaving.fence)
@@ -210,7 +210,7 @@ class LockManager:
         return all(were_there) and len(hand_over.admitted) + len(hand_over.departed) < _LINE
 
     def _with_waiter(self, hand_over: HandOver, waiter: Waiter, now: Millis) -> HandOver:
-        """The lock after deciding about the next task in line."""
+        """The hand-over after deciding about the next task in line."""
         task = self.stores.tasks.read(waiter.task_id)
         status = waiter_status(waiter, task)
         if status is WaiterStatus.COMING:
@@ -224,7 +224,7 @@ class LockManager:
         return hand_over.admit(waiter, task, claim, now + self.lease)
 
     def _let_in(self, name: LockName, waiter: Waiter, task: Task) -> bool:
-        """Schedule a check of a task that the lock is reserved for; returns whether the task was still there."""
+        """Schedule a check of a task that the lock is reserved for; returns `False` if the task has changed since."""
         now = self.runtime.now()
         if task.is_terminal:
             self.enqueuer.remind(task, now)
@@ -238,8 +238,9 @@ class LockManager:
         return next((claim for claim in self.claims(task) if claim.name == name), None)
 
     def _in_line(self, task: Task, claim: LockClaim, lock: Lock, ahead: int, now: Millis) -> Postponed:
-        """Join the line. Only the first task checks when the hold ends; otherwise all would come for one place."""
-        # Postponing sets a new check with a new generation; an ended task that still has to clean up keeps its own.
+        """Join the line. Only the first task checks when the hold ends, so that not all tasks come for one place."""
+        # Postponing sets a new check with a new generation; an ended task that still has to clean up keeps its
+        # generation.
         generation = task.generation if task.is_terminal else task.generation + 1
         # Even the longest hold ends before this place expires.
         expires_at = Lock.renewal_expires_at(now, now)
@@ -251,7 +252,7 @@ class LockManager:
         return Postponed(until, f"lock {claim.name.key}", keeps_before=keeps_before)
 
     def _living(self, lock: Lock, claim: LockClaim, now: Millis) -> Lock:
-        """The lock without crashed holders, even if their holds have not expired; read only if the lock is full."""
+        """Remove crashed holders from a full lock, even if their holds have not expired; returns the lock."""
         lock = lock.living(now)
         if lock.room(claim) > 0:
             return lock
@@ -274,7 +275,7 @@ class LockAdmin:
     runtime: Runtime
 
     def list(self, owner: str, after: str, limit: int) -> tuple[Sequence[Lock], str | None]:
-        """A page of an owner's recently used locks, and the key of the next page, if any."""
+        """A page of an owner's recently used locks, and the key after which the next page begins, if any."""
         keys = self.locks.list_keys(owner, after, limit)
         now = self.runtime.now()
         found = {lock.name.key: lock.living(now) for lock in self.locks.read_many([LockName(owner, k) for k in keys])}
@@ -294,7 +295,7 @@ class LockAdmin:
     def release(self, owner: str, key: str) -> Lock:
         """Release a lock from all its holders, and let in the first task in line.
 
-        A former holder learns this with its next heartbeat, and stops.
+        Former holders learn of the release with their next heartbeat, and stop.
 
         Raises:
             LockNotFound: no task has taken the lock recently.

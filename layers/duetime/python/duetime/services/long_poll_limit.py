@@ -1,4 +1,4 @@
-"""Limits how many API requests wait at the same time, because each one occupies a concurrent execution."""
+"""Limits how many API requests wait at the same time, because each waiting request occupies a concurrent execution."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from duetime.services.quotas.at_once import WaitingRequests
 
 _TRIES = 3
-"""Places tried at random: with half of them taken, seven of eight requests find a free one."""
+"""Number of places tried at random; if half of all places are taken, seven of eight requests find a free place."""
 
 
 @frozen
@@ -44,7 +44,7 @@ class LongPolls:
             longest: longest wait of the request; a place that is not released becomes free after this time.
 
         Raises:
-            QuotaExceeded: as many of the owner's requests wait as its quota allows.
+            QuotaExceeded: the owner already has as many waiting requests as its quota allows.
         """
         with (
             nullcontext() if self.of_owners is None else self.of_owners.place(owner, longest),

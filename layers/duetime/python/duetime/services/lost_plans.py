@@ -1,6 +1,7 @@
-"""Topology plans of which a part is missing, after a restore or a takeover by another Region.
+"""Repairs topology plans that are incomplete after a restore or a takeover by another Region.
 
-Neither preserves the order of writes to different items. A plan stores its run's state first, then its nodes.
+Restores and takeovers do not preserve the order of writes to different items. A plan stores its run's state first, then
+its nodes.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ class LostPlans:
     """Repeats plans that may lack nodes, and cancels nodes that no topology run would start.
 
     Attributes:
-        since: the restore point, or the beginning of the takeover: plans of the last minutes before it are repeated.
+        since: the restore point or the beginning of the takeover; plans from the last minutes before this time are
+            repeated.
     """
 
     records: RecordRewriter
@@ -46,8 +48,8 @@ class LostPlans:
     def reopen(self, task: Task, *, is_taken_over: bool) -> None:
         """Let a topology run continue, although some of its last writes may be missing.
 
-        If its task is open, the run has not ended. A run that began in the last minutes is planned once more, which
-        creates the tasks of missing nodes.
+        If the topology's task is open, the run has not ended. A run that began in the last minutes before `since` is
+        planned once more, which creates the tasks of missing nodes.
         """
         run = self.topologies.read(task.id) if task.is_topology else None
         if run is None:

@@ -1,7 +1,7 @@
-"""Ordered keys: checks whether a task has the turn, lets the next task in after an outcome, and shows keys.
+"""Checks whether a task with an ordered key has the turn, lets in the next task after an outcome, and shows keys.
 
-The turn is given by a conditional write, either at the end of the task before, or by the next task's own check. That
-check notices an end whose hand-over was lost, so no step here has to be repeated.
+A conditional write gives the turn, either when the previous task ends or during the next task's own check. The check
+also notices an end whose hand-over was lost, so no step here has to be repeated.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 _TRIES = 20
 _SHOWN = 25
-"""Places read at once: their items fit into the one read unit that a query costs anyway."""
+"""Number of places read at once; their items fit into the single read unit that any query costs."""
 
 
 @frozen
@@ -70,7 +70,7 @@ class OrderLines:
     runtime: Runtime
 
     def held(self, task: Task) -> Postponed | None:
-        """Whether a just-claimed task must wait for an earlier one; `None` if it has the turn.
+        """Whether a just-claimed task must wait for an earlier task; `None` if it has the turn.
 
         Raises:
             Unavailable: the store did not answer.
@@ -92,7 +92,7 @@ class OrderLines:
         return Postponed(self.runtime.now() + SECOND, f"{WAITS_FOR_ITS_TURN}{name.key}")
 
     def check_again(self, task: Task) -> None:
-        """Enqueue a task that was just put back, if it has got the turn since it was checked.
+        """Enqueue a task that was just put back, if it has received the turn since its check.
 
         Never raises `Unavailable`: the task checks its line again in any case.
         """
@@ -104,7 +104,7 @@ class OrderLines:
                 self._enqueue(task)
 
     def release(self, task: Task) -> None:
-        """Let in the next task in line after a task's end; may be repeated.
+        """Let in the next task in line after a task's end; repeating the call is safe.
 
         Raises:
             Unavailable: the store did not answer.
@@ -118,14 +118,14 @@ class OrderLines:
                 return
 
     def release_if_possible(self, task: Task) -> None:
-        """As `release`, but never raises `Unavailable`: the next task checks the line in any case."""
+        """Like `release`, but never raises `Unavailable`, because the next task checks the line in any case."""
         try:
             self.release(task)
         except Unavailable as error:
             self.runtime.telemetry.note("the next task of a key was not let in", task=task.id.text, error=str(error))
 
     def _handed_on(self, name: LineName, leaving: Task) -> bool:
-        """Give the turn to the first task in line once; returns whether nothing is left to do."""
+        """Try once to give the turn to the first task in line; returns `True` if nothing is left to do."""
         line = self.stores.order_lines.read(name, _SHOWN)
         if line.turn not in (None, leaving.id):
             current = self.stores.tasks.read(line.turn)
@@ -136,10 +136,10 @@ class OrderLines:
         following = self._open_places(line)
         place, task = next(following, (None, None))
         if place is None:
-            # If the line is longer, only its first tasks, all ended, were read; they are now removed.
+            # In a longer line, only the first tasks were read; they have all ended and are now removed.
             return line.is_whole
         if task is None:
-            # The task's creator writes the record soon, or has crashed: then the next task continues.
+            # The task's creator writes the record soon. If the creator has crashed, the next task continues.
             behind = next((each for _, each in following if each is not None), None)
             if behind is not None:
                 self._enqueue(behind, LATEST_ARRIVAL + 2 * MAX_CLOCK_DIFFERENCE)
@@ -147,13 +147,13 @@ class OrderLines:
         if not self._give_turn(line, task.id):
             return False
         if task.state in LEASED or not is_waiting_for_turn(task):
-            # The task may have been put back since it was read, before it saw that it has the turn.
+            # The task may have been put back since it was read, without noticing that it has the turn.
             task = self.stores.tasks.read(task.id) or task
         self._enqueue(task)
         return True
 
     def _give_back(self, line: OrderLine, ahead: _Ahead) -> None:
-        """Give the turn of a retried task to an earlier task: otherwise each would wait for the other."""
+        """Give the turn of a retried task to an earlier task, because otherwise each task would wait for the other."""
         if self._give_turn(line, ahead.task_id) and ahead.task is not None:
             self._enqueue(ahead.task)
 
@@ -161,7 +161,7 @@ class OrderLines:
         return self.stores.order_lines.give_turn(line, task_id, self.runtime.nonce(), self.runtime.now())
 
     def _ahead(self, line: OrderLine, task: Task) -> _Ahead | None:
-        """The task that another one waits for; `None` if it may take the turn."""
+        """The task that the given task waits for, or `None` if the given task may take the turn."""
         if line.turn not in (None, task.id):
             current = self.stores.tasks.read(line.turn)
             if current is not None and holds_line(current, self.runtime.now()):
@@ -185,7 +185,7 @@ class OrderLines:
                     self.stores.order_lines.leave(line.name, place.number)
 
     def _wait(self, line: OrderLine, task: Task, ahead: _Ahead) -> Postponed:
-        """Put a task back; rewrite its place if it was removed because its record was late."""
+        """Put a task back, and rewrite its place if the place was removed because the record came late."""
         now, number = self.runtime.now(), task.order_number or 0
         if line.lacks(number):
             self.stores.order_lines.join(line.name, LinePlace(number, task.id, now))
@@ -196,7 +196,7 @@ class OrderLines:
         return Postponed(until, f"{WAITS_FOR_ITS_TURN}{line.name.key}")
 
     def _enqueue(self, task: Task, after: int = 0) -> None:
-        """Check a task that waits for its turn; a task that waits for something else is checked anyway."""
+        """Have a task checked that waits for its turn; a task that waits for something else is checked anyway."""
         for _ in range(_TRIES):
             if not is_waiting_for_turn(task) or task.state not in LEGAL[Move.REPLACE].sources:
                 return
@@ -218,7 +218,7 @@ class OrderedKeyReader:
     clock: Clock
 
     def list(self, owner: str, after: str, limit: int) -> tuple[Sequence[OrderedKey], str | None]:
-        """A page of an owner's ordered keys without their lines, and the key of the next page, if any."""
+        """A page of an owner's ordered keys without their lines, and the key after which the next page begins."""
         keys = self.stores.order_lines.list_keys(owner, after, limit)
         lines = self.stores.order_lines.read_many([LineName(owner, key) for key in keys])
         tasks = self.stores.tasks.read_many([line.turn for line in lines if line.turn is not None])

@@ -1,7 +1,7 @@
 """Purges tasks, or everything that an owner has, step by step in a bulk operation.
 
-Every step can be repeated: what was removed before is not found again. An object outside a record is removed before the
-record that names it, so that a crash leaves no data that nothing refers to.
+Every step can be repeated, because removed data is not found again. An object outside a record is removed before the
+record that names it, so that a crash leaves no unreferenced data.
 """
 
 from __future__ import annotations
@@ -100,8 +100,8 @@ class TaskPurger:
         """Erase a task.
 
         Raises:
-            StateConflict: the task is open, and not to be cancelled; its attempt was asked to stop; or it cannot be
-            erased now, for example because it is a topology node.
+            StateConflict: the task is open and the request does not cancel it; its attempt was just asked to stop; or
+                the task cannot be erased now, for example because it is a topology node.
             VersionMismatch: the task has changed since it was read.
             TaskNotFound: the task was erased before.
         """
@@ -195,7 +195,7 @@ class _PurgeStep:
             self.steps.task_purger.purge(self.request, task)
 
     def _purge_named(self, progress: BulkProgress) -> BulkProgress:
-        """Purge the named tasks: at most a page, so one step is enough."""
+        """Purge the named tasks in one step; a request names at most one page of tasks."""
         refused: list[str] = []
         purged = 0
         for task in self._named_tasks():
@@ -257,7 +257,7 @@ class _PurgeStep:
 
 @frozen
 class OwnerResources:
-    """Removes an owner's resources other than tasks, each only after everything that uses it."""
+    """Removes an owner's resources other than tasks; everything that uses a resource is removed before it."""
 
     schedules: ScheduleManager
     calendars: CalendarManager

@@ -1,4 +1,4 @@
-"""Rates: lets an attempt start just before its target is called, or puts the task back until its turn."""
+"""Enforces rates just before a task's target is called: the attempt starts, or the task is put back until its turn."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class _Asked:
     Attributes:
         task: the task.
         rate: the rate that the task asks for.
-        rule: the rate in effect: the task's own, or the pinned one.
+        rule: the rate in effect, which is the task's own rate or the pinned rate.
         state: last known state of the part.
         is_fresh: whether the state was read for this task.
     """
@@ -71,7 +71,7 @@ class _Asked:
 
     @classmethod
     def of(cls, task: Task, owner: str, rate: Rate, known: Mapping[RateName, RateState]) -> _Asked:
-        """The part that the task's own rate leads to."""
+        """The part that the task's own rate selects."""
         name, pace = part_of(rate, owner, task.id)
         return cls(task, owner, rate, rate, name, pace, known.get(name, RateState()))
 
@@ -79,7 +79,7 @@ class _Asked:
     def is_redirected(self) -> bool:
         """Whether the state shows that another rate is in effect; a possibly outdated state only shows a pinned rate.
 
-        A pinned rate may have more or fewer parts than the task's own.
+        A pinned rate may have more or fewer parts than the task's own rate.
         """
         pin = self.state.pin(self.rate.key)
         return (pin is not None or self.is_fresh) and (pin or self.rate) != self.rule
@@ -91,7 +91,8 @@ class _Asked:
         if name == self.name:
             return replace(self, rule=rule, pace=pace)
         state = known.get(name, RateState())
-        # All parts have the same control number: a part with another one is outdated or newer, as its write will show.
+        # All parts have the same control number. A part with another number is outdated or newer, which its write will
+        # show.
         state = state if state.of(CONTROL) == self.state.of(CONTROL) else RateState()
         return replace(self, rule=rule, name=name, pace=pace, state=state, is_fresh=False)
 
@@ -112,9 +113,10 @@ class RateLimiter:
     def held(self, task: Task, of_switches: tuple[Rate, ...]) -> Postponed | None:
         """Whether a claimed task must wait before its target is called, and until when.
 
-        If the task may start, this returns at its start time, at most a second later, and its target must be called at
-        once. With several rates, the slowest is asked first, as the most likely to refuse. If another rate
-        then refuses, the granted start is given back; it is lost if other tasks have used that rate in the meantime.
+        If the task may start, the call returns at the start time, after a second at most, and the target must then be
+        called at once. With several rates, the slowest rate is asked first, because it is the most likely to refuse. If
+        another rate then refuses, the granted start is given back; the start is lost if other tasks have used its rate
+        in the meantime.
         """
         rates = [(SYSTEM, rate) for rate in of_switches] + ([] if task.rate is None else [(task.owner, task.rate)])
         rates.sort(key=lambda each: each[1].limit / each[1].per_seconds)
@@ -138,13 +140,13 @@ class RateLimiter:
         return self._busy(rates[0][1])
 
     def _grants(self, task: Task, rates: list[tuple[str, Rate]], at: int) -> list[_Grant] | Postponed:
-        """A start by each rate, if possible at the same time; or the end of the wait, with no start used up."""
+        """A start from each rate, at the same time if possible, or a postponement that uses up no start."""
         grants: list[_Grant] = []
         for owner, rate in rates:
             try:
                 answer = self._ask(task, owner, rate, max([at, *(grant.earliest for grant in grants)]))
             except Unavailable as error:
-                # If the task waited for the store, its lease would end first, and cost an attempt.
+                # If the task waited for the store, its lease would end first, which would cost an attempt.
                 self.runtime.telemetry.note("a rate could not be read", error=str(error), task=task.id.text)
                 answer = self._busy(rate)
             if isinstance(answer, Postponed) and not grants:
@@ -156,7 +158,7 @@ class RateLimiter:
         return grants
 
     def _give_back(self, grants: list[_Grant], until: Millis | None = None) -> dict[str, int]:
-        """Give back unused starts, each for a place in its rate's line at the time when the task returns.
+        """Exchange unused starts for places in their rates' lines at the time when the task returns.
 
         Without the place, all other tasks in line would be granted the same start in turn, and put back.
 
@@ -187,7 +189,7 @@ class RateLimiter:
             if asked.state.is_paused:
                 if asked.is_fresh:
                     return self._paused(rate)
-                # The rate may have been resumed: a write that fails returns the current state.
+                # The rate may have been resumed. If the next write fails, it returns the current state.
                 asked = replace(asked, state=RateState())
             now = self.runtime.now()
             request = StartRequest(asked.pace, task.priority, max(at, now * MICROS), place)

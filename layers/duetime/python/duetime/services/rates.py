@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 _TRIES = 20
 _LINE_SHOWN = 100
 _MOST_PAGES = 10
-"""Pages of 100 waiting tasks that are read to find the tasks that wait for one rate."""
+"""Maximum number of pages of 100 waiting tasks that are read to find the tasks that wait for one rate."""
 
 
 @frozen
 class RateAdmin:
-    """Shows an owner's rates, pauses them, and sets limits that replace those of tasks.
+    """Shows an owner's rates, pauses them, and sets limits that replace the limits that tasks request.
 
     Attributes:
         task_control: checks waiting tasks at once if they may now start earlier.
@@ -79,7 +79,7 @@ class RateAdmin:
         return status, [RateWaiter(task.id, task.due_at, task.next_at) for task in line[:_LINE_SHOWN]]
 
     def pause(self, owner: str, key: str) -> RateStatus:
-        """Let no attempts start under a rate, whether or not a task has used the rate yet. A repeat changes nothing."""
+        """Stop all starts under a rate, even if no task has used the rate yet; repeating the call changes nothing."""
         now = self.runtime.now()
         return self._change(owner, key, lambda control: control.paused(now))
 
@@ -93,7 +93,7 @@ class RateAdmin:
         return self._change_and_check(owner, key, lambda control: replace(control, paused_at=None), by)
 
     def reset(self, owner: str, key: str, by: Attribution) -> RateStatus:
-        """Forget the starts that a rate has counted, and its line; the first waiting tasks are checked at once.
+        """Reset a rate's counted starts and its line; the first waiting tasks are checked at once.
 
         Raises:
             RateNotFound: the rate does not exist.
@@ -115,7 +115,7 @@ class RateAdmin:
         return self._change_and_check(owner, key, lambda control: replace(control, pin=None), by)
 
     def set_keys(self, owner: str, after: str, limit: int) -> Sequence[str]:
-        """The first keys after the given one whose rates are paused or pinned."""
+        """The first keys after the given key whose rates are paused or pinned."""
         while True:
             page, last = self.list(owner, after, limit)
             found = [status.key for status in page if status.control.is_set]
@@ -124,7 +124,7 @@ class RateAdmin:
             after = last
 
     def clear(self, owner: str, key: str) -> None:
-        """Remove a rate's pause and pin; the rest of the rate expires by itself."""
+        """Remove a rate's pause and pin; the rest of the rate's state expires on its own."""
         self._change(owner, key, lambda control: RateControl(control.number))
 
     def _states(self, owner: str, key: str, *, consistent: bool = False) -> Mapping[int, RateState]:
@@ -142,7 +142,7 @@ class RateAdmin:
         return status
 
     def _change(self, owner: str, key: str, change: Callable[[RateControl], RateControl]) -> RateStatus:
-        """Write an action to the first part, which is authoritative, and then to all others.
+        """Write an action to the first part, which is authoritative, and then to all other parts.
 
         If the process crashes in between, some parts lack the action; a repeat writes all of them.
 
@@ -191,7 +191,7 @@ class RateAdmin:
         return found
 
     def _check_first(self, owner: str, key: str, by: Attribution) -> None:
-        """Have the first waiting tasks ask again: their turns may be earlier now. Others ask at their scheduled times.
+        """Have the first waiting tasks ask again, as their turns may be earlier now; others ask at their set times.
 
         Never raises `Unavailable`: the action is done, and each task asks again in any case.
         """

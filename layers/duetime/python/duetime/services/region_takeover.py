@@ -1,4 +1,4 @@
-"""Makes another Region the active one.
+"""Makes another Region the active Region.
 
 The takeover stops the old Region if it can be reached, takes over the records, and opens the new Region. Each step can
 be repeated: the record of the active Region shows the progress of an interrupted takeover.
@@ -47,11 +47,11 @@ class RegionsDiverge(Exception):
 
 @frozen
 class RegionSide:
-    """One Region: its replica of the table.
+    """One Region with its replica of the table.
 
     Attributes:
         name: name of the Region.
-        regions: the record of the active Region.
+        regions: stores the record of the active Region.
         records: tasks and schedules.
         cursors: the cursors of this Region's trigger.
         shards: the number of shards.
@@ -66,11 +66,11 @@ class RegionSide:
 
 @dataclass(slots=True)
 class TakeoverReport:
-    """The results of a takeover, for one segment of the table or for all.
+    """The results of a takeover, for one segment or all segments of the table.
 
     Attributes:
         scanned: number of items that were read.
-        tasks: number of tasks by result: `open`, `cut_off` or `completed_again`; some are nodes
+        tasks: number of tasks by result: `open`, `cut_off` or `completed_again`; some of these tasks are nodes that are
             `cancelled` later, because no run of their topology would start them.
         schedules: number of schedules with a new timer.
         unreadable: keys of records that no version of duetime can read; these records stay unchanged.
@@ -117,10 +117,11 @@ class RegionTakeover:
         """Record the target as the active Region, in the source first, and wait until the source is quiet.
 
         Returns:
-            The record. If the record is already open, the target works, and only late records are left to take over.
+            The record. If the record is already open, the target already works, and only late records are left to take
+            over.
 
         Raises:
-            RegionsDiverge: the source does not replicate, or another takeover came in between.
+            RegionsDiverge: the source does not replicate, or another takeover began in the meantime.
         """
         sides = (self.target,) if self.is_forced else (self.target, self.source)
         known = [found for side in sides if (found := side.regions.read()) is not None]
@@ -176,7 +177,7 @@ class RegionTakeover:
         while more:
             page = self.target.records.takeover_page(segment, segments, cursor, region.since - REGION_OVERLAP)
             for task in page.tasks:
-                # This comes first: once the task is taken over, its run may continue.
+                # The plan is reopened first, because the run may continue once the task is taken over.
                 plans.reopen(task, is_taken_over=is_taken_over(task, region))
                 self._take_over(task, region, report)
             plans.note(page.tasks)
@@ -191,7 +192,7 @@ class RegionTakeover:
             progress(page.scanned)
             cursor, more = page.cursor, bool(page.cursor)
         if plans.is_any_left_over:
-            # The rest of their plans may be replicated later.
+            # The rest of the plans of leftover nodes may be replicated later.
             self._sleep(REGION_SETTLES)
             report.tasks["cancelled"] += plans.dismiss()
         return report
@@ -205,7 +206,7 @@ class RegionTakeover:
             raise RegionsDiverge(f"{side.name} knows a later takeover than that of epoch {region.epoch}")
 
     def _wait_until_quiet(self, say: Callable[[str], None]) -> None:
-        """Wait until no process relies on the source being active any more, and for the source's attempts."""
+        """Wait until no process relies on the source being active, and until its attempts end or `drain` has passed."""
         until = self.runtime.now() + self.drain
         self._sleep(REGION_LIFE + _LOOK)
         while (running := self.source.records.running_tasks(self.runtime.now())) and self.runtime.now() < until:
@@ -232,7 +233,7 @@ class RegionTakeover:
             current = self.target.records.read_many([task.id]).get(task.id)
 
     def _retain(self, task: Task) -> None:
-        """Keep the objects of an open task, which may have ended in the other Region."""
+        """Remove the expiry from an open task's objects, because the task may have ended in the other Region."""
         if not task.is_terminal:
             for content in task.contents_outside:
                 if content.place is ContentPlace.OBJECT:

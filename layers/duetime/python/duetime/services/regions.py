@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class RegionGate:
-    """Knows whether this Region is active; while it is, reads the record at most once every `REGION_LIFE`.
+    """Knows whether this Region is active; while it is active, reads the record at most once every `REGION_LIFE`.
 
-    That the Region is inactive is never cached: the first message after a takeover must not be rejected.
+    An inactive state is never cached, so that the first message after a takeover is not rejected.
 
     Attributes:
         own: this Region.
@@ -33,7 +33,7 @@ class RegionGate:
     first: str
     least_epoch: int
     _active_since: Millis | None = field(default=None, init=False)
-    """When the record was last read with this Region as the active one."""
+    """When the record was last read with this Region as the active Region."""
     _epoch: int = field(default=0, init=False)
     _found: ActiveRegion | None = field(default=None, init=False)
 
@@ -65,7 +65,7 @@ class RegionGate:
                 Region works.
 
         Raises:
-            RegionNotActive: another Region is active, which the error names.
+            RegionNotActive: another Region is active; the error names that Region.
         """
         if not self.is_active():
             active = self._found
@@ -75,7 +75,7 @@ class RegionGate:
             raise RegionNotActive(name, is_open=is_open)
 
     def note_standby(self, telemetry: Telemetry) -> None:
-        """Measure no lag of the trigger while the other Region works: the alarms treat a missing value as a fault.
+        """Report zero trigger lag while the other Region works, because the alarms treat a missing value as a fault.
 
         While a takeover is not complete, no Region works, and the alarms must fire.
         """
@@ -84,5 +84,5 @@ class RegionGate:
             telemetry.measure("tick_age", 0)
 
     def epoch(self) -> int:
-        """The epoch for new fences: the epoch in which this Region was last active."""
+        """The epoch for new fences, which is the epoch in which this Region was last active."""
         return max(self.least_epoch, self._epoch)

@@ -73,11 +73,11 @@ class Restore(Generic[R]):
     """Takes over the records of a restored table.
 
     No function may use the table yet. Every step can be repeated, even after an interruption: records that were already
-    taken over are left alone.
+    taken over are left unchanged.
 
     Attributes:
         restored: the restored table.
-        replaced: the table that the restored table replaces; `None` if it is lost.
+        replaced: the table that the restored table replaces; `None` if the replaced table is lost.
         contents: contents outside the restored table's records.
         switches: switches of the restored table.
         topologies: run states of the restored table's topologies.
@@ -98,7 +98,7 @@ class Restore(Generic[R]):
     at: Millis
 
     def stop(self) -> None:
-        """Stop all tasks with a switch, so that the new functions start no task until an operator deletes it."""
+        """Set a switch that stops all tasks, so that the new functions start no task until an operator deletes it."""
         self.switches.put(_OPERATOR, Switch(ALL_TASKS, stopped=True, reason=STOP_REASON))
 
     def take_over(
@@ -115,7 +115,7 @@ class Restore(Generic[R]):
                 self._take_over(task, known.get(task.id), report)
             plans.note(page.tasks)
             for stored in page.schedules:
-                # The schedule's own timer may be lost: a backup does not keep the order of writes to items.
+                # The schedule's own timer may be lost, because a backup does not keep the order of writes to items.
                 if stored.is_expandable:
                     now = self.runtime.now()
                     timer = ScheduleTimer(stored.uid, stored.owner, stored.name, stored.generation, now)

@@ -1,9 +1,9 @@
-"""Signals: tasks wait for an event without a worker, and a signal wakes all of them.
+"""Signals: tasks wait for an event without occupying a worker, and a signal wakes all waiting tasks.
 
-No signal is lost, in whatever order the steps happen. A worker that finds no signal notes the task at the event, and
-looks for a signal once more before it lets the task wait. A signal is stored first; then the noted tasks are enqueued,
-and each takes the first stored signal that meets its condition. A task that is being checked is read again until its
-check has ended.
+No signal is lost, regardless of the order in which the steps happen. A worker that finds no signal notes the task at
+the event, and looks for a signal once more before it lets the task wait. A signal is stored first; then the noted tasks
+are enqueued, and each takes the first stored signal that meets its condition. A task that is being checked is read
+again until its check has ended.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ if TYPE_CHECKING:
     from duetime.services.enqueue import Enqueuer
 
 _AT_ONCE = 100
-"""Waiting tasks that are read and enqueued together, and signals that are compared with a condition together."""
+"""Number of waiting tasks read and enqueued together, and of signals compared with a condition together."""
 _TRIES = 5
 _CHECK_PAUSE: Millis = 100
-"""Pause before a task that a worker is checking is read again: a check takes three requests."""
+"""Pause before reading again a task that a worker is checking; a check takes three requests."""
 _BEFORE_ALL = TaskId.of(0, 0, 0)
 
 
@@ -66,7 +66,7 @@ class EventWaits:
     runtime: Runtime
 
     def held(self, task: Task) -> Postponed | None:
-        """Whether a just-claimed task must wait for a signal; `None` if it has one, or its time is over.
+        """Whether a just-claimed task must wait for a signal; `None` if it has a signal, or its wait has timed out.
 
         Raises:
             Unavailable: the store did not answer.
@@ -103,7 +103,7 @@ class EventWaits:
             return None
         expires_at = wait.until + EVENT_WAITER_KEPT
         self.stores.signals.join(event, WaitingTask(task.id, task.fence), expires_at)
-        # A signal that was stored before the task was noted could not wake it.
+        # A signal that was stored before the task was noted could not wake the task.
         return wait if self._first(event, task, target) is None else None
 
     def _first(self, event: AwaitedEvent, task: Task, target: EventTarget) -> SentSignal | None:
@@ -182,7 +182,7 @@ class Signals:
         return [end for end, _ in met]
 
     def _met(self, sending: _Sending, noted: WaitingTask, task: Task | None) -> tuple[_Met, Task | None]:
-        """Enqueue a waiting task; returns the task if it was enqueued: `send_due` must follow."""
+        """Enqueue a waiting task; returns an enqueued task, for which `send_due` must follow."""
         event = sending.event
         for _ in range(_TRIES):
             if task is None or has_left(task, event):

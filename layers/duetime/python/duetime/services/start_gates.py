@@ -1,4 +1,4 @@
-"""All checks that precede the start of a due task, in order."""
+"""The checks that a due task must pass before it starts, in order."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class SwitchGate:
                 # A damaged record, or a record of a later version, must neither cost attempts nor let a task begin
                 # unchecked.
                 self.runtime.telemetry.note("the switches could not be read", error=str(error))
-            # Set after the read: other threads read too, because the known switches may be a minute old.
+            # Set after the read, so that other threads also read, because the known switches may be a minute old.
             self._asked_at = now
         return self._known if now - self._known_at < SWITCHES_TRUST else None
 
@@ -148,7 +148,7 @@ class SwitchGate:
     def caps(self, task: Task) -> tuple[LockClaim, ...]:
         """The locks that enforce the caps on a task; empty if the switches were never read, as no task begins then."""
         self.look()
-        # A gate just let the task begin, even if the switches are outdated by now.
+        # The caps apply even if the switches are outdated by now, because a gate has just let the task begin.
         return () if self._known is None else self._known.caps(task)
 
     def look_again(self) -> None:

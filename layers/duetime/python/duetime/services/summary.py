@@ -35,7 +35,7 @@ class SummaryCounter:
         store: store of the counts.
         runtime: counts several sets in parallel.
         spread: number of parts that each owner's counts are split into.
-        generations: generations of the counts.
+        generations: provides the current generation of the counts.
         recounts: keeps the list of owners.
     """
 
@@ -155,7 +155,7 @@ class SummaryRecounter:
         has_part = begun is not None and begun.recounting is not None and begun.recounting.busy_since == now
         if not has_part and stored.lets_counts_expire(now):
             self._expire_counts(begun or stored, now)
-        # If two runs are concurrent, only one stores its start.
+        # If two runs are concurrent, only one of the runs stores its start.
         elif begun is not None and self._store.save(begun, self._runtime.nonce()) and has_part:
             self._count_part()
 
@@ -187,11 +187,11 @@ class SummaryRecounter:
 _GENERATION_TRIES = 20
 """How often the generation is read again after a concurrent write."""
 _FIRST_CHANGES = MINUTE
-"""A task created this long before the first change that was read was not counted by its changes."""
+"""A task created at least this long before the first change was not counted through its changes."""
 
 
 class Generations:
-    """Caches the generation of the counts for a minute, and begins the next one.
+    """Caches the generation of the counts for a minute, and begins the next generation.
 
     Args:
         store: store of the generations.
@@ -270,7 +270,7 @@ class SummaryReader:
         return self._read(owner, self._generation())
 
     def read_owners(self, after: str, limit: int) -> tuple[Sequence[tuple[str, Summary]], str | None]:
-        """The counts of the owners after the given one, in order of name.
+        """The counts of the owners after the given owner, in order of name.
 
         Returns:
             The counts, and the last owner if another page may follow.

@@ -25,7 +25,7 @@ _TRIES = 20
 
 @frozen
 class SwitchAdmin:
-    """Sets switches: operators set all switches, other owners only the switch for their own tasks."""
+    """Sets switches. Operators can set all switches, and other owners can set only the switch for their own tasks."""
 
     stores: Stores
     runtime: Runtime
@@ -52,7 +52,7 @@ class SwitchAdmin:
         return found
 
     def put(self, caller: Caller, switch: Switch) -> Switch:
-        """Set a switch, replacing an earlier one; a switch that has no effect is removed.
+        """Set a switch, replacing an earlier switch with the same key; a switch that has no effect is removed.
 
         Raises:
             OperatorRequired: the switch also concerns other owners, or an operator has set it.

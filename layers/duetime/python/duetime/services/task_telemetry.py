@@ -36,20 +36,20 @@ _MOST_LINKS = 128
 
 
 def creation_span(task_type: str, requested_in: str | None) -> Span:
-    """The creation of a task, within the trace of its request."""
+    """A span for the creation of a task, within the trace of its request."""
     attributes = {_SYSTEM: "duetime", _OPERATION: "create", _TYPE: "create", _DESTINATION: task_type}
     return Span(f"create {task_type}", SpanKind.PRODUCER, attributes, parent=requested_in)
 
 
 def expansion_span(schedules: int) -> Span:
-    """The creation of the given number of schedules' runs in one tick of the trigger."""
+    """A span in which one tick of the trigger creates the runs of the given number of schedules."""
     return Span("expand schedules", SpanKind.INTERNAL, {"duetime.schedules": schedules}, begins_trace=True)
 
 
 def run_span(task_type: str, schedule: str, links: Sequence[str | None], requested_in: str | None) -> Span:
-    """The creation of a run of a schedule.
+    """A span for the creation of a schedule's run.
 
-    The creation is a separate trace, so that each run is sampled on its own; a manual run joins its request's trace.
+    The span begins a separate trace, so that each run is sampled on its own; a manual run joins its request's trace.
 
     Args:
         task_type: type of the run's task.
@@ -63,14 +63,14 @@ def run_span(task_type: str, schedule: str, links: Sequence[str | None], request
 
 
 def dispatch_span(messages: Sequence[Message]) -> Span:
-    """The dispatch of due tasks to their queues, with links to their creations."""
+    """A span for sending due tasks to their queues, with links to the creation of each task."""
     links = [message.traceparent for message in messages if message.traceparent][:_MOST_LINKS]
     attributes: dict[str, str | int] = {_SYSTEM: "aws_sqs", _OPERATION: "send", _TYPE: "send"}
     return Span("send tasks", SpanKind.PRODUCER, {**attributes, "messaging.batch.message_count": len(messages)}, links)
 
 
 def attempt_span(task: Task) -> Span:
-    """An attempt at a task, with a link to its creation."""
+    """A span for an attempt at a task, with a link to the task's creation."""
     attributes: dict[str, str | int] = {_SYSTEM: "duetime", _OPERATION: "process", _TYPE: "process"}
     attributes |= {_DESTINATION: task.type, MESSAGE_ID: task.id.text, "faas.trigger": "pubsub"}
     attributes |= {"duetime.task.attempt": task.attempt, "duetime.task.fence": task.fence}
@@ -87,7 +87,7 @@ def note_end(span: OpenSpan, end: WriteResult) -> None:
 
 
 RETRY, QUEUE, LEASE = "retry", "queue", "lease"
-"""Reasons why tasks wait that no gate holds back; gates are named by the codes of wait reasons."""
+"""Wait reasons of tasks that no gate holds back; gates are named by the codes of their wait reasons."""
 
 
 def count_start(telemetry: Telemetry, task: Task, started: Millis) -> None:

@@ -1,4 +1,4 @@
-"""Unique keys: their holders, and how they are taken and released."""
+"""Finds the holders of unique keys, takes keys, and releases them."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def key_status(stores: Stores, owner: str, key: str) -> KeyStatus:
     known = stores.unique_keys.find(owner, key)
     if known is None:
         return KeyStatus(owner, key, None, None)
-    # A task's key never changes, and its item is written with the record: if the record is missing, the task ended long
-    # ago.
+    # A task's key never changes, and its item is written with the record, so if the record is missing, the task ended
+    # long ago.
     task = stores.tasks.read(known.task_id)
     return KeyStatus(owner, key, task if task is not None and holds_key(task) else None, known.nonce)
 
@@ -69,7 +69,7 @@ def reopened_key(stores: Stores, task: Task) -> KeyTaking | None:
 def let_key_expire(stores: Stores, task: Task) -> None:
     """Let the item of an ended task's unique key expire after its record.
 
-    Never raises `Unavailable`: an item that is left names an ended task, and blocks nothing.
+    Never raises `Unavailable`: a leftover item names an ended task and blocks no other task.
     """
     unique = unique_of(task.unique, task.debounce)
     if unique is None or task.expires_at is None:

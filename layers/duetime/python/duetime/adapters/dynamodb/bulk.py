@@ -1,4 +1,4 @@
-"""Bulk operations in DynamoDB: a partition for each, and a pointer to the latest one in a topology's partition."""
+"""Bulk operations in DynamoDB: a partition for each, and a pointer to a topology's latest one in its partition."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class DynamoBulkStore:
         keys = [_key_of(TaskId(name)) for name in names]
         found = []
         for item in read_items(self._client, self._table, keys):
-            # An unreadable operation must not hide the others.
+            # An unreadable operation must not hide the other operations.
             with suppress(RecordUnreadable):
                 found.append(_operation(item))
         return sorted(found, key=lambda operation: operation.id, reverse=True)
@@ -68,7 +68,7 @@ class DynamoBulkStore:
         return Latest(topology, TaskId(attribute_values.string(item[_OPERATION])), version_of(item))
 
     def set_latest(self, latest: Latest, nonce: str, expires_at: Millis) -> bool:
-        """Store the operation that starts on a topology, unless another was stored since the last read."""
+        """Store the operation that starts on a topology, unless another operation was stored since the last read."""
         item: Item = {**_latest_key_of(latest.topology), schema.TTL: attribute_values.expiry(expires_at)}
         if latest.operation_id is not None:
             item[_OPERATION] = attribute_values.text(latest.operation_id.text)

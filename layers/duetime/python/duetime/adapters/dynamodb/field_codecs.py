@@ -439,9 +439,9 @@ def _read_job(arn: str, value: Value) -> AwsTarget:
 _CAUSES = {Cause.SCHEDULE: "s", Cause.CATCH_UP: "c", Cause.MANUAL: "m", Cause.BACKFILL: "b"}
 _CAUSE_LETTERS = {letter: cause for cause, letter in _CAUSES.items()}
 _BUFFERED = "q"
-"""Replaces the letter of a backfill whose run waits for the end of other runs."""
+"""Replaces the cause's letter if a backfill's run waits for the end of other runs."""
 _OCCURRENCE = re.compile(r"([a-z])(?:-([0-9a-f]+))?(?:\+([0-9a-f]+))?(!?)")
-"""An occurrence's cause, its distances to the previous and the next one, and whether its end is reported."""
+"""An occurrence's cause, its distances to the previous and the next occurrence, and whether its end is reported."""
 _REPORTS = "!"
 """Follows the cause's letter if the schedule needs a report of the occurrence's end."""
 _GIVEN = "!"
@@ -564,7 +564,7 @@ _VERSION_AFTER = "\t"
 
 
 def _line(value: AttemptRecord) -> str | list[str]:
-    """Hexadecimal numbers, then the worker, whose name may contain any character; then the error, if any."""
+    """Encode an attempt: hexadecimal numbers, then the worker, whose name may contain any character, then any error."""
     numbers = f"{value.attempt:x} {value.fence:x} {value.started_at:x} {value.late:x} {value.took:x}"
     is_split = value.function_version or _VERSION_AFTER in value.worker
     holder = f"{value.worker}{_VERSION_AFTER}{value.function_version}" if is_split else value.worker
@@ -627,7 +627,7 @@ def read_action(value: Value) -> ActionRecord:
 
 
 def _action_line(value: ActionRecord) -> list[str]:
-    """Two letters and hexadecimal numbers, then the texts; empty texts at the end are left out."""
+    """Encode an action: two letters and hexadecimal numbers, then the texts without empty texts at the end."""
     by = value.by
     version = "" if value.version is None else f"{value.version:x}"
     head = f"{_ACTIONS[value.action]}{_ACTORS[by.actor]}{value.at:x} {version}"

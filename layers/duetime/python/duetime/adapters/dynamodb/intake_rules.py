@@ -1,4 +1,4 @@
-"""Intake rules in DynamoDB: all in one item, so that one read returns them."""
+"""Intake rules in DynamoDB, which are all in one item, so that one read returns them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class DynamoIntakeRuleStore:
         """Store all rules, if they still have the version that was read.
 
         Raises:
-            IntakeRulesFull: the rules are too large together.
+            IntakeRulesFull: the total size of the rules is too large.
         """
         forms = [asdict(each) for each in rules.by_name.values()]
         packed = attribute_values.packed(json.dumps(forms, ensure_ascii=False, separators=(",", ":")).encode())

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 _TASK, _DUE_AT, _CREATED_AT, _BODY_HASH, _EXPIRES_AT, _EDITION, _ON_CONFLICT = "i", "d", "c", "h", "e", "n", "u"
-"""The TTL attribute has whole seconds, so the exact expiry of a key has an attribute of its own."""
+"""The TTL attribute has whole seconds, so a key's exact expiry has a separate attribute."""
 
 
 class DynamoKeyStore:
@@ -154,7 +154,7 @@ class DynamoUniqueKeyStore:
 
 
 def write_with_key(client: DynamoDBClient, table: str, write: dict[str, Any], key_write: KeyWrite, nonce: str) -> bool:
-    """Write a record together with the item of a unique or idempotency key: both or neither.
+    """Write a record and the item of a unique or idempotency key in one transaction.
 
     Args:
         client: client of DynamoDB.
@@ -165,7 +165,7 @@ def write_with_key(client: DynamoDBClient, table: str, write: dict[str, Any], ke
 
     Returns:
         Whether both were written. If the response to an earlier copy of the request was lost, they may be written
-        although this returns `False`: then the record has the nonce.
+        although this returns `False`; in that case, the record has the nonce.
     """
     if isinstance(key_write, KeyTaking):
         of_key = {"Put": _put_of(key_write, table, nonce)}

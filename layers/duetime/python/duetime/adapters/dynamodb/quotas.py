@@ -37,7 +37,7 @@ class DynamoQuotaStore:
         self._table = table
 
     def read(self, *, consistent: bool) -> StoredQuotas:
-        """Read the quotas of all owners that have quotas of their own.
+        """Read the quotas of all owners that have their own quotas.
 
         Raises:
             RecordUnreadable: the stored form is unknown to this code.
@@ -91,7 +91,7 @@ class DynamoQuotaUse:
         self._table = table
 
     def counts(self, owner: str, now: Millis) -> WindowCounts:
-        """Read an owner's usage in the current window and the two before, eventually consistent."""
+        """Read an owner's usage in the current window and the two previous windows, eventually consistent."""
         items = self._items(owner, _WINDOW_MARK, ScanIndexForward=False, Limit=4)
         found = {int(_name(item, _WINDOW_MARK)): _counted(item) for item in items}
         window = window_at(now)
@@ -100,7 +100,7 @@ class DynamoQuotaUse:
     def add(
         self, owner: str, window: int, quota: Quota, amount: int, below: int | None, expires_at: Millis
     ) -> tuple[bool, Mapping[Quota, int]]:
-        """Add to a count of a window, if it is below a number; returns whether it was, and the window's counts."""
+        """Add to a window's count if the count is below a number; returns whether it was, and the window's counts."""
         condition: dict[str, Any] = {}
         values = {":x": attribute_values.expiry(expires_at), ":n": attribute_values.number(amount)}
         if below is not None:
@@ -125,7 +125,7 @@ class DynamoQuotaUse:
         return True, _counted(answer["Attributes"])
 
     def holds(self, owner: str, quota: Quota) -> Mapping[str, Hold]:
-        """Read what an owner currently holds of a quota, by name, consistently."""
+        """Read by name what an owner currently holds under a quota, consistently."""
         mark = _mark(quota)
         items = self._items(owner, mark, ConsistentRead=True)
         return {_name(each, mark): Hold(*(attribute_values.integer(each[name]) for name in _HOLD)) for each in items}
@@ -164,7 +164,7 @@ class DynamoQuotaUse:
         return True
 
     def drop(self, owner: str, quota: Quota, name: str, nonce: str = "") -> None:
-        """Remove what an owner no longer holds; with a nonce, only if that taker held it. Safe to resend."""
+        """Remove what an owner no longer holds; with a nonce, only that taker's hold is removed. Safe to resend."""
         condition: dict[str, Any] = {}
         if nonce:
             condition = {

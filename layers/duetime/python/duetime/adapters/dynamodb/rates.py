@@ -67,7 +67,7 @@ class DynamoRateStore:
         return [key.removeprefix(_KEY_MARK) for key in found]
 
     def apply(self, name: RateName, update: RateUpdate, expires_at: Millis | None) -> tuple[bool, RateState]:
-        """Make an update, if its conditions hold."""
+        """Make an update if its conditions are met."""
         names = {"#v": schema.VERSION_OF_SCHEMA, "#x": schema.TTL}
         values: dict[str, Value] = {":v": attribute_values.number(schema.SCHEMA_VERSION)}
 
@@ -110,7 +110,7 @@ class DynamoRateStore:
 
 
 def _partition(name: RateName) -> str:
-    # A key contains no `#`, so the last two `#` separate the three.
+    # A key contains no `#`, so the last two `#` separate the three parts.
     return f"{schema.RATE_PREFIX}{name.owner}#{name.key}#{name.part}"
 
 

@@ -1,4 +1,4 @@
-"""Parses DynamoDB's responses like botocore, but reads each attribute value by its one type instead of checking ten."""
+"""Parses DynamoDB's responses like botocore, but reads each attribute value by its only type."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ATTRIBUTE_VALUE = "AttributeValue"
 
 
 class AttributeParserFactory(ResponseParserFactory):
-    """Creates the parsers for a session's clients: this one for JSON services, botocore's for the others."""
+    """Creates a session's parsers: the parser below for JSON services, and botocore's parsers for other services."""
 
     def create_parser(self, protocol_name: str) -> ResponseParser:
         """The parser for a protocol's responses."""

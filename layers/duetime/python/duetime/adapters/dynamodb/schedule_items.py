@@ -1,4 +1,4 @@
-"""The items of a schedule: its definition in one item, its active runs in another."""
+"""The items of a schedule, with its definition in one item and its active runs in another item."""
 
 from __future__ import annotations
 
@@ -76,14 +76,14 @@ def is_schedule(key: StoredItem) -> bool:
 
 def schedule_of(item: StoredItem) -> StoredSchedule:
     """The schedule in an item."""
-    # An owner may contain the separator: only the last one separates.
+    # An owner may contain the separator, so only the last separator counts.
     owner = str(item[schema.PARTITION_KEY]["S"]).removeprefix(schema.SCHEDULE_PREFIX).rpartition("#")[0]
     return stored_of(owner, item)
 
 
 def partition_of(owner: str, name: str) -> str:
     """Partition key of a schedule."""
-    # A name contains no `#`, so the last `#` separates the two.
+    # A name contains no `#`, so the last `#` separates owner and name.
     return f"{schema.SCHEDULE_PREFIX}{owner}#{name}"
 
 
@@ -441,7 +441,7 @@ def read_schedule_actions(value: Value) -> ScheduleHistory:
 
 
 def _action_line(value: ScheduleActionRecord) -> list[Any]:
-    """Two letters, then numbers and texts; empty values at the end are left out."""
+    """Encode an action: two letters, then numbers and texts without empty values at the end."""
     by = value.by
     letters = f"{_ACTION_LETTERS[value.action]}{_ACTORS[by.actor]}"
     values = [[each.field, each.before, each.after] for each in value.values]

@@ -1,4 +1,4 @@
-"""Schedules in DynamoDB: a partition each, with the definition in one item and the active runs in another.
+"""Schedules in DynamoDB: a partition for each, with the definition in one item and the active runs in another.
 
 The trigger writes one item and workers the other, so that neither rejects the other's writes. A calendar is one item.
 """
@@ -108,9 +108,9 @@ class DynamoScheduleStore:
         return save_next(self._client, self._table, item, stored.incarnation, nonce, identity)
 
     def remove(self, stored: StoredSchedule, nonce: str, expires_at: Millis) -> bool:
-        """Replace a schedule and its activity by markers, if its edition is as read, or it is already deleted.
+        """Replace a schedule and its activity with markers, if its edition is as read, or it is already deleted.
 
-        Another schedule that has its name now is not changed.
+        A different schedule that now has the same name is not changed.
         """
         marker = deletion_marker(marker_of(stored), expires_at)
         identity = Identity(UID, stored.uid.text)
@@ -157,7 +157,7 @@ class DynamoScheduleStore:
         return save_next(self._client, self._table, item, activity.version, nonce)
 
     def count(self, owner: str, most: int) -> int:
-        """The number of an owner's schedules, at most `most`; eventually consistent."""
+        """The number of an owner's schedules, up to `most`, from an eventually consistent read."""
         place = (owner, schema.SCHEDULE_LIST_MARK, schema.SCHEDULE_HEAD_MARK)
         return len(listed(self._client, self._table, self._executor, place, most))
 
@@ -217,7 +217,7 @@ class DynamoCalendarStore:
         return _calendar(item), Incarnation(number, attribute_values.integer(item[_CREATED]))
 
     def remove(self, owner: str, calendar: Calendar, incarnation: Incarnation, nonce: str, expires_at: Millis) -> bool:
-        """Replace a calendar by a marker, if it still has the edition that was read, or is already deleted."""
+        """Replace a calendar with a marker, if it still has the edition that was read, or is already deleted."""
         marker = deletion_marker(_key_of(owner, calendar.name), expires_at)
         return delete_next(self._client, self._table, marker, incarnation.number, nonce)
 
@@ -234,7 +234,7 @@ class DynamoCalendarStore:
 
 def _key_of(owner: str, name: str) -> Item:
     return {
-        # A name contains no `#`, so the last `#` separates the two.
+        # A name contains no `#`, so the last `#` separates owner and name.
         schema.PARTITION_KEY: attribute_values.text(f"{schema.CALENDAR_PREFIX}{owner}#{name}"),
         schema.SORT_KEY: attribute_values.text(name),
     }

@@ -1,8 +1,8 @@
 """Counts of tasks in DynamoDB: for each part of an owner's counts, an item for each type, and items of counted steps.
 
-A transaction writes both, so a step is counted if and only if it is recorded as counted. One more item has the
-generation of the counts, and one per type and owner the results of a recount; owners with tasks are listed too,
-because nothing else in the table lists them.
+A transaction writes both, so a step is counted if and only if it is recorded as counted. Another item has the
+generation of the counts, and one item per type and owner has the results of a recount. Owners with tasks are listed
+too, because nothing else in the table lists them.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class DynamoSummaryStore:
         return CountedSteps(frozenset(parts), version_of(answer["Item"]))
 
     def count(self, of: StepSet, counted: CountedSteps, steps: Sequence[Step], nonce: str) -> bool:
-        """Add steps to the counts and record them, both or neither, if the set is unchanged since it was read."""
+        """Add steps to the counts and record them in one transaction, if the set is unchanged since it was read."""
         writes: list[Any] = [{"Put": self._remembering(of, counted, steps)}]
         counted_at = max(step.at for step in steps)
         changed: dict[str, dict[Group, int]] = {}
@@ -139,7 +139,7 @@ class DynamoSummaryStore:
                     )
 
     def _pages(self, owner: str, part: int, mark: str) -> Iterator[tuple[Sequence[StoredItem], bool]]:
-        """The items of a part whose sort keys begin with a mark, in pages; and whether a page is the last one."""
+        """The items of a part whose sort keys begin with a mark, in pages; and whether a page is the last page."""
         start: dict[str, Any] = {}
         while True:
             with translated():
@@ -193,7 +193,7 @@ class DynamoSummaryStore:
 
 
 def _partition(owner: str, part: int) -> str:
-    # An owner may contain the separator: only the last one separates.
+    # An owner may contain the separator, so only the last separator counts.
     return f"{schema.SUMMARY_PREFIX}{owner}#{part}"
 
 
@@ -270,7 +270,7 @@ class DynamoSummaryRecounts:
     def add_older(
         self, generation: Generation, recount: Recount, owner: str, type_: str, numbers: Mapping[Group, int]
     ) -> None:
-        """Add the result of a part of a recount, once, however often the request is sent."""
+        """Add the result of a recount's part exactly once, however often the request is sent."""
         names = {f"#c{place}": attribute_of(group) for place, group in enumerate(numbers)}
         values = {f":c{place}": attribute_values.number(number) for place, number in enumerate(numbers.values())}
         additions = ", ".join(f"#c{place} :c{place}" for place in range(len(numbers)))
@@ -317,7 +317,7 @@ class DynamoSummaryRecounts:
                 self._client.put_item(TableName=self._table, Item={**key, schema.VERSION_OF_SCHEMA: version})
 
     def owners(self, after: str, limit: int) -> Sequence[str]:
-        """The owners after the given one, in order, eventually consistent."""
+        """The owners after the given owner, in order, eventually consistent."""
         start: dict[str, Any] = {"ExclusiveStartKey": _recount_key("", f"{_OWNER_MARK}{after}")} if after else {}
         with translated():
             answer = self._client.query(TableName=self._table, Limit=limit, **start, **_query("", _OWNER_MARK))

@@ -173,7 +173,7 @@ def key_of(task_id: TaskId) -> Item:
 
 
 def item_of(task: Task) -> Item:
-    """The whole record as an item."""
+    """The complete record as an item."""
     owner = attribute_values.text(task.id.owner_partition(task.owner, is_node=task.node_ref is not None))
     item = key_of(task.id)
     item[schema.OWNER_KEY] = owner
@@ -217,13 +217,13 @@ def _check_version(item: StoredItem) -> None:
 
 @contextmanager
 def unreadable_as_error(item: StoredItem) -> Iterator[None]:
-    """Turn any error that occurs while reading an item into one that names the item."""
+    """Turn any error that occurs while reading an item into an error that names the item."""
     try:
         yield
     except RecordUnreadable:
         raise
     except Exception as error:
-        # Damaged data: any attribute may be missing or have any value.
+        # In damaged data, any attribute may be missing or have any value.
         raise RecordUnreadable(sort_key_of(item), f"{type(error).__name__}: {error}") from error
 
 
@@ -234,7 +234,7 @@ def sort_key_of(item: StoredItem) -> str:
 
 def owner_of(item: StoredItem) -> str:
     """The owner of a record."""
-    # An owner may contain the separator: only the last one separates.
+    # An owner may contain the separator, so only the last separator counts.
     return str(item[schema.OWNER_KEY]["S"]).rpartition("#")[0]
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Executor
 
 _POSTINGS = "h"
-"""The postings of a block: for each posting, the milliseconds after the first one, and the task's id."""
+"""The postings of a block: for each posting, the milliseconds after the first posting, and the task's id."""
 _OFFSET_BYTES, _ID_BYTES = 2, 16
 _DIGEST_BYTES = 8
 _POSTING_BYTES = _OFFSET_BYTES + _ID_BYTES
@@ -34,7 +34,7 @@ _BUILDING_FROM, _BUILT_TO, _COMPLETE, _SWEPT_TO, _CHANGED_AT = "b", "i", "c", "w
 _FIRST_BLOCKS = 25
 """Number of blocks read at first; in a busy list, each block has many postings."""
 _TRIES = 5
-"""How often items that DynamoDB did not process are sent."""
+"""Maximum number of times that items are sent until DynamoDB has processed them."""
 
 
 class DynamoTaskLists:
@@ -45,7 +45,8 @@ class DynamoTaskLists:
         self._table = table
         self._executor = executor
         self._number = number
-        """A deployment whose lists were off, or lack changes, starts again with a new number; 0 if lists are off."""
+        """Increased when a deployment begins its lists again, because they were off or lack changes; 0 if lists are
+        off."""
 
     def head(self, owner: str) -> ListHead | None:
         """The progress of an owner's lists, eventually consistent; `None` if the owner has no lists."""
@@ -78,7 +79,7 @@ class DynamoTaskLists:
     def postings(
         self, name: ListName, after: TaskId | None, limit: int, *, descending: bool
     ) -> list[tuple[TaskId, TaskId]]:
-        """The next postings of a list as (place, task id) pairs, ordered by place; an eventually consistent read."""
+        """The next postings of a list as (place, task id) pairs, ordered by place and eventually consistent."""
         start = None if after is None else after.data
         found: dict[bytes, bytes] = {}
         for blocks, last_at in self._blocks(name, after, limit, descending=descending):
@@ -198,7 +199,7 @@ def _first_at(item: StoredItem) -> Millis:
 
 
 def _postings_of(item: StoredItem) -> Iterator[tuple[bytes, bytes]]:
-    """The place and the task of each posting, as bytes, because a busy list has many more than a page needs."""
+    """The place and the task of each posting, as bytes, because a busy list has far more postings than a page."""
     first_at = _first_at(item)
     data = bytes(item[_POSTINGS]["B"])
     for start in range(0, len(data), _POSTING_BYTES):
@@ -212,7 +213,7 @@ def _is_after(place: bytes, after: bytes | None, *, descending: bool) -> bool:
 
 
 def _is_complete(place: bytes, last_at: int | None, *, descending: bool) -> bool:
-    """Whether all blocks were read that may have a posting before this one in reading order."""
+    """Whether all blocks were read that may have a posting before this posting in reading order."""
     if last_at is None:
         return True
     home = TaskId.home_of_data(place)

@@ -1,6 +1,6 @@
-"""Topology definitions in DynamoDB: the latest version in one item, each earlier one in another item of its partition.
+"""Topology definitions in DynamoDB, with one item for each version; all versions of a definition share a partition.
 
-An earlier version is written, as it was read, before the version that replaces it, so every writer writes the same.
+An earlier version is written as it was read, before the version that replaces it, so all writers write the same item.
 """
 
 from __future__ import annotations
@@ -78,12 +78,12 @@ class DynamoDefinitionStore:
         return sorted(self._earlier(owner, name), key=lambda info: -info.version)
 
     def remove(self, owner: str, definition: Definition, incarnation: Incarnation, nonce: str, expiry: Millis) -> bool:
-        """Replace a definition by a marker, if it still has the edition that was read, or is already deleted."""
+        """Replace a definition with a marker, if it still has the edition that was read, or is already deleted."""
         marker = deletion_marker(_key_of(owner, definition.name), expiry)
         return delete_next(self._client, self._table, marker, incarnation.number, nonce)
 
     def list_after(self, owner: str, after: str, limit: int) -> list[Definition]:
-        """The latest version of each of an owner's definitions in order of name; fewer than `limit` only at the end.
+        """The latest version of each of an owner's definitions in order of name; the last page may be shorter.
 
         The list is eventually consistent.
         """
@@ -127,7 +127,7 @@ class DynamoDefinitionStore:
 
 
 def _partition_of(owner: str, name: str) -> dict[str, str]:
-    # A name contains no `#`, so the last `#` separates the two.
+    # A name contains no `#`, so the last `#` separates owner and name.
     return {"S": f"{schema.DEFINITION_PREFIX}{owner}#{name}"}
 
 

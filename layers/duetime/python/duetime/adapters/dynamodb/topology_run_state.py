@@ -1,7 +1,7 @@
 """Run states, counts and tokens of topologies in DynamoDB.
 
-Each node has a partition of its own, with its chunks, its reports and its token. However many nodes end at the same
-time, they do not all write to one partition.
+Each node has a separate partition, with its chunks, its reports and its token. However many nodes end at the same time,
+they do not all write to one partition.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class DynamoTopologyStore:
         return _join_count(edges, self._get(_key_of(node, _TALLY)) or {})
 
     def put_token(self, node: TaskId, token: str, expires_at: Millis) -> None:
-        """Store the token that reports a node's end to the run's execution, replacing an older one."""
+        """Store the token that reports a node's end to the run's execution, replacing an older token."""
         item = {
             **_key_of(node, _TOKEN),
             _VALUE: attribute_values.text(token),

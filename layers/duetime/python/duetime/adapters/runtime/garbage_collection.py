@@ -1,4 +1,4 @@
-"""Python's garbage collector: rarely during a function's imports, normally from its first invocation on.
+"""Makes Python's garbage collector run rarely during a function's imports, and normally from the first invocation on.
 
 Imports create some hundred thousand objects and almost no garbage, but the collector scans them repeatedly, which
 takes a tenth to a fifth of the start time. Imported objects live as long as the process, so they are frozen before the
@@ -10,7 +10,7 @@ from __future__ import annotations
 import gc
 
 STARTING = 200_000
-"""Allocations before the collector runs: more than the imports of any function make."""
+"""Number of allocations before the collector runs, which is more than the imports of any function make."""
 _USUAL = gc.get_threshold()
 
 

@@ -1,4 +1,4 @@
-"""Spans with OpenTelemetry's SDK, exported with OTLP over HTTP. Imported only in deployments that export spans.
+"""Exports spans with OpenTelemetry's SDK, with OTLP over HTTP; only deployments that export spans import this module.
 
 OpenTelemetry's SDK reads the endpoint, headers, sampler and other settings from its own variables (`OTEL_*`).
 Source: OpenTelemetry semantic conventions 1.44, messaging and FaaS (in development).

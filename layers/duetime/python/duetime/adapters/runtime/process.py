@@ -65,10 +65,11 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _JOBS = 4 * MAX_WORKER_BATCH + 2
-"""Each message has its attempt, its heartbeat, the end of a hanging target, and perhaps a call of a batch handler; two
-more jobs change visibilities. A thread is created when it is first needed."""
+"""Maximum number of concurrent jobs: each message needs a job for its attempt, its heartbeat, the end of a hanging
+target, and perhaps a batch handler's call; two more jobs change visibilities. A thread is created when it is first
+needed."""
 _REQUESTS = 16
-"""Number of concurrent requests: the shards of a group are read together."""
+"""Number of concurrent requests, so that a group's shards are read together."""
 
 
 class ThreadJob:
@@ -84,7 +85,7 @@ class ThreadJob:
 
 
 class Threads:
-    """Jobs and requests on two thread pools: jobs wait for requests, so the two must not share a pool."""
+    """Runs jobs and requests on separate thread pools, because jobs wait for requests."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -134,7 +135,7 @@ class LambdaProcess:
     """The process of the function."""
 
     def end(self) -> None:
-        """End the process at once: Lambda starts another, and the messages return after their visibility timeout."""
+        """End the process at once; Lambda starts a new one, and the messages return after their visibility timeout."""
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(1)

@@ -49,7 +49,7 @@ class PowertoolsTelemetry:
         service: name of the function, which is a dimension of its metrics.
         namespace: the CloudWatch namespace.
         shown: values of each listed dimension that get separate metrics, because CloudWatch bills each metric; a
-            dimension     that is not listed gets them for all its values.
+            dimension that is not listed gets separate metrics for all its values.
         tracer: exports the spans of an invocation at its end.
     """
 
@@ -112,7 +112,8 @@ class PowertoolsTelemetry:
     def _write(self, split: _Split, series: Iterable[tuple[str, str, Sequence[int]]]) -> None:
         """Write the metrics of one split; Powertools begins another line when a line is full.
 
-        A line with an additional dimension also counts for the total, because CloudWatch adds its values to both.
+        A line with an additional dimension also counts for the total, because CloudWatch adds the line's values to both
+        metrics.
         """
         whole = {_SERVICE: self._service}
         metrics = AmazonCloudWatchEMFProvider(dimension_set=whole, namespace=self._namespace, service=self._service)

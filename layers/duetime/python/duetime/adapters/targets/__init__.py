@@ -75,8 +75,8 @@ class Targets:
             case EventTarget() as target:
                 return self.events().ending(target, work.task)
             case PullTarget():
-                # The task's type is no longer pulled, or this process does not know yet that it is, or a rejected
-                # change's timer led here: nothing is lost.
+                # The task's type is no longer pulled, or this process does not know yet that it is pulled, or a
+                # rejected change's timer led here. No task is lost.
                 return NotSent(f"pull workers of {work.task.type}")
 
     def _call(self, target: HttpTarget, work: Work) -> TargetEnding:
@@ -110,7 +110,7 @@ class TopologyRunner:
     def run(self, work: Work) -> TargetEnding:
         """Start the run; it is deferred until the state machine reports its end.
 
-        For a topology that is a node of another, a rollback runs one step.
+        For a topology that is a node of another topology, a rollback runs one step.
 
         A failed start does not count as an attempt. If the run has begun nevertheless, it notices that another attempt
         has begun.

@@ -1,6 +1,6 @@
 """The function that handler packages report to: each request names its attempt, and can act only for that attempt.
 
-A package may invoke no other function. An invocation of the API function could name any owner.
+A package may invoke no other function, because an invocation of the API function could name any owner.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ Reference, StartBuild, which names neither the error's class nor its text; not t
 
 
 def _start(resources: Resources, target: AwsTarget, name: str, body: bytes) -> str:
-    """Start a build; the token covers requests within five minutes, later ones find the build by its variable."""
+    """Start a build; the token covers five minutes, and later requests find the build by its variable."""
     client = resources.jobs("codebuild", target.arn)
     given = parameters_of(target)
     variables = [
@@ -37,7 +37,7 @@ def _start(resources: Resources, target: AwsTarget, name: str, body: bytes) -> s
     except client.exceptions.AccountLimitExceededException as error:
         raise NoCapacity("CodeBuild: too many builds run") from error
     except client.exceptions.InvalidInputException as error:
-        # A second attempt has different facts: the build was started, but is not listed yet.
+        # A second attempt has different facts, so the build was started, but is not listed yet.
         if _MISMATCH in str(error).lower():
             raise NotListed from error
         raise
@@ -45,7 +45,7 @@ def _start(resources: Resources, target: AwsTarget, name: str, body: bytes) -> s
 
 
 def _find(resources: Resources, target: AwsTarget, name: str) -> str | None:
-    """Search the latest hundred builds of the project: the build was started minutes ago."""
+    """Search the latest hundred builds of the project, because the build was started minutes ago."""
     client = resources.jobs("codebuild", target.arn)
     ids = client.list_builds_for_project(projectName=_project(target), sortOrder="DESCENDING").get("ids")
     builds = client.batch_get_builds(ids=ids).get("builds", []) if ids else []

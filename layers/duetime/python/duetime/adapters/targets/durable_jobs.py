@@ -20,7 +20,7 @@ _ENDS = frozenset({"FAILED", "TIMED_OUT"})
 
 
 def _start(resources: Resources, target: AwsTarget, name: str, body: bytes) -> str:
-    """Start an execution; a function has one per name, so a second attempt, whose facts differ, is rejected."""
+    """Start an execution; only one per name is possible, so a second attempt, whose facts differ, is rejected."""
     client = resources.jobs("lambda", target.arn)
     try:
         answer = client.invoke(FunctionName=target.arn, InvocationType="Event", DurableExecutionName=name, Payload=body)

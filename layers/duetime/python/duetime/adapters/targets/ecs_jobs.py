@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def _start(resources: Resources, target: AwsTarget, name: str, body: bytes) -> str:
-    """Start a task; a cluster has one per token (Source: ECS API Reference, RunTask and "Ensuring idempotency")."""
+    """Start a task; each token starts only one (Source: ECS API Reference, RunTask and "Ensuring idempotency")."""
     client = resources.jobs("ecs", target.arn)
     given = parameters_of(target)
     try:

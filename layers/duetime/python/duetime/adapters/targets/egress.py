@@ -1,7 +1,7 @@
-"""HTTP calls through the egress function: calls that begin at the same time share an invocation.
+"""Makes HTTP calls through the egress function; calls that begin at the same time share an invocation.
 
-An invocation returns when its last call has ended, so only calls of one owner with the same time limit share one: no
-call waits for another owner's endpoint, or beyond its own limit.
+An invocation returns when its last call has ended, so only calls of one owner with the same time limit share an
+invocation. No call waits for another owner's endpoint, or beyond its own limit.
 
 If spans are exported, a call is a span of its attempt, whichever function makes the call.
 """
@@ -67,7 +67,7 @@ class LambdaInvocation:
 
     Attributes:
         client: client whose timeout covers a call, without retries.
-        executed: receives the version that ran, as `name:version`, whatever the outcome; `None` if not needed.
+        executed: receives the version that ran, as `name:version`, regardless of the outcome; `None` if not needed.
     """
 
     client: LambdaClient
@@ -121,7 +121,7 @@ class _Group:
 
 
 class EgressCaller:
-    """Makes calls through the egress function. Threads may share it; the first call of a group sends the group.
+    """Makes calls through the egress function, also for several threads; a group's first call sends the group.
 
     Args:
         invoke: invokes the function.
@@ -145,7 +145,7 @@ class EgressCaller:
         if is_first:
             group.full.wait(self._window)
             self._close(key, group)
-            # Sent from a separate thread: this thread must not wait longer than the call may take.
+            # A separate thread sends the group, because this thread must not wait longer than the call may take.
             Thread(target=self._send, args=(group,), name="egress", daemon=True).start()
         if not waiting.done.wait(max(0.0, until - time.monotonic())) or waiting.reply is None:
             return NoResponse(TIMEOUT, f"the endpoint did not answer within {call.seconds:g} s")

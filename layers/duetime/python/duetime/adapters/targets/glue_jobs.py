@@ -30,7 +30,7 @@ def _start(resources: Resources, target: AwsTarget, name: str, body: bytes) -> s
 
 
 def _find(resources: Resources, target: AwsTarget, name: str) -> str | None:
-    """Search the latest runs of the job: the run was started minutes ago."""
+    """Search the latest runs of the job, because the run was started minutes ago."""
     listed = resources.jobs("glue", target.arn).get_job_runs(JobName=_job_name(target), MaxResults=100)
     runs = listed.get("JobRuns", [])
     return next((f"{target.arn}/{each['Id']}" for each in runs if _name_of(each) == name), None)

@@ -44,7 +44,7 @@ _STATUSES = range(200, 600)
 
 
 def run_in_batch(caller: Caller, target: HttpTarget, work: Work) -> TargetEnding:
-    """Call an endpoint for this attempt and others with its type, owner, URL and headers; returns this one's end."""
+    """Call an endpoint for attempts with the same type, owner, URL and headers; returns the end of this attempt."""
     call, item = _call(target, work), envelope(work)
     together = partial(_endings, caller)
     if work.batch_groups is None or target.batch is None:
@@ -162,5 +162,5 @@ def _retry_after(seconds: object) -> str:
 
 
 def _invalid(message: str) -> Failed:
-    """The end for a response without the tasks' outcomes: the work may have been done, so it is not repeated."""
+    """The end for a response without the tasks' outcomes; the work may have been done, so it is not repeated."""
     return failure("BatchResultInvalid", message, retriable=False)

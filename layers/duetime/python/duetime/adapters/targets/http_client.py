@@ -1,7 +1,7 @@
-"""HTTP calls from this process: signed, to a checked address, limited in time and size, no redirects or proxies.
+"""Makes signed HTTP calls to checked addresses, limited in time and size, without redirects or proxies.
 
 A target may use only public addresses. A name is resolved once, each of its addresses is checked, and the connection
-uses the checked address, so that a second resolution with another result has no effect. Of a response, only the parts
+uses the checked address, so that a second resolution with another result has no effect. Only the parts of a response
 that the target selects are kept.
 """
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Clock
 
 _MOST_INTERIM_RESPONSES = 20
-"""Maximum number per call: proxies and frameworks send one or two."""
+"""Maximum number of interim responses per call; proxies and frameworks send one or two."""
 _CONNECT_SECONDS = 5.0
 _GRACE_SECONDS = 1.0
 _CHUNK = 16_384
@@ -139,8 +139,8 @@ class HostUnknown(Exception):
 class Connection:
     """A connection that another thread can cut while it waits for anything.
 
-    It has a second descriptor of the socket, because TLS takes over the first one before its handshake; shutting down
-    either descriptor ends the connection for both.
+    This class keeps a second descriptor of the socket, because TLS takes over the first descriptor before its
+    handshake; shutting down either descriptor ends the connection for both.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -170,7 +170,7 @@ class Connection:
         return opened
 
     def cut(self) -> None:
-        """End the connection, and prevent another one from being opened."""
+        """End the connection, and prevent another connection from being opened."""
         with self._lock:
             self._is_cut = True
             held, self._socket = self._socket, None
@@ -180,7 +180,7 @@ class Connection:
 
     @property
     def socket_seconds(self) -> float:
-        """A timeout for the socket, longer than the call's own timeout, so that only the latter ends the call."""
+        """A timeout for the socket, longer than the call's own timeout, so that it never ends the call first."""
         return max(0.0, self._until - time.monotonic()) + _GRACE_SECONDS
 
 
@@ -215,10 +215,10 @@ class DirectCaller:
         self._tls: ssl.SSLContext | None = None
 
     def call(self, call: Call) -> Reply:
-        """Make a call within its time limit, whatever the endpoint or a name server does.
+        """Make a call within its time limit, regardless of the behavior of the endpoint or a name server.
 
         A socket's own timeout starts again with every byte, and a name lookup has no timeout. So another thread does
-        the work, and this one enforces the limit.
+        the work, and the calling thread enforces the limit.
         """
         connection, done = Connection(call.seconds), Event()
         replies: list[Reply] = []
@@ -241,7 +241,7 @@ class DirectCaller:
         try:
             if call.auth is None:
                 return self._response(call, connection=connection)
-            # Imported when needed: most calls send no secret.
+            # Imported only when needed, because most calls send no secret.
             from duetime.adapters.targets.credentials import authenticated_reply  # noqa: PLC0415 - see above
 
             return authenticated_reply(
@@ -344,8 +344,8 @@ def retry_after_of(headers: Mapping[str, str], now: Millis) -> str:
 def in_utf_8(body: bytes, content_type: str) -> bytes:
     """A body's text in UTF-8, if its media type declares another known charset; otherwise the body.
 
-    JSON is read as UTF-8 whatever its media type declares (Source: RFC 8259, 8.1 and 11), unless its bytes are not
-    valid UTF-8.
+    JSON is read as UTF-8 regardless of the charset in its media type (Source: RFC 8259, 8.1 and 11), unless its bytes
+    are not valid UTF-8.
     """
     message = Message()
     message["Content-Type"] = content_type
@@ -378,7 +378,7 @@ def _instant(text: str) -> datetime | None:
 
 
 def _read(response: urllib3.HTTPResponse, call: Call, longest: int) -> bytes:
-    """The decompressed body, up to the wanted bytes plus those that a secret at its end may take."""
+    """The decompressed body, up to the wanted bytes plus the bytes that a secret at its end may take."""
     data = bytearray()
     for chunk in response.stream(_CHUNK):
         data += chunk
@@ -405,6 +405,6 @@ def _headers(headers: Mapping[str, str], secrets: Collection[str]) -> dict[str, 
 
 
 def _forms(secrets: Collection[str]) -> list[str]:
-    """Each secret in plain and as JSON would contain it; the longest first, because one may be a part of another."""
+    """Each secret as plain text and as JSON would contain it, longest first, as a secret may be a part of another."""
     forms = {form for secret in secrets for form in (secret, json.dumps(secret)[1:-1]) if form}
     return sorted(forms, key=len, reverse=True)

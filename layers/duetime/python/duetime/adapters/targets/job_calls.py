@@ -1,4 +1,4 @@
-"""Calls for jobs of AWS services: what they have in common, and clients in each resource's Region."""
+"""The common parts of calls for jobs of AWS services, and clients in each resource's Region."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ WHY_STOPPED = "stopped by duetime: its task was cancelled, or its time is over"
 
 
 class NoCapacity(Exception):
-    """The service has started nothing now, but may do so later."""
+    """The service has not started a job, but may do so at a later request."""
 
 
 class NotListed(Exception):

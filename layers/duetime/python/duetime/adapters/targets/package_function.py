@@ -32,7 +32,7 @@ REPORT_INTERVAL: Millis = 5 * SECOND
 """Shortest time between two progress reports; also the highest age of the request that a handler reads."""
 _TRIES, _PAUSE = 4, SECOND
 _MARGIN, _MARGIN_SHARE = 0.5, 0.1
-"""A handler's process is ended this long before the deadline: seconds, or if shorter a share of the time."""
+"""How long before the deadline a handler's process is ended: seconds, or a share of the time, whichever is shorter."""
 
 
 @dataclass
@@ -45,7 +45,7 @@ class AttemptChannel:
         confirmed_at: the last known time at which the attempt had its task.
         requested_action: the user's request at that time.
         unsent: progress that no report has sent yet.
-        leased_until: the end of the worker's lease, as far as known, by this clock.
+        leased_until: the last known end of the worker's lease, by this clock.
     """
 
     invoke: Callable[[bytes], bytes]
@@ -114,7 +114,7 @@ class AttemptChannel:
         return None if self.lost else self.clock.now()
 
     def keep(self, name: str, result: bytes, began: Millis) -> bytes:
-        """Store a result, and return the stored one.
+        """Store a result, and return the stored result.
 
         Raises:
             LeaseLost: the attempt has lost its task.

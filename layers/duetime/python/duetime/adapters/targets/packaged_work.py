@@ -1,8 +1,7 @@
 """A worker's request to the function of a handler package, and the reply, as JSON that fits into one invocation.
 
-Payloads, results and checkpoints are JSON texts within it.
-
-The function's role has access to no table and no queues. Its handlers' reports go through the attempts function.
+Payloads, results and checkpoints are JSON texts within the request or reply. The function's role has no access to any
+table or queue. Its handlers' reports go through the attempts function.
 """
 
 from __future__ import annotations

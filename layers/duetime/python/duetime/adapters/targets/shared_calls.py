@@ -1,4 +1,4 @@
-"""Calls of a target that several attempts share, each with an end of its own; imported for the first such call."""
+"""Makes calls of a target that several attempts share, each with its own end; imported for the first such call."""
 
 from __future__ import annotations
 
@@ -29,12 +29,13 @@ def share_call(
 ) -> TargetEnding:
     """Wait for other attempts with the same key, and make one call for all of them.
 
-    A task runs alone in its last attempt, unless it has only one, so that no task fails for good because of another.
+    A task runs alone in its last attempt, unless it has only one attempt, so that no task fails for good because of
+    another task.
 
     Args:
         groups: groups the attempts of a delivery.
         work: the work of this attempt.
-        member: what the call needs from this attempt.
+        member: the data that the call needs from this attempt.
         call: called with the attempts that may still start, and the seconds until the first of their deadlines;
             returns their ends, in order. Must not raise.
         key: attempts with the same key and timeout share a call.

@@ -44,7 +44,7 @@ class BulkExecutor:
     purge_steps: Callable[[], BulkSteps]
 
     def carry_out(self, operation_id: TaskId, holder: str) -> None:
-        """Run an operation to its end, or until the invocation's time is up; skip one that another executor holds."""
+        """Run an operation to its end, or until the invocation's time is up; skip it if another executor holds it."""
         until = self.runtime.now() + BULK_INVOCATION
         operation = self._taken(operation_id, holder)
         while (

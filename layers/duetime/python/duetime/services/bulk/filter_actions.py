@@ -1,4 +1,4 @@
-"""Requests that select tasks by a filter: a few tasks are processed at once, the rest by a bulk operation."""
+"""Handles requests that select tasks by a filter; a bulk operation processes the tasks that take too long."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ REQUEST = "request"
 
 @frozen
 class BulkRequests:
-    """Accepts requests, and continues large ones in the background.
+    """Accepts requests, and continues large requests in the background.
 
     Attributes:
         filtered_schedules: pauses and resumes schedules.
@@ -62,7 +62,7 @@ class BulkRequests:
     read_request: BulkRequestReader
 
     def piece(self, owner: str, request: BulkRequest) -> FilterResult:
-        """Process one piece of the request, with no follow-up."""
+        """Process one piece of the request, without starting a bulk operation for the rest."""
         return self._piece(owner, request, replace(request.action, budget=BULK_INLINE), request.by)
 
     def take(
@@ -167,13 +167,13 @@ class BulkRequests:
 
 
 _AT_ONCE = 48
-"""Tasks processed between two checks of the remaining time."""
+"""Number of tasks processed between two checks of the remaining time."""
 _TRIES = 5
-"""Attempts to change a task that has concurrent writes."""
+"""Number of attempts to change a task that has concurrent writes."""
 
 
 class NoLongerMatched(Exception):
-    """A task no longer matches the filter that it matched when it was read: it is left alone, and not reported."""
+    """A task no longer matches the filter that it matched when it was read, so it is neither changed nor reported."""
 
 
 @dataclass(slots=True)
@@ -322,7 +322,7 @@ def _attempted(act: Callable[[Task], object], task: Task) -> Exception | None:
 
 
 def _split(tasks: Sequence[Task], action: FilterAction, most: int) -> tuple[Sequence[Task], Sequence[Task]]:
-    """Split the tasks after the number that may be processed in parallel."""
+    """Split off the tasks that may be processed in parallel."""
     meant = 0
     for number, task in enumerate(tasks):
         meant += action.means(task)

@@ -1,8 +1,8 @@
 """Starts, shows and cancels bulk operations, and ensures that each one runs to its end.
 
-The order of the writes makes a start safe. The timer is written first, for a minute that the trigger has not read
-yet; then the operation; then comes the direct invocation, which only saves time. Each timer that the trigger reads
-sets the next one until the operation has ended, so an executor may crash at any time.
+The order of the writes makes a start safe. The timer is written first, for a minute that the trigger has not read yet.
+The operation is written next. The direct invocation comes last, and only saves time. Each timer that the trigger reads
+sets the next timer until the operation has ended, so an executor may crash at any time.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class BulkOperations:
         """Stop the operation that an earlier request runs on a topology, unless it is of the same kind.
 
         Returns:
-            The operation that was stopped, or that was asked for another pass and continues; `None` if none was
+            The operation that was stopped, or that was asked for another pass and continues; `None` if no operation was
             running.
         """
         for _ in range(_TRIES):
@@ -156,13 +156,13 @@ class BulkOperations:
         raise Unavailable(f"operations on {topology} have too many concurrent starts")
 
     def end_topology(self, owner: str, topology: TaskId) -> None:
-        """End the rest of a topology in the background; a running operation that ends it makes another pass."""
+        """End the rest of a topology in the background; an operation that is already ending it makes another pass."""
         latest = self.stores.bulk.latest_of(topology)
         running = None if latest.operation_id is None else self.stores.bulk.read(latest.operation_id)
         if running is not None and running.is_running and running.kind is BulkKind.END:
-            # Makes the operation's last write fail, so that it makes another pass. If this write is rejected while the
-            # operation still runs, another request has notified it, or it has stored a step; either way it checks every
-            # node again before it ends.
+            # This makes the operation's last write fail, so that the operation makes another pass. If this write is
+            # rejected while the operation still runs, another request has notified the operation, or it has stored a
+            # step; in both cases it checks every node again before it ends.
             if self.stores.bulk.save(running, self.runtime.nonce()):
                 return
             running = self.stores.bulk.read(running.id)

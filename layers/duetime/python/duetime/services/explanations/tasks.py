@@ -1,4 +1,4 @@
-"""Explains tasks: reads the record and the gates where it may wait, and changes nothing."""
+"""Explains tasks from their records and from the gates where tasks may wait; changes nothing."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class TaskExplainer:
         )
 
     def _lock(self, task: Task, claim: LockClaim, now: Millis) -> LockFacts:
-        """A lock with its waiting tasks; if only this owner uses it, also with its holders."""
+        """A lock with its waiting tasks, and also with its holders if only this owner uses the lock."""
         lock, line = self.stores.locks.read(claim.name, MAX_EXPLAINED_LINE)
         lock = lock.living(now)
         if claim.name.owner == SYSTEM:
@@ -126,7 +126,7 @@ class TaskExplainer:
 
     def _earlier(self, task: Task, now: Millis) -> EarlierTasks | None:
         """The earlier tasks of a task's ordered key; `None` if the task has the turn, or would get it."""
-        # Few tasks have such a key, so the module is not imported at start.
+        # Few tasks have an ordered key, so the module is not imported at start.
         from duetime.domain.order_lines import holds_line, line_of, stops_line  # noqa: PLC0415 - see the line above
 
         if (name := line_of(task)) is None or task.order_number is None:
@@ -191,7 +191,7 @@ class TaskExplainer:
         """The dependencies of a blocked task."""
         if task.state is not State.BLOCKED or task.after is None:
             return {"parents": self._parents(task)} if task.state is State.BLOCKED else {}
-        # Few tasks wait for others, so the module is imported only for them.
+        # Few tasks wait for other tasks, so the module is imported only for tasks that do.
         from duetime.services.dependencies import DependencyReader  # noqa: PLC0415 - see the line above
         from duetime.services.schedules.preview import AwaitedOccurrences  # noqa: PLC0415
 
@@ -232,14 +232,14 @@ class TaskExplainer:
         return cursors.progress(DISPATCH, queue).is_done(minute_of(task.next_at))
 
     def _read(self, owner: str, ids: Iterable[TaskId]) -> Mapping[TaskId, Task]:
-        """Tasks of an owner in the requested order; missing ones are left out."""
+        """An owner's tasks in the requested order; missing tasks are left out."""
         wanted = list(dict.fromkeys(ids))
         found = self.stores.tasks.read_many(wanted, consistent=True) if wanted else {}
         return {each: found[each] for each in wanted if each in found and found[each].exists_for(owner)}
 
 
 def _holder(task: Task, holder: Holder) -> OtherTask:
-    """A task that holds a lock, since about the start of its current attempt; a reserved lock is not held yet."""
+    """A task that has held a lock since about the start of its current attempt; a reserved lock is not held yet."""
     since = None if holder.fence == RESERVED else task.run_at
     return OtherTask(task.id, task.state, "", since, holder.expires_at)
 
@@ -296,7 +296,7 @@ class StartPreviewer:
         return preview(task, known)
 
     def _new_task(self, owner: str, order: Order) -> Task:
-        """The record that would be created, with its payload inside the record, however large."""
+        """The record that would be created, with its payload inside the record, regardless of the payload's size."""
         creator = self.creator
         spec = creator.resolved(owner, order)
         spec = replace(spec, target=creator.rules.accept(owner, spec, order.graph))

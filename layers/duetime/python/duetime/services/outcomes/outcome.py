@@ -79,7 +79,7 @@ class OutcomeWriter:
     order_lines: Callable[[], OrderLines]
 
     def finish(self, run: Run, ending: Ending, phases: frozenset[Phase]) -> WriteResult:
-        """Record the end of a run; rejected if its fence is no longer the task's.
+        """Record the end of a run; the write is rejected if the run's fence is no longer the task's.
 
         Args:
             run: the run and its times.
@@ -108,10 +108,10 @@ class OutcomeWriter:
                 return self.expire(run.task, ending, phases)
 
     def postpone(self, task: Task, held: Postponed) -> WriteResult:
-        """Put back a claimed task before its target is called: no attempt, no attempt record, and a later check.
+        """Put back a claimed task before its target is called; the task is checked later, and no attempt is recorded.
 
         Args:
-            task: the claimed record, for a run or a rollback; or a topology without an execution.
+            task: the claimed record, for a run or a rollback, or a topology without an execution.
             held: when the wait ends, and its reason.
         """
         sets: TaskChanges = {
@@ -129,7 +129,7 @@ class OutcomeWriter:
             if task.order is not None and isinstance(end, Applied):
                 self.order_lines().check_again(end.task)
             return end
-        # A topology's run stops its nodes; its next attempt carries out what was requested of this one.
+        # A topology's run stops its nodes; the next attempt carries out the request to this attempt.
         guard = Guard(fence=task.fence, not_cancelled=not isinstance(task.target, TopologyTarget))
         end = self.enqueuer.move(task, Move.POSTPONE, held.until, guard, sets)
         if not is_cancelled(task, end):
@@ -199,7 +199,7 @@ class OutcomeWriter:
             task_telemetry.count_outcome(self.runtime.telemetry, end.task)
             note_end(self.stores, self.enqueuer, self.runtime, end.task)
         elif is_awaited_since(task, end):
-            # A task waits for this one since it was read, so steps follow.
+            # Since this task was read, another task has begun to wait for it, so steps follow.
             awaited = replace(task, has_dependents=True)
             return self.write_outcome(awaited, move, sets, ended_at, guard, process_ends_at)
         return end
@@ -280,7 +280,8 @@ class OutcomeWriter:
         sets: TaskChanges = {"lease_expires_at": deadline, "deferred_fence": task.fence}
         sets |= late_start(task, task.started_at)
         if is_job(task.target):
-            # A worker that crashed before this write may have started the job: both belong to one attempt.
+            # A worker that crashed before this write may have started the job, so both attempts count as a single
+            # attempt.
             sets |= {"job": job or None, "attempt": recorded_attempts(task) + 1}
             if not job:
                 self.enqueuer.remind(task, now + _FIRST_JOB_SEARCH)
@@ -324,10 +325,10 @@ class OutcomeWriter:
 
 
 def skip(stores: Stores, runtime: Runtime, retention: RetentionPolicy, task: Task, skipped: Skipped) -> WriteResult:
-    """Skip a claimed task for good: without an attempt, an attempt record or another check.
+    """Skip a claimed task for good, without an attempt, an attempt record or another check.
 
-    As for a cancelled task, no steps follow unless other tasks wait for it: this call expires the contents outside the
-    record.
+    As for a cancelled task, no steps follow unless other tasks wait for it, so this call lets the contents outside the
+    record expire.
 
     Args:
         stores: stores of the record and of the contents outside it.
@@ -356,14 +357,14 @@ def skip(stores: Stores, runtime: Runtime, retention: RetentionPolicy, task: Tas
 
 
 def expiry_changes(task: Task, expired: Expired, now: Millis) -> TaskChanges:
-    """Changes that end an expired task with an error: the attempt does not count and leaves no record.
+    """Changes that end an expired task with an error; the attempt does not count and leaves no record.
 
     Args:
         task: the record, claimed for a run.
         expired: the reason.
         now: the current time.
     """
-    # The records of earlier attempts are kept: with their errors, or as crashed.
+    # The records of earlier attempts are kept, with their errors or marked as crashed.
     history: TaskChanges = {}
     if not is_first_start(task):
         history["attempt_history"] = Run(task, now, now).history_before[-ATTEMPTS_INLINE:]
@@ -385,7 +386,7 @@ class RollbackWriter:
     runtime: Runtime
 
     def finish(self, run: Run, ending: Ending) -> WriteResult:
-        """Record the end of a rollback; rejected if its fence is no longer the task's."""
+        """Record the end of a rollback; the write is rejected if the rollback's fence is no longer the task's."""
         task = run.task
         if isinstance(ending, Succeeded):
             return self._end(run, Move.ROLL_BACK, AttemptOutcome.ROLLED_BACK, {})
@@ -404,7 +405,7 @@ class RollbackWriter:
         return self._end(run, Move.FAIL_ROLLBACK, AttemptOutcome.FAILED, sets, failed.process_ends_at)
 
     def leave(self, task: Task) -> WriteResult:
-        """Fail a task with its error: it was to be rolled back if the target offers that, but the target does not."""
+        """Fail a task with its error, because it was to be rolled back but its target offers no rollback."""
         return self.outcome_writer.write_outcome(
             task, Move.FAIL_ROLLBACK, {"attempt": task.attempt_history[-1].attempt}, self.runtime.now()
         )

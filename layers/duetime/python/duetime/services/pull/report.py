@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from duetime_common.steps import StepKeeper
 
 RELEASED = "a worker: the last one released it"
-"""Why a task waits that its worker has released."""
+"""The wait reason of a task that its worker has released."""
 
 
 @frozen
@@ -95,7 +95,7 @@ class LeaseReports:
         if progress is not None:
             sets["progress"] = progress
         sets |= late_start(task, task.started_at)
-        # A delayed renewal must not shorten one that was made after it.
+        # A delayed renewal must not shorten a lease that a later renewal has extended.
         guard = Guard(fence=key.fence, leased_until_before=until)
         result = self._write(task, Write(task.id, Move.HEARTBEAT, self.runtime.nonce(), guard, sets), checkpoint)
         if result.task is None or result.task.fence != key.fence or result.task.state is not State.RUNNING:
@@ -130,7 +130,7 @@ class LeaseReports:
         return self._steps(task, key).keep(name, result, self.runtime.now() - took)
 
     def _steps(self, task: Task, key: LeaseKey) -> StepKeeper:
-        # The lease's attempt may not be the current one.
+        # The lease's attempt may not be the current attempt.
         return self.attempt_steps(replace(task, fence=key.fence))
 
     def finish(self, caller: str, key: LeaseKey, ending: Ending) -> Task:
@@ -182,7 +182,7 @@ class LeaseReports:
         return task
 
     def _repeated(self, task: Task, key: LeaseKey, ending: Ending) -> Task:
-        """Handle a report on a lease that has ended; accepted if the same report was made before."""
+        """Handle a report on a lease that has ended; the report is accepted if the same report was made before."""
         if isinstance(ending, Postponed):
             is_waiting = task.state is State.WAITING and task.waiting_for == ending.reason
             if task.fence == key.fence and (is_waiting or task.state is State.CANCELLED):
@@ -214,7 +214,7 @@ def _delivery(task: Task, key: LeaseKey) -> Delivery:
 
 
 def _check_asked(task: Task, ending: Ending) -> None:
-    """Reject a pause or cancellation by a worker that no user has requested."""
+    """Reject a worker's report of a pause or cancellation that no user has requested."""
     if isinstance(ending, Yielded) and task.requested_action is None:
         raise StateConflict(task, "paused by its worker: no pause was requested")
     if isinstance(ending, Stopped) and task.requested_action is not RequestedAction.CANCEL:

@@ -50,9 +50,10 @@ class RunningTopologies:
         return sum(hold.number for hold in self._open(owner, holds).values())
 
     def refusal(self, task: Task, nodes: int) -> str | None:
-        """Why a topology must not run now; `None` if it may. A topology that runs alone may have any size.
+        """Why a topology must not run now; `None` if it may run. A topology that runs alone may have any size.
 
-        The topology is stored first and counted afterwards, so no two topologies are admitted to the same room.
+        The topology is stored first and counted afterwards, so two topologies are never admitted to the same free
+        capacity.
         """
         limit = self.book.of(task.owner).topology_nodes
         if limit is None:
@@ -69,7 +70,7 @@ class RunningTopologies:
         return f"quota {quota.value}: the owner runs topologies of {others} nodes, and may run {limit}"
 
     def _open(self, owner: str, holds: Mapping[str, Hold]) -> Mapping[str, Hold]:
-        """The topologies that have not ended; the others are dropped."""
+        """The topologies that have not ended; the ended ones are dropped."""
         found = self.tasks.read_many([TaskId(name) for name in holds], consistent=True)
         ended = [name for name in holds if (task := found.get(TaskId(name))) is None or task.is_terminal]
         for name in ended:
@@ -90,7 +91,7 @@ class WaitingRequests:
         """Hold a place while the context is open.
 
         Raises:
-            QuotaExceeded: as many of the owner's requests wait as its quota allows.
+            QuotaExceeded: the owner already has as many waiting requests as its quota allows.
             Unavailable: the store did not answer.
         """
         limit = self.book.of(owner).long_polls
@@ -114,7 +115,7 @@ class Place:
 
     Attributes:
         nonce: identifies the taker.
-        life: how long until the place is free unless it is dropped before, in milliseconds.
+        life: the time after which the place becomes free unless it is dropped earlier, in milliseconds.
         number: number of the place, once taken.
     """
 
@@ -128,7 +129,7 @@ class Place:
 def taken_place(use: QuotaUseStore, runtime: Runtime, wanted: Place, count: int) -> int | None:
     """Take one of `count` places; `None` if no place is free.
 
-    Most owners are far from their limits, so a random place is tried first, without reading which are free.
+    Most owners are far from their limits, so a random place is tried first, without reading which places are free.
 
     Raises:
         Unavailable: the store did not answer.
@@ -158,7 +159,7 @@ class LeaseQuota:
     runtime: Runtime
 
     def room(self, caller: str, wanted: int) -> int:
-        """How many of the wanted tasks a worker may lease; at least one.
+        """How many of the wanted tasks a worker may lease, which is at least one.
 
         Raises:
             QuotaExceeded: the worker may lease no more tasks.
@@ -189,7 +190,7 @@ class LeaseQuota:
         return len(self._open(caller, self.use.holds(caller, Quota.PULL_LEASES)))
 
     def _open(self, caller: str, holds: Mapping[str, Hold]) -> Mapping[str, Hold]:
-        """The leases that have not ended; the others are dropped."""
+        """The leases that have not ended; the ended ones are dropped."""
         found, now = self.tasks.read_many([TaskId(name) for name in holds], consistent=True), self.runtime.now()
         ended = [name for name, hold in holds.items() if not _is_leased(found.get(TaskId(name)), hold.number, now)]
         for name in ended:
@@ -203,7 +204,9 @@ def _is_leased(task: Task | None, fence: int, now: Millis) -> bool:
 
 @frozen
 class AttemptQuota:
-    """Limits how many of each owner's attempts run at once in worker functions: each has a place, kept with its lease.
+    """Limits how many of each owner's attempts run at once in worker functions.
+
+    Each attempt has a place, which is kept as long as the attempt's lease.
 
     These methods never raise: if the store fails, no attempt is limited.
     """
@@ -243,7 +246,7 @@ class AttemptQuota:
                 self.use.take(place.owner, place.quota, place.number, place.nonce, now, until + MAX_CLOCK_DIFFERENCE)
 
     def leave(self, task: Task) -> None:
-        """Free the place of an attempt for others."""
+        """Free an attempt's place for other attempts."""
         if (place := self._places.pop((task.id, task.fence), None)) is not None:
             with suppress(Unavailable):
                 self.use.drop(place.owner, place.quota, str(place.number), place.nonce)

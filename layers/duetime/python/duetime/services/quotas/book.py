@@ -1,4 +1,4 @@
-"""The quotas of owners, as one process caches them."""
+"""Caches the owners' quotas in one process, and delays the messages of owners with a quota."""
 
 from __future__ import annotations
 

@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 
 _MOST_OWNERS = 1_000
-"""How many owners' usage a process caches."""
+"""Number of owners whose usage a process caches."""
 
 
 @dataclass(slots=True)
 class _Use:
-    """An owner's usage, as one process knows it.
+    """One process's view of an owner's usage.
 
     Attributes:
         read_at: when the counts were read.
@@ -97,12 +97,12 @@ class RateMeter:
             self._add(owner, use, quota, due * size, None)
 
     def _ask(self, owner: str, use: _Use, quota: Quota, limit: int, amount: int) -> None:
-        """Use the granted portion, or ask for another one.
+        """Use the granted portion, or ask for another portion.
 
         Raises:
             QuotaExceeded: the store grants no portion.
         """
-        # The next portion begins at a random point again: this balances unreported usage and usage reported early.
+        # The next portion begins at a random point again, which balances unreported usage and usage reported early.
         use.unreported.pop(quota, None)
         granted = use.granted.pop(quota, 0)
         if granted < amount:
@@ -114,7 +114,7 @@ class RateMeter:
         use.granted[quota] = granted - amount
 
     def _add(self, owner: str, use: _Use, quota: Quota, amount: int, below: int | None) -> bool:
-        """Add to a count of the current window, if the count is below a number; returns whether it was."""
+        """Add to a count of the current window if the count is below a number; returns whether the amount was added."""
         now = self.runtime.now()
         counts = use.counts.at(now)
         try:
@@ -154,7 +154,7 @@ def _counted(limits: Quotas, quota: Quota) -> int | None:
 
 @frozen
 class OpenTasks:
-    """Counts the open tasks of owners: those in the summary, plus those created too recently to be in it.
+    """Counts the open tasks of owners: tasks in the summary, plus tasks created too recently to be in the summary.
 
     Attributes:
         summary: reads the counts of tasks; `None` if this deployment does not count tasks.
@@ -186,7 +186,7 @@ class OpenTasks:
 
 @frozen
 class QuotaGuard:
-    """Admits requests that are within their owners' quotas, and rejects the others."""
+    """Admits requests that are within their owners' quotas, and rejects all other requests."""
 
     book: QuotaBook
     rate_meter: RateMeter

@@ -109,7 +109,7 @@ class CalendarManager:
     def put_ics(
         self, owner: str, name: str, data: bytes, mode: CalendarMode, zone: Zone, condition: Precondition | None = None
     ) -> VersionedCalendar:
-        """Store the events of an iCalendar file for the last year and the next two.
+        """Store the events of an iCalendar file for the last year and the next two years.
 
         Raises:
             CalendarExists: the calendar exists, but must not exist.

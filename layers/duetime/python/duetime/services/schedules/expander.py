@@ -1,8 +1,9 @@
 """Expands schedules when the trigger reads their timers.
 
-The order of the writes makes this safe. The next timer is written first, in a minute that has not been read; then the
-occurrences, whose ids follow from the schedule; then, conditionally, the schedule, which makes this timer stale. After
-a crash this timer's minute is read again: the same occurrences are written again, and rejected.
+The order of the writes makes this safe. The next timer is written first, in a minute that has not been read. The
+occurrences come next; their ids follow from the schedule. The schedule is written last, conditionally, which makes this
+timer stale. After a crash, this timer's minute is read again, and the repeated writes of the same occurrences are
+rejected.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _PASSES = 40
-"""Passes over one schedule in one expansion, for large expansions and concurrent writes."""
+"""Maximum number of passes over one schedule in one expansion, for large expansions and concurrent writes."""
 
 
 @frozen
@@ -70,7 +71,7 @@ class ScheduleExpander:
             ends = self.runtime.executor.map(self._begun, todo)
             passes = [end for end in ends if isinstance(end, ExpansionPass)]
             again = [end for end in ends if isinstance(end, ScheduleTimer)]
-            # The first occurrence alone: if it does not exist, no expansion has ever come this far.
+            # The first occurrence is created alone: if it does not exist, no expansion has ever come this far.
             for number in range(2):
                 self._produce([(each, due) for each in passes for due in each.due[: each.alone][number : number + 1]])
             self._produce([(each, due) for each in passes for due in each.due[each.alone :]])
@@ -158,7 +159,7 @@ class ScheduleExpander:
         try:
             return work()
         except (Unavailable, FieldInvalid) as error:
-            # The settings no longer allow the task's target: the next check pauses the schedule.
+            # The settings no longer allow the task's target, so the next check pauses the schedule.
             self.runtime.telemetry.note(
                 "a schedule could not be expanded", schedule=current.timer.name, error=str(error)
             )
@@ -183,7 +184,7 @@ class ScheduleExpander:
         )
 
     def _tell_of_calendar(self, timer: ScheduleTimer, end: CalendarEnd) -> None:
-        """Report that a schedule's calendar has no data beyond a near date, once that has been stored."""
+        """Report that a schedule's calendar has no data beyond a near date, once this finding has been stored."""
         self.runtime.telemetry.count("calendars_ending")
         self.runtime.telemetry.note(
             "the known dates of a schedule's calendar end soon",

@@ -186,7 +186,8 @@ class ExpansionPlanner:
         missed_by = now - MISSED_AFTER
         if count_missed(schedule, stored.done, missed_by):
             if stored.owed is not None:
-                # Missed occurrences were decided before, but perhaps never placed: place only those first.
+                # An earlier pass decided about missed occurrences, but may never have placed them, so only these are
+                # placed first.
                 until = stored.done
             elif (placed := self._placed_before(stored, schedule, horizon)) is not None:
                 until = placed
@@ -218,8 +219,8 @@ class ExpansionPlanner:
     def _placed_before(self, stored: StoredSchedule, schedule: Schedule, horizon: Millis) -> Millis | None:
         """End of the occurrences placed by an expansion that failed to save the schedule; they were not missed.
 
-        Occurrences are placed in parallel, so any but the first may be missing, and the last existing one up to the
-        horizon counts; an occurrence that was not checked would later count as missed.
+        Occurrences are placed in parallel, so any occurrence except the first may be missing, and the last existing
+        occurrence up to the horizon counts; an occurrence that was not checked would later count as missed.
         """
         intended = [each for each in expand(schedule, stored.done, horizon).occurrences if each.runs]
         if not intended or self.stores.tasks.read(stored.id_of(intended[0])) is None:
@@ -232,7 +233,7 @@ class ExpansionPlanner:
     def _with_runs_given_back(
         self, stored: StoredSchedule, schedule: Schedule, now: Millis
     ) -> tuple[StoredSchedule, bool]:
-        """The schedule with runs that can no longer start given back to its limit; and whether placed runs may start.
+        """Give runs that can no longer start back to the schedule's limit; also returns whether placed runs may start.
 
         A run may be prevented by an earlier run, its user, a pause or an expiry.
         """
@@ -248,7 +249,7 @@ class ExpansionPlanner:
         return with_runs_given_back(stored, schedule, left, now), has_open_runs
 
     def _placed_and_open(self, stored: StoredSchedule, schedule: Schedule) -> Sequence[Task]:
-        """The placed runs that may still start; reads batches of a hundred, back to the first without such runs."""
+        """The placed runs that may still start; reads back in batches of a hundred until a batch has no such runs."""
         placed = preceding(schedule, stored.done + 1, MAX_EXPANSION)
         ids = [*(each.task_id for each in stored.stopped), *stored.activity.counted]
         open_runs: dict[TaskId, Task] = {}
@@ -275,10 +276,10 @@ class ExpansionPlanner:
         return replace(after, version=after.version + 1)
 
     def _decided(self, stored: StoredSchedule, schedule: Schedule, missed_by: Millis, now: Millis) -> StoredSchedule:
-        """The schedule, after storing its decision about missed occurrences so that it stays the same."""
+        """Store the decision about missed occurrences so that it stays the same; returns the schedule."""
         decided, found = decide_missed(stored, with_patience(stored, schedule, tzdata_version()), missed_by, now)
         if not found.missed:
-            # All occurrences run, and this expansion places them like any other.
+            # No occurrence is skipped, so this expansion places all of them as usual.
             return stored
         self.runtime.telemetry.count("occurrences_missed", found.missed)
         self.runtime.telemetry.note(
@@ -295,7 +296,7 @@ class ExpansionPlanner:
             last = None if stored.state is ScheduleState.ENDED else stored.last_run
         elif (task := self.stores.tasks.read(last.task_id)) is not None:
             if task.finished_at is not None:
-                # Whether or not that run started: no other run was placed.
+                # No other run was placed, whether or not that run started.
                 stored = replace(stored, remaining_runs=stored.runs_left)
                 schedule = stored.schedule(calendars)
                 stored = self.save(continued(stored, run_after(schedule, last, ended_at(task, now))))
@@ -321,7 +322,7 @@ class ExpansionPlanner:
             current.after = current.after.with_backfill(expansion.after)
 
     def _known_runs(self, current: ExpansionPass, schedule: Schedule, run: BackfillRun, horizon: Millis) -> KnownRuns:
-        """Occurrences of a backfill that already have a run, including those that this pass places for another."""
+        """Occurrences of a backfill that already have a run, or for which this pass places one."""
         found = known_runs(self.stores.tasks, current.before, schedule, run, horizon)
         placed = {each.occurrence.nominal for each in current.due if each.cause is Cause.BACKFILL}
         return replace(found, instants=found.instants | placed)
@@ -377,7 +378,7 @@ class ExpansionPass:
 
     @property
     def alone(self) -> int:
-        """How many due occurrences are placed one by one before the others: the first, and an earlier missed one."""
+        """Number of due occurrences placed singly before the others: the first, and an earlier missed occurrence."""
         return 1 + (self.before.owed is not None)
 
 
@@ -414,16 +415,16 @@ def check_deadlines(
 
 
 def check_time(deadline: Millis, look_ahead: Millis) -> Millis:
-    """The time for a timer that the trigger, which reads ahead, meets only after a deadline."""
+    """The time for a timer that the trigger, which reads ahead, reaches only after a deadline."""
     return deadline + look_ahead + MINUTE
 
 
 def _runs_read(
     tasks: TaskStore, stored: StoredSchedule, schedule: Schedule, state: ExpectationState, window: Window, now: Millis
 ) -> Sequence[Task]:
-    """The runs since the last check, the latest if there are too many, and the runs that were still open then.
+    """The runs since the last check (only the latest if there are too many), and the runs that were still open then.
 
-    At a deadline also earlier runs: a user may have retried a failed one.
+    At a deadline, earlier runs are included, because a user may have retried a failed run.
     """
     first = state.looked_at
     if window.deadline <= now:
@@ -468,7 +469,7 @@ class StoppedOccurrences:
         if kept or found or known:
             stored = with_stopped(counted(stored, found, now), [*kept, *found])
         if not stored.counts_runs:
-            # Under a new timing, the latest times would be others.
+            # A new timing would have different latest times.
             latest = latest_run(self.tasks, stored, stored.schedule(calendars), now)
             stored = replace(stored, latest_run=latest or stored.latest_run)
         return with_placed(stored, placed, now, calendars)
@@ -482,7 +483,7 @@ class StoppedOccurrences:
     def still_due(
         self, stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar]
     ) -> Sequence[StoppedOccurrence]:
-        """Placed occurrences due after their scheduled instant: a pause that ends before they are due keeps them."""
+        """Placed occurrences due after their scheduled instant; a pause that ends before they are due keeps them."""
         found = latest_occurrence(stored, now, calendars)
         if found is None or found.nominal > stored.done:
             return ()

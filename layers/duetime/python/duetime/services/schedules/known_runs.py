@@ -102,16 +102,16 @@ def possible_ids(
 
 
 def _is_run(task: Task) -> bool:
-    """Whether a task is a run of its occurrence; a task that ended before it began is not."""
+    """Whether a task is a run of its occurrence; a task that ended before it began is not a run."""
     return task.erased or task.finished_at is None or bool(task.attempt_history)
 
 
 _FIRST_BATCH, _BATCH = 5, 100
-"""Records read in one request; the first is small because the latest run has nearly always begun."""
+"""Records read in the first and in later requests; the first is small as the latest run has nearly always begun."""
 _MOST = 1_000
 """Maximum number of scheduled times whose tasks are read."""
 MOST_IN_PASS = _FIRST_BATCH + _BATCH
-"""The same maximum for one expansion pass; the next pass continues, each minute while no worker runs."""
+"""The same maximum for one expansion pass; the next pass continues the search, once a minute while no worker runs."""
 
 
 def latest_run(

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 _TRIES = 20
 _MOST_COUNTED = 20
-"""Number of run ids that are kept before those of ended runs are removed."""
+"""Number of run ids that are kept before the ids of ended runs are removed."""
 
 
 class _Again(Enum):
@@ -70,7 +70,7 @@ _TRY_AGAIN = _Again.NOW
 class OverlapControl:
     """Applies a schedule's current state and overlap policy to its occurrences.
 
-    Every method may raise `Unavailable`: then the message is redelivered, and the call is repeated.
+    Every method may raise `Unavailable`; the message is then redelivered, and the call is repeated.
     """
 
     stores: Stores
@@ -82,7 +82,7 @@ class OverlapControl:
     def held(self, task: Task) -> Postponed | Skipped | None:
         """Whether the schedule lets a just-claimed task begin.
 
-        A task that began earlier runs to its end, whatever has happened to its schedule.
+        A task that began earlier runs to its end, regardless of changes to its schedule.
         """
         schedule_ref = task.schedule_ref
         if schedule_ref is None or task.state is State.ROLLING_BACK or task.attempt_history:
@@ -149,7 +149,8 @@ class OverlapControl:
         roomy = self.run_queue.with_room(stored, task, seen)
         decision = start_decision(stored, task, roomy, others, self.runtime.now())
         if decision.stop is not None:
-            # This comes first: if this worker crashes now, the next one finds the run to stop, or finds it stopped.
+            # The other run is stopped before the write, so that after a crash the next worker finds it to stop, or
+            # stopped.
             self.run_queue.stop(decision.stop, task)
         after = decision.activity
         if decision.verdict is None and stored.runs_limit is not None:
@@ -159,7 +160,7 @@ class OverlapControl:
         return _TRY_AGAIN
 
     def _with_known(self, activity: Activity, former: TaskId | None) -> Activity:
-        """Keep the id of the previous latest run: it may be started again, or may never call its target."""
+        """Keep the id of the previous latest run, which may be started again, or may never call its target."""
         known = tuple(each for each in (*activity.counted, former) if each is not None)
         activity = replace(activity, counted=known)
         if len(known) < _MOST_COUNTED:
@@ -169,7 +170,7 @@ class OverlapControl:
         return replace(activity, counted=tuple(each for each in known if each in found and is_to_begin(found[each])))
 
     def _make_room(self, task: Task, stored: StoredSchedule, activity: Activity) -> None:
-        """Start the first run that waits for this one at once, instead of at its next check."""
+        """Start the first run that waits for this run at once, instead of at its next check."""
         seen = activity.of(stored.uid)
         if seen.active != task.id:
             return
@@ -197,7 +198,7 @@ class OverlapControl:
                 if self.stores.tasks.read(last.task_id) is None:
                     self._produce(stored, last.nominal)
                 return
-            # Whether or not that run began: no other run was placed.
+            # No other run was placed, whether or not that run began.
             stored = replace(stored, remaining_runs=stored.runs_left)
             schedule = stored.schedule(self.expander.planner.known_calendars_of(stored))
             after = continued(stored, run_after(schedule, last, ended_at(task, self.runtime.now())))
@@ -212,7 +213,8 @@ class OverlapControl:
         try:
             run = occurrence_tasks.produce(stored, Due(run_of(stored, nominal)), occurrence_tasks.task_of(stored))
         except FieldInvalid:
-            # The task's target is no longer allowed, or its definition has changed: the next check pauses the schedule.
+            # The task's target is no longer allowed, or its definition has changed, so the next check pauses the
+            # schedule.
             return
         self.enqueuer.send_due([run])
 
@@ -241,8 +243,9 @@ class OverlapControl:
             task: task of the occurrence.
             reason: why the occurrence did not run.
             once: whether one remark covers all occurrences with the same reason.
-            gives_back: whether another occurrence may run in its place, if the number of runs is limited. It is placed
-                at once, or later by the trigger. If a run is given back twice, the additional one may not begin.
+            gives_back: whether another occurrence may run in its place, if the number of runs is limited. That
+                occurrence is placed at once, or later by the trigger. If a run is given back twice, the additional
+                occurrence may not begin.
         """
         schedule_ref = task.schedule_ref
         if schedule_ref is None:
@@ -268,7 +271,7 @@ class OverlapControl:
             self.enqueuer.send_due(self.expander.expand([timer]).tasks)
 
     def _is_placed_again(self, stored: StoredSchedule, schedule_ref: ScheduleRef) -> bool:
-        """Whether an occurrence that a change replaced has or will get another task: then nothing is skipped."""
+        """Whether an occurrence that a change replaced has or will get another task, so that nothing is skipped."""
         nominal = schedule_ref.nominal
         if stored.state is not ScheduleState.ACTIVE:
             return False
@@ -285,7 +288,7 @@ class OverlapControl:
         changed: Callable[[StoredSchedule], StoredSchedule],
         stored: StoredSchedule | None = None,
     ) -> StoredSchedule | None:
-        """Write a change to a task's schedule, repeated after concurrent writes; returns the changed schedule."""
+        """Write a change to a task's schedule, and repeat it after concurrent writes; returns the changed schedule."""
         name, mark = (task.schedule_ref.schedule, task.schedule_ref.mark) if task.schedule_ref else ("", "")
         for _ in range(_TRIES):
             if stored is None:
@@ -335,7 +338,7 @@ class RunQueue:
         return self._first_open(seen.waiting)
 
     def stop(self, run: Task, successor: Task) -> None:
-        """Ask a run to stop, or cancel it if it waits for a retry, because another takes its place. May be repeated."""
+        """Ask a replaced run to stop, or cancel it if it waits for a retry; repeating the call is safe."""
         ref = successor.schedule_ref
         reason = f"the run of {to_iso(ref.nominal if ref else successor.due_at)} replaces it"
         try:

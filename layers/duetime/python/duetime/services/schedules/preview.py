@@ -40,7 +40,7 @@ _FORECAST_PAGE = 100
 _FORECAST_TIME = 8 * SECOND
 """Time for reading and counting the schedules for a forecast, well below the gateway's timeout of 30 s."""
 _NEAR = 100
-"""Number of occurrences examined to find the next one that runs."""
+"""Number of occurrences examined to find the next occurrence that runs."""
 _FEW = 3
 """Number of occurrences before and after now whose tasks are read first."""
 
@@ -121,7 +121,7 @@ class SchedulePreview:
         return self.statuses([stored])[0]
 
     def statuses(self, found: Sequence[StoredSchedule]) -> Sequence[ScheduleStatus]:
-        """The statuses of schedules; reads a few tasks of each schedule, all in parallel."""
+        """The statuses of schedules, from a few tasks of each schedule that are all read in parallel."""
         ids = [task_id for stored in found for task_id in self._first_read(stored)]
         tasks = self.stores.tasks.read_many(list(dict.fromkeys(ids)))
         return [self._status(stored, tasks) for stored in found]
@@ -205,7 +205,7 @@ class SchedulePreview:
         latest run is known.
         """
         found = list(self._found(stored, start, end, limit))
-        # Including occurrences that a calendar excludes: it may have been replaced since they ran.
+        # Excluded occurrences are examined too, because their calendar may have been replaced since they ran.
         ids = {each.key: stored.id_of(each) for each in found if each.nominal <= stored.done}
         found_tasks = self.stores.tasks.read_many(list(ids.values()))
         tasks = {task_id: task for task_id, task in found_tasks.items() if not task.erased}

@@ -91,7 +91,7 @@ class RunsAt:
     """The tasks that a schedule has created for a time, in all its revisions.
 
     Attributes:
-        tasks: the existing tasks, including the records left in place of deleted ones.
+        tasks: the existing tasks, including the records left in place of deleted tasks.
         former: tasks of an earlier schedule with the same name.
         is_complete: whether all possible tasks were examined.
     """
@@ -139,7 +139,7 @@ class ScheduleRuns:
         since = max(query.since, stored.created_at)
         top = query.after
         if top is None and query.before is not None:
-            # A task's due time is later than its scheduled time by this much at most.
+            # A task's due time is at most this much later than its scheduled time.
             delay = (stored.spec.jitter_seconds + stored.spec.spread_seconds) * SECOND
             top = TaskId.of(query.before + delay, 0, 0)
         listed = ListQuery(owner, top, limit=query.limit, since=since)
@@ -184,7 +184,7 @@ class ScheduleRuns:
         return before, stored.updated_at
 
     def _before_the_change(self, stored: StoredSchedule, start: Millis, end: Millis, limit: int) -> Sequence[Seen]:
-        """The first occurrences in [start, end] that have a task, whatever the timing was then."""
+        """The first occurrences in [start, end] that have a task, regardless of the timing at that time."""
         found: dict[Millis, Task] = {}
         after: TaskId | None = TaskId.of(max(start, stored.created_at), 0, 0)
         until = end + _longest_delay(stored)
@@ -208,9 +208,9 @@ class ScheduleRuns:
     def at(self, stored: StoredSchedule, first: Millis, length: Millis) -> RunsAt:
         """The tasks that a schedule has created for the times from `first` on, across all its changes.
 
-        The tasks are first looked up by the ids that the timing gives them in the latest revisions, and by those of
+        The tasks are first looked up by the ids that the timing gives them in the latest revisions, and by the ids of
         remembered backfills. Unless a run of exactly that time is found, the owner's tasks of that time are read, as in
-        `list`: an earlier timing may have had a run there.
+        `list`, because an earlier timing may have had a run at that time.
         """
         end = first + length
         by_id = [] if stored.is_permanent else self._by_id(stored, first, end)

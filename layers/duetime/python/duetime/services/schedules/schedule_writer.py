@@ -96,7 +96,7 @@ _PATIENCE = 3 * SECOND
 
 @frozen
 class ScheduleWriter:
-    """Reads and writes schedules for their owners: conditionally, after setting a timer if one is needed.
+    """Reads and writes schedules for their owners; writes are conditional, and set a timer first if needed.
 
     Attributes:
         look_ahead: how far ahead of the clock the trigger reads, in milliseconds.
@@ -166,7 +166,7 @@ class ScheduleWriter:
             before: the schedule as read; another schedule with its name is not changed.
             version: required version; `None` for any version.
             changed: makes the change.
-            with_timer: whether the trigger must expand the schedule: then its timer is set first.
+            with_timer: whether the trigger must expand the schedule; if so, its timer is set first.
         """
         _check_version(before, version)
         for _ in range(TRIES):
@@ -219,17 +219,17 @@ class ScheduleWriter:
             found = self.read_with_payload(stored.owner, stored.name)
             if found.uid == stored.uid:
                 return found
-        # The schedule may have been deleted since, and its name reused: the request was still carried out.
+        # The request was carried out, although the schedule may have been deleted since, and its name reused.
         return stored
 
     def store_payload(self, uid: TaskId, data: bytes) -> Content:
         """Store the payload of a schedule's tasks, before the schedule refers to it."""
-        # A unique name: two concurrent changes must not overwrite each other's payload.
+        # The name is unique, because two concurrent changes must not overwrite each other's payload.
         expiry = unless_referenced(self.runtime.now())
         return self.stores.contents.keep(uid, f"{PAYLOAD}.{self.runtime.nonce()}", data, expiry)
 
     def retain_payload(self, stored: StoredSchedule) -> None:
-        """Keep the payload of a schedule that is never checked; for others, their first check keeps it."""
+        """Keep the payload of a schedule that is never checked; other schedules' payloads are kept by a first check."""
         if stored.payload.is_outside and not stored.is_expandable:
             self.stores.contents.retain(stored.uid, stored.payload)
 
@@ -250,7 +250,7 @@ def _check_version(stored: StoredSchedule, version: int | None) -> None:
 
 
 def _field(written: Written) -> str:
-    """The timing field that the request gave."""
+    """The timing field that the request contains."""
     names = ("cron", "rate", "interval", "dates", "permanent", "timings")
     return next((name for name in names if getattr(written, name) is not None), names[0])
 
@@ -305,8 +305,8 @@ class ScheduleCreator:
             now, self.runtime.random_source.below(self.shards.count()), self.runtime.random_source.bits(_TAIL_BITS)
         )
         name = spec.name or _generated_name(uid)
-        # The first occurrence may be at this very instant, as for a rate. The vacancy is read first and named by the
-        # write: a late write must not undo a newer one.
+        # The first occurrence may be at exactly this instant, as for a rate. The vacancy is read first and named in the
+        # write, because a late write must not undo a newer write.
         vacancy = self.stores.schedules.vacancy(owner, name)
         if vacancy is None:
             # A concurrent repeat of the request may have created the schedule since the key was read.
@@ -343,8 +343,8 @@ class ScheduleCreator:
         made = replace(made, payload=self.writer.store_payload(made.uid, spec.task.payload))
         self.writer.write_timer(made)
         if made.incarnation and (removed := self.stores.schedules.read_removed(made.owner, made.name)) is not None:
-            # The name is reused: the process that deleted the earlier schedule may have crashed before it removed the
-            # payloads, and nothing finds them afterwards.
+            # The process that deleted the earlier schedule with this name may have crashed before it removed the
+            # payloads, which nothing would find afterwards.
             self.writer.expire_payloads(removed)
         if not self.stores.schedules.save(made, self.runtime.nonce()):
             self.writer.expire_payload(made.uid, made.payload)
@@ -382,5 +382,5 @@ class ScheduleCreator:
 
 
 def _generated_name(uid: TaskId) -> str:
-    """The name of a schedule created without a name; every repeat of its request gets the same one."""
+    """The name of a schedule created without a name; every repeat of its request gets the same name."""
     return f"schedule-{sha256(uid.text.encode()).hexdigest()[:_NAME_LENGTH]}"

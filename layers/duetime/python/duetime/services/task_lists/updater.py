@@ -42,7 +42,7 @@ class TaskListUpdater:
         lists: store of the lists.
         runtime: clock; updates several owners in parallel.
         retention: how long an ended task is kept.
-        begin_at: number of tasks in a partition of an owner's list from which on lists are kept.
+        begin_at: lists are kept once a partition of an owner's list has this many tasks.
     """
 
     name = "lists"
@@ -61,7 +61,7 @@ class TaskListUpdater:
         self._runtime = runtime
         self._retention = retention
         self._without: dict[str, Millis] = {}
-        """Owners without lists, and when that was found."""
+        """Owners without lists, with the time at which this was found."""
 
     def consume(self, changes: ChangeBatch) -> None:
         """Update the lists of every owner in a batch.
@@ -146,7 +146,7 @@ class TaskListUpdater:
         self._lists.save_head(head.after_sweep(swept_to, now), self._runtime.nonce())
 
     def _write_checked(self, writes: ListWrites) -> None:
-        """Write, and remove the entries of tasks whose state has changed: the stream may have reported this before."""
+        """Write entries, and remove those whose task has changed state, which the stream may have reported before."""
         if not writes:
             return
         self._lists.write(writes)

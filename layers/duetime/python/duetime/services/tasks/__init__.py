@@ -1,1 +1,1 @@
-"""What clients do with tasks."""
+"""Operations that clients request on tasks."""

@@ -35,7 +35,7 @@ _TRIES = 5
 _CHECK_PAUSE = 100
 """Milliseconds before a task that a worker is checking is read again; a check takes two writes."""
 _REPEATED = {Action.APPROVED: "with another payload", Action.REJECTED: "for another reason"}
-"""How a decision can differ from an earlier one on the same task."""
+"""How a decision can differ from an earlier decision on the same task."""
 
 
 @frozen
@@ -71,7 +71,8 @@ class Approvals:
             TaskNotFound: the task does not exist, or belongs to another owner.
             StateConflict: the task does not wait for an approval, or has another decision or payload.
             VersionMismatch: the task is not at the required version.
-            Unavailable: a worker held the task longer than a check takes, or a store did not answer; send it again.
+            Unavailable: a worker held the task longer than a check takes, or a store did not answer; the request can be
+                repeated.
         """
         action = Action.APPROVED if decision.approve else Action.REJECTED
         for _ in range(_TRIES):
@@ -108,7 +109,7 @@ class Approvals:
         return _canonical(stored) == _canonical(decision.payload)
 
     def _written(self, task: Task, decision: Decision, sets: TaskChanges, by: Attribution) -> WriteResult:
-        """Write the outcome; a worker runs the steps after it."""
+        """Write the outcome; a worker runs the steps after the outcome."""
         now, is_node = self.runtime.now(), task.node_ref is not None
         expires = now + self.retention.of(task.type)
         # A node is kept as long as its topology; the end of the topology sets the node's expiry.
@@ -141,5 +142,5 @@ def _obstacle(task: Task, action: Action, now: Millis) -> str:
 
 
 def _canonical(data: bytes) -> str:
-    """JSON text with sorted keys: equal for equal values, and different for 1, 1.0 and true."""
+    """JSON text with sorted keys, which is equal for equal values, and different for 1, 1.0 and true."""
     return json.dumps(json.loads(data), sort_keys=True)

@@ -1,4 +1,4 @@
-"""Reports on attempts: from asynchronous targets, and from running handlers in packages of their own."""
+"""Reports on attempts: from asynchronous targets, and from running handlers in their own packages."""
 
 from __future__ import annotations
 
@@ -70,10 +70,10 @@ class AttemptReports:
         return self.end(task, fence, ending)
 
     def end(self, task: Task, fence: int, ending: Ending) -> Task:
-        """End an attempt, as `notify` does, but also an attempt that AWS runs a job for.
+        """Like `notify`, but also ends attempts for which AWS runs a job.
 
         Args:
-            task: the record, just read.
+            task: the record as just read.
             fence: fence of the attempt.
             ending: how the attempt ended.
 
@@ -92,7 +92,7 @@ class AttemptReports:
         scopes = set(LockScope)
         if end.task.is_terminal and end.task.finished_at is None:
             self.completion.close(end.task)
-            # The worker that cleans up takes over the lock for the whole task.
+            # The worker that cleans up takes over the lock that covers all phases of the task.
             scopes = {LockScope.RUN}
         for claim in self.lock_manager.claims(task, scopes):
             self.lock_manager.give_back(task, claim)
@@ -122,7 +122,7 @@ class AttemptReports:
             if not all(self.lock_manager.renew(task, claim, deadline) for claim in self.lock_manager.claims(task)):
                 raise LockLost(task)
             sets["lease_expires_at"] = deadline
-            # A delayed heartbeat must not shorten the deadline that a later one has set.
+            # A delayed heartbeat must not shorten the deadline that a later heartbeat has set.
             guard = replace(guard, leased_until_before=deadline)
         result = self.stores.tasks.apply(Write(task_id, Move.HEARTBEAT, self.runtime.nonce(), guard, sets))
         if result.task is None or result.task.fence != fence or result.task.state not in LEASED:
@@ -130,7 +130,7 @@ class AttemptReports:
         return result.task
 
     def _repeated(self, task: Task, fence: int, ending: Ending) -> Task:
-        """Handle a report on an attempt that has ended; accepted if it equals the recorded end of the last attempt."""
+        """Handle a report on an ended attempt, which is accepted if it equals the recorded end of the last attempt."""
         if not task.attempt_history or task.attempt_history[-1].fence != fence:
             raise FenceMismatch(task)
         if says_the_same(self.stores.contents, task, ending):
@@ -163,7 +163,7 @@ class PackagedAttempts:
     runtime: Runtime
 
     def task_of(self, token: AttemptToken) -> Task | None:
-        """The task of an attempt, unless the attempt has ended or another one has the task."""
+        """The task of an attempt, unless the attempt has ended or another attempt has the task."""
         task = self.tasks.read(token.task_id)
         return task if task is not None and token.is_of(task) else None
 

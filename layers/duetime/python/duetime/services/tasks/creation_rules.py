@@ -1,4 +1,4 @@
-"""Rules for accepting tasks: their target, their type and, for a topology, its nodes; and defaults of types."""
+"""Rules for accepting a task's target, type and (for a topology) nodes; also applies and sets the defaults of types."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 PAYLOAD = "payload"
 _TRIES = 20
 _MOST_OWNERS = 1_000
-"""How many owners' defaults a process caches."""
+"""Number of owners whose defaults a process caches."""
 _NONE = OwnerTypes()
 _NO_HANDLER = HandlerDescription()
 
@@ -133,7 +133,7 @@ class CreationRules:
         return replace(wanted, payload=spec.payload, fields={**wanted.fields, "target": spec.target or target})
 
     def _with_graphs(self, owner: str, target: Target | None, wanted: TaskUpdate) -> TaskUpdate:
-        """A change of a graph, including the graphs of definitions that its nodes name."""
+        """A change to a graph, including the graphs of definitions that its nodes name."""
         if wanted.payload is None:
             return wanted
         spec = self._with_definitions(owner, TaskSpec("", wanted.payload, target=target))
@@ -152,7 +152,7 @@ class CreationRules:
         """
         target = self.targets.accept(owner, spec)
         if graph is not None:
-            # If nodes name definitions, the request did not contain the whole graph.
+            # If nodes name definitions, the request did not contain the complete graph.
             self.accept_nodes(owner, self.read_graph(spec.payload, ()) if names_definitions(spec.payload) else graph)
         elif isinstance(target, TopologyTarget):
             self.graph_of(owner, spec.payload, target)
@@ -209,7 +209,7 @@ class _Known:
 
 @frozen
 class TypeDefaults:
-    """Gives tasks the defaults of their types. Each owner's defaults are read at most every `TYPE_DEFAULTS_LIFE`.
+    """Gives tasks the defaults of their types. Each owner's defaults are read at most once every `TYPE_DEFAULTS_LIFE`.
 
     If a read fails, the last known defaults stay in effect for `TYPE_DEFAULTS_TRUST`; after that, no task is created.
 
@@ -225,7 +225,7 @@ class TypeDefaults:
     _known: dict[str, _Known] = field(default_factory=dict, init=False)
 
     def completed(self, owner: str, spec: TaskSpec) -> TaskSpec:
-        """A task with the defaults of its type: the owner's take precedence over the handler's.
+        """A task with the defaults of its type: the owner's defaults take precedence over the handler's.
 
         Raises:
             Unavailable: the store did not answer.
@@ -295,7 +295,7 @@ class TypeAdmin:
 
         Raises:
             TypeNotFound: the type has no handler, no pull workers and no defaults of the owner, or is reserved for
-                others.
+                other owners.
         """
         found = self._status(name, self.types.store.read(owner, consistent=True))
         is_known = found.has_handler or found.handler or found.is_pulled or found.own
@@ -319,7 +319,8 @@ class TypeAdmin:
                 raise TypesFull(MAX_TYPES_WITH_DEFAULTS)
             return replace(types, by_type={**types.by_type, name: wanted})
 
-        # This comes first: an announcement without defaults is harmless, but defaults without one are not seen.
+        # The announcement comes first: without defaults it is harmless, but defaults without an announcement are not
+        # seen.
         self.types.shards.announce_type_defaults()
         return self._status(name, self._change(owner, change)[1])
 

@@ -39,7 +39,7 @@ class Page:
     Attributes:
         after: id after which the next page begins; `None` on the last page.
         examined: number of tasks read for the page.
-        changed_at: when the lists used for the page last followed a change; `None` if it was read from records.
+        changed_at: when the lists used for the page last followed a change; `None` if the page was read from records.
         by_end: whether the page is in the order of the tasks' ends.
     """
 
@@ -192,7 +192,7 @@ def _growing(places: Sequence[tuple[TaskId, TaskId]], size: int) -> Iterator[Seq
 
 
 def _is_listed(task: Task, place: TaskId, query: ListQuery) -> bool:
-    """Whether a list shows a task at a place: it may also contain an earlier end of the task, or nodes."""
+    """Whether a list shows a task at a place; the list may also contain an earlier end of the task, or nodes."""
     return place == _place(task, by_end=query.by_end) and (query.with_nodes or task.node_ref is None)
 
 
@@ -225,7 +225,7 @@ class OutcomeWaiter:
             The task as last read, with or without an outcome.
 
         Raises:
-            QuotaExceeded: as many of the owner's requests wait as its quota allows.
+            QuotaExceeded: the owner already has as many waiting requests as its quota allows.
             TaskNotFound: the task was deleted during the wait.
         """
         if task.is_terminal:

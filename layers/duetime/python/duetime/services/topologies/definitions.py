@@ -113,7 +113,7 @@ class TopologyDefinitions:
         raise _busy(name)
 
     def get(self, owner: str, name: str, version: int | None = None) -> Definition:
-        """Read a version, or the latest one.
+        """Read a given version, or the latest version.
 
         Raises:
             DefinitionNotFound: no definition has that name, or the definition does not have that version.
@@ -170,7 +170,7 @@ class TopologyDefinitions:
                 return before
             present, found = self._store.read(owner, name)
             if present is None or found.created != incarnation.created:
-                # A concurrent request has deleted the definition; the name now belongs to another one.
+                # A concurrent request has deleted the definition; the name now belongs to another definition.
                 return before
             before, incarnation = present, found
         raise _busy(name)

@@ -2,7 +2,8 @@
 
 An ended node has no expiry while its topology may still need the node: as the parent of a node that reads its result,
 for the state of the run, or for a rollback. The end of the run sets the expiry of all its nodes; if a topology is a
-node of another, the end of the outermost topology does so. A retry removes the expiry of the nodes that it keeps.
+node of another topology, the end of the outermost topology does so. A retry removes the expiry of the nodes that it
+keeps.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ class NodeEraser:
     def erase(self, topology: TaskId, until: Millis) -> bool:
         """Erase as many nodes as time allows; returns whether no node is left.
 
-        A node that is retried concurrently runs to its end, and expires like any task.
+        A node that is retried concurrently runs to its end, and expires like every other task.
         """
         run_state = self.stores.topologies.read(topology)
         if run_state is None or not run_state.ran:
@@ -212,7 +213,7 @@ class Retention:
     policy: RetentionPolicy
 
     def keep(self, topology_run: TopologyRun, statuses: Statuses) -> None:
-        """Remove the expiry from a running run's nodes, which those that a retry keeps may have."""
+        """Remove the expiry from the nodes of a running run; nodes that a retry keeps may have an expiry."""
         ids = [topology_run.run_state.task_id(key) for key, status in statuses.items() if status.expires_at is not None]
         if ids:
             for key, status in statuses.items():
@@ -221,7 +222,8 @@ class Retention:
                     # these steps.
                     self._keep_inner(topology_run.run_state.task_id(key))
             self._set(ids, None)
-            # If the topology has ended in the meantime, this may just have removed the expiry that its end set.
+            # If the topology has ended in the meantime, this call may just have removed the expiry that the topology's
+            # end set.
             self.let_expire(topology_run.task.id)
 
     def _keep_inner(self, topology: TaskId) -> None:
@@ -245,10 +247,10 @@ class Retention:
         return outer is not None and outer.is_present and self.is_needed(outer)
 
     def expiry_of(self, topology_run: TopologyRun) -> Millis:
-        """When an ended topology that finishes now expires: after the topology that it is a node of.
+        """When an ended topology that finishes now expires, which is after the topology that it is a node of.
 
-        An unfinished topology may have an expiry from its outer topology. If finishing takes days, it gets a later
-        expiry, so the earlier one does not count.
+        An unfinished topology may have an expiry from its outer topology. If finishing takes days, the topology gets a
+        later expiry, so the earlier expiry does not count.
         """
         task = topology_run.task
         if task.finished_at is not None and task.expires_at is not None:
@@ -290,7 +292,7 @@ class Retention:
                 retain(self.stores.contents, task)
             else:
                 let_expire(self.stores.contents, task, expires_at)
-            # Guarded by the version: a node written in the meantime is checked again.
+            # The version guards this write, so a node written in the meantime is checked again.
             guard = Guard(version=task.version)
             sets: TaskChanges = {"expires_at": expires_at}
             end = self.stores.tasks.apply(Write(task.id, Move.RETAIN, self.runtime.nonce(), guard, sets))
@@ -301,7 +303,7 @@ class Retention:
 
 
 def _is_kept(present: Millis | None, wanted: Millis | None) -> bool:
-    """Whether a node's expiry can stay: a difference of less than half the margin is not worth a write."""
+    """Whether a node's expiry can stay, because a difference of less than half the margin is not worth a write."""
     if present is None or wanted is None:
         return present is wanted
     return present >= wanted - NODE_MARGIN // 2

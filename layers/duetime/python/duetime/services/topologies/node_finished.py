@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
 
 _AT_ONCE = 100
-"""Children processed together: of many children, the first start before the last are processed."""
+"""Number of children processed together; if there are many, the first children start before the last are processed."""
 _FEW = 10
-"""Highest number of last nodes that are read when one of them ends: each read costs a fifth of a write."""
+"""Highest number of last nodes that are read when one of them ends, because each read costs a fifth of a write."""
 
 
 @frozen
@@ -73,7 +73,7 @@ class NodeFinished:
         if task.node_ref is None or (topology_run := self._whole_of(task.id, task.node_ref)) is None:
             return 0
         self._tell_all(task, task.node_ref, topology_run)
-        # Read after the node has ended: if the topology ends later, its own follow-up finds the node.
+        # The run is read after the node has ended. If the topology ends later, its own follow-up finds the node.
         retention = self.reconciler.retention
         return None if retention.is_needed(topology_run) else retention.expiry_of_nodes(topology_run)
 
@@ -82,7 +82,7 @@ class NodeFinished:
         if topology_run is None or status.outcome is None:
             return
         if _concerns_all(topology_run, status):
-            # This comes first: a stop must be known before a child of this node may start.
+            # The run is reconciled first, because a stop must be known before a child of this node may start.
             if self.reconciler.is_large(topology_run):
                 self.reconciler.hand_over(topology_run, status)
             else:
@@ -107,8 +107,9 @@ class NodeFinished:
     def _end_with_last(self, topology_run: TopologyRun, key: str, status: NodeStatus) -> None:
         """End the run if its last node has ended, without waiting for the functions of the run's execution.
 
-        Of several last nodes, only the one that ended last does so: concurrent attempts would pay for rejected writes.
-        A large run, or a run with many last nodes, is left to its execution, which also ends a run that no node ends.
+        Of several last nodes, only the node that ended last ends the run, because concurrent attempts would pay for
+        rejected writes. A large run, or a run with many last nodes, is left to its execution, which also ends a run
+        that no node ends.
         """
         graph, ran = topology_run.graph, topology_run.run_state.ran
         if topology_run.task.state is not State.RUNNING or self.reconciler.is_large(topology_run):

@@ -45,7 +45,7 @@ class ControlResult:
 
     Attributes:
         task: the topology's task.
-        operation: bulk operation that continues with the nodes after the response; `None` if all are done.
+        operation: bulk operation that continues with the nodes after the response; `None` if all nodes are done.
     """
 
     task: Task
@@ -56,7 +56,7 @@ class ControlResult:
 class TopologyService:
     """Reads and controls topologies; each method raises `TaskNotFound` unless the owner has such a topology.
 
-    With a version, an action is rejected if the topology's task has a different one. `by` names who acts, and why.
+    With a version, an action is rejected if the topology's task has a different version. `by` names who acts, and why.
     """
 
     topology_repository: TopologyRepository
@@ -103,7 +103,7 @@ class TopologyService:
         by: Attribution = BY_SYSTEM,
         nodes: Collection[str] = (),
     ) -> Task:
-        """Retry a failed topology, keeping its succeeded nodes; no effect unless it has failed since the last retry.
+        """Retry a topology that has failed since the last retry, if any, and keep its succeeded nodes.
 
         Args:
             owner: owner of the topology.

@@ -78,12 +78,12 @@ if TYPE_CHECKING:
     from duetime.services.schedules.expander import ScheduleExpander
 
 _SAVES = 5
-"""How often storing progress is tried while other invocations store theirs."""
+"""Number of attempts to store progress while other invocations store their own."""
 
 
 @frozen
 class DueMessages:
-    """What the first reading and the recovery scans have in common.
+    """Handles the due messages and timers found by the first reading and the recovery scans.
 
     Attributes:
         expander: creates the occurrences of schedules whose timers are read.
@@ -147,7 +147,7 @@ class DueMessages:
         return frozenset(refused)
 
     def _check_lateness(self, timers: Sequence[LateTimer]) -> bool:
-        """Let a worker send notices for late tasks and long runs; other tasks, which are most, need no message."""
+        """Let a worker send notices for late tasks and long runs; most timers need no message."""
         now = self.runtime.now()
         tasks = self.tasks.read_many(sorted({timer.task_id for timer in timers}))
         late = [
@@ -191,7 +191,7 @@ class Dispatcher:
 
     A group's cursors move past a task only after its queue has acknowledged the message, so the next tick makes up for
     a missed or interrupted tick. Overlapping ticks are harmless: one invocation at a time holds a group, and even two
-    would only send duplicates, which claims reject. The progress of both counts.
+    invocations would only send duplicates, which claims reject. The progress of both invocations counts.
 
     Attributes:
         shards: announced numbers of shards over which a minute is spread.
@@ -212,7 +212,7 @@ class Dispatcher:
     heartbeat: Heartbeat
 
     def tick(self, holder: str) -> None:
-        """Read every group: here if there is only one, otherwise each in its own invocation.
+        """Read every group; a single group is read here, and several groups are each read in a separate invocation.
 
         Raises:
             MinutesUnread: only for a single group; see `read_group`.
@@ -232,8 +232,8 @@ class Dispatcher:
             holder: unique id of the invocation.
 
         Raises:
-            MinutesUnread: some minutes could not be read or served. The others were read and stored; the error makes
-                Lambda count a failure, as late tasks would otherwise go unnoticed.
+            MinutesUnread: some minutes could not be read or served. The progress of the other minutes was stored; the
+                error makes Lambda count a failure, as late tasks would otherwise go unnoticed.
         """
         self._read_group(group, holder, self.shards.announced())
 
@@ -273,7 +273,7 @@ class Dispatcher:
         if reader.failures:
             raise MinutesUnread(group, len(reader.failures), reader.failures[0])
         if group == 0:
-            # This comes last: due tasks are on their queues, and the progress is stored.
+            # The external monitor is notified last, when due tasks are on their queues and the progress is stored.
             self.heartbeat.send(holder)
 
     def _readings(self) -> list[FirstReading | RecoveryScan]:
@@ -332,7 +332,7 @@ class RecoveryScan:
 
     Attributes:
         is_first: whether this is the first scan of a minute.
-        is_last: whether no scan follows: then open tasks get a timer for the next day.
+        is_last: whether no scan follows; if so, open tasks get a timer for the next day.
     """
 
     tasks: TaskStore
@@ -404,11 +404,11 @@ class EarlyScan:
     runtime: Runtime
 
     def run(self, shards: Sequence[int], before: Cursors) -> None:
-        """Look at the tasks of the last minute.
+        """Send messages again for lost tasks of the last minute.
 
         Args:
             shards: shards of the group.
-            before: cursors at the start of the tick: tasks that it has just sent cannot have started yet.
+            before: cursors at the start of the tick; tasks that this tick has just sent cannot have started yet.
         """
         soonest, latest = EARLY_SCAN_AGES
         now = self.runtime.now()
@@ -503,7 +503,7 @@ class DispatchStatusReader:
 
     Attributes:
         look_ahead: how far ahead of the clock the trigger reads minutes, in milliseconds.
-        pulled_types: types that have a queue of their own.
+        pulled_types: types that have their own queue.
     """
 
     cursors: CursorStore

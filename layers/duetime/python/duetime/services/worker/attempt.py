@@ -1,4 +1,4 @@
-"""One delivery of a message: wait, claim, run, finish; then decide what happens to the message."""
+"""Processes one delivery of a message: waits, claims, runs and finishes the task, then decides about the message."""
 
 from __future__ import annotations
 
@@ -122,15 +122,15 @@ class AttemptRunner:
     def finish_overdue(self, delivery_state: DeliveryState, process_ends_at: Millis) -> None:
         """Record that a target has not ended in time.
 
-        delivery_state: state of the delivery.
-            delivery_state: state of its delivery.
+        Args:
+            delivery_state: state of the delivery.
             process_ends_at: latest end of the target's process; no other step of the task begins before.
         """
         task, started = delivery_state.task, delivery_state.started_at
         if task is None or started is None:
             return
         if task.is_terminal:
-            # The cleanup hangs: the outcome stays, and the cleanup is abandoned.
+            # The cleanup hangs, so it is abandoned; the outcome stays.
             self.completion.finish(task)
             delivery_state.disposition = DeleteMessage("overdue")
             return
@@ -146,7 +146,7 @@ class AttemptRunner:
     ) -> WriteResult:
         now, arrival, version = self.runtime.now(), delivery_state.arrival, delivery_state.function_version
         if is_job(task.target):
-            # The job may be started until the process ends: only then does the search for it begin.
+            # The process may start the job until the process ends, so the search for the job begins only then.
             until = deferred_until(task, process_ends_at)
             sought = self.phases.keep_locks(delivery_state, task, until, Deferred())
             begun = Run(task, process_ends_at, now, arrival=arrival, function_version=version)
@@ -202,7 +202,7 @@ class AttemptRunner:
         return result if isinstance(result, Applied) else self._later("another worker took it over")
 
     def _through(self, delivery_state: DeliveryState, task: Task, watch: Watch) -> DeleteMessage | RedeliverMessage:
-        """Take a claimed task through its remaining phases; meanwhile, log lines belong to its attempt."""
+        """Take a claimed task through its next phases; meanwhile, log lines belong to its attempt."""
         with self.runtime.telemetry.attempt(task), self.runtime.tracer.span(attempt_span(task)) as span:
             return self._to_its_end(delivery_state, task, watch, span)
 
@@ -243,7 +243,7 @@ class AttemptRunner:
         return None
 
     def _has_time_to_close(self, task: Task, watch: Watch) -> bool:
-        """Whether time is left for the steps after an outcome before the function ends; a fresh one has enough."""
+        """Whether time is left for the steps after an outcome before the function ends; a new function has enough."""
         seconds = task.timeout_seconds if Phase.CLEAN in self.phases.caller.targets.phases(task) else 0
         telling = max(NOTICE_MARGIN, time_to_tell(task))
         return self.runtime.now() + seconds * SECOND + telling + FUNCTION_END_MARGIN <= watch.ends_at
@@ -370,7 +370,7 @@ class AttemptPhases:
         """Write an end, retrying while the lease lasts, so that completed work is not lost.
 
         Raises:
-            Unavailable: the store has not answered for a whole lease.
+            Unavailable: the store has not answered for the duration of a lease.
         """
         if isinstance(ending, Failed):
             self.traceback_recorder.record(task, ending)
@@ -416,15 +416,15 @@ class AttemptPhases:
         return step if isinstance(step, ConditionFailed) else _requested(step.task)
 
     def _lock(self, delivery_state: DeliveryState, task: Task, scope: LockScope) -> Ending | None:
-        """Take the locks of a scope; returns the end of the attempt if a lock is held by others."""
+        """Take the locks of a scope; returns the end of the attempt if other tasks hold a lock."""
         held = self.locks.take(delivery_state, task, scope)
         return None if held is None else lock_wait(task, held, self.runtime.now())
 
     def keep_locks(self, delivery_state: DeliveryState, task: Task, until: Millis, deferred: Deferred) -> Ending:
         """Hold the locks until the target's deadline, before extending the lease, so that they never end first.
 
-        A job that may have begun is waited for even if its lock was released by force: otherwise its next attempt would
-        run at the same time.
+        A job that may have begun is waited for even if its lock was released by force, because otherwise the next
+        attempt would run at the same time.
         """
         if self.locks.renew(delivery_state, task, until) or is_job(task.target):
             return deferred

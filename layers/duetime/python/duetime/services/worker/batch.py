@@ -66,7 +66,7 @@ class BatchWorker:
     executed: str = ""
 
     def work(self, deliveries: Sequence[Delivery], holder: str) -> list[Delivery]:
-        """Process a batch until it is decided what happens to every message.
+        """Process a batch until every message's disposition is decided.
 
         If a target does not end, or a lease is lost during the work, the process is ended instead.
 
@@ -84,13 +84,13 @@ class BatchWorker:
         return [
             delivery_state.delivery
             for delivery_state in batch.delivery_states
-            # No other message is deleted: an undecided message is redelivered.
+            # Messages without a decision are not deleted, so they are redelivered.
             if not isinstance(delivery_state.disposition, DeleteMessage)
         ]
 
 
 class _Batch:
-    """A batch in progress: a job for each delivery, and this thread, which watches them."""
+    """A batch in progress, with a job for each delivery, and this thread, which watches the jobs."""
 
     def __init__(self, worker: BatchWorker, delivery_states: Sequence[DeliveryState], holder: str) -> None:
         self.worker = worker
@@ -126,7 +126,7 @@ class _Batch:
         self.visibility.give_back()
 
     def _run_in_background(self, key: object, job: Callable[[], None]) -> None:
-        """Run a call in the background, so that it cannot block the watch; skipped while the same call is running."""
+        """Run a call in the background, so that it cannot block the watch, unless the same call is still running."""
         if key not in self.background_jobs or self.background_jobs[key].done:
             self.background_jobs[key] = self.worker.runtime.executor.start(job)
 
@@ -193,7 +193,7 @@ class _Batch:
                 )
 
     def _check_unrenewed_leases(self) -> None:
-        """Find deliveries whose leases were not renewed: they must have ended when their leases end."""
+        """Find deliveries whose leases were not renewed, and which must have ended when their leases end."""
         now = self.worker.runtime.now()
         for delivery_state in self.delivery_states:
             if (
@@ -234,7 +234,7 @@ class _Batch:
             delivery_state.task and not delivery_state.ended and now >= delivery_state.leased_until
             for delivery_state in self.delivery_states
         ):
-            # The process was suspended past the end of a lease: another worker may have the task.
+            # The process was suspended past the end of a lease, so another worker may have the task.
             worker.process.end()
             return
         until = now + PROCESS_END_TIME
@@ -284,8 +284,8 @@ class LeaseRenewal:
         """Renew the lease and locks of one attempt, and write the progress reported since the last renewal.
 
         Returns:
-            Whether the attempt must end, because it has lost its lease or a lock. A store that does not answer means
-            neither, and is soon asked again.
+            Whether the attempt must end, because it has lost its lease or a lock. If the store does not answer, the
+            attempt continues, and the store is soon asked again.
         """
         progress, delivery_state.progress = delivery_state.progress, None
         delivery_state.renew_at = self.runtime.now() + self.lease // HEARTBEATS_PER_LEASE
@@ -296,7 +296,7 @@ class LeaseRenewal:
         if delivery_state.started_at is not None:
             sets |= late_start(task, task.started_at)
         try:
-            # A delayed renewal must not shorten one that was made after it.
+            # A delayed renewal must not shorten a lease that a later renewal has extended.
             guard = Guard(fence=task.fence, leased_until_before=until)
             result = self.tasks.apply(Write(task.id, Move.HEARTBEAT, self.runtime.nonce(), guard, sets))
             has_locks = self.locks.renew(delivery_state, task, until)
@@ -363,7 +363,7 @@ class MessageVisibility:
         try:
             self.queues.come_back(deliveries, seconds)
         except Unavailable as error:
-            # The messages return at their current visibility timeouts: later than wanted, but not lost.
+            # The messages return at their current visibility timeouts, later than wanted, but are not lost.
             self.runtime.telemetry.note("visibility was not changed", error=str(error))
 
 

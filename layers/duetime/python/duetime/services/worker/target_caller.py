@@ -1,4 +1,4 @@
-"""One call of a task's target, with a circuit breaker for each host."""
+"""Calls a task's target, with a circuit breaker for each host."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _Known:
-    """What a process knows about a host, from one owner's calls.
+    """A process's knowledge about a host, from one owner's calls.
 
     Attributes:
         failures: consecutive failed calls in this process.
@@ -63,7 +63,7 @@ class _Known:
 
 @frozen
 class CircuitBreakers:
-    """`duetime.ports.targets.TargetRunner` around another one: suspends calls to a failing host for a while.
+    """`duetime.ports.targets.TargetRunner` that wraps another runner, and suspends calls to a failing host for a while.
 
     If the store does not answer, the state of the circuit is unknown, and the host is called.
     """
@@ -93,7 +93,7 @@ class CircuitBreakers:
         try:
             self._learn(admitted, ending, round(work.seconds * SECOND), self.runtime.now() - began)
         except Unavailable as error:
-            # A lost probe expires, and the next one is made.
+            # A lost probe expires, and the next probe is made.
             self.runtime.telemetry.note("a circuit could not be changed", host=host, owner=owner, error=str(error))
         return ending
 
@@ -121,7 +121,7 @@ class CircuitBreakers:
         if admitted.openings:
             self._end_probe(admitted, ending, sign)
         elif known:
-            # Several threads may count at the same time: a difference of one does not matter.
+            # Several threads may count at the same time, because a difference of one does not matter.
             known.failures = known.failures + 1 if sign is Sign.ILL else known.failures if sign is Sign.NOTHING else 0
             if known.failures >= CIRCUIT_THRESHOLD:
                 known.failures = 0
@@ -279,7 +279,7 @@ class TargetCaller:
         except Unavailable as error:
             if delivery_state.started_at is not None:
                 raise
-            # Only S3 may fail here: waiting for it must not use up an attempt.
+            # Only S3 may fail here, and waiting for S3 must not use up an attempt.
             return Postponed(self.runtime.now() + CONTENT_RETRY, f"its payload could not be read: {error}")
 
     def _has_lease(self, delivery_state: DeliveryState, task: Task) -> bool:
