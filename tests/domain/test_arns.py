@@ -16,7 +16,7 @@ EXAMPLES = {
 
 
 @pytest.mark.parametrize(("service", "arn"), EXAMPLES.items())
-def test_an_arn_has_the_form_of_its_service_only(service: AwsService, arn: str) -> None:
+def test_an_arn_is_recognized_only_in_the_form_of_its_service(service: AwsService, arn: str) -> None:
     """The ARN forms of each service's resources are recognized."""
     assert service_of(arn) is service
     assert [each for each in AwsService if re.search(arn_pattern(each), arn)] == [service]
@@ -40,7 +40,7 @@ def test_an_arn_has_the_form_of_its_service_only(service: AwsService, arn: str) 
         "arn:aws:sqs:eu-west-1:123456789012:re\x00ports",
     ],
 )
-def test_what_is_no_callable_resource_has_no_form(arn: str) -> None:
+def test_an_arn_of_a_resource_that_cannot_be_called_has_no_form(arn: str) -> None:
     """Other resources, patterns, and texts with additional characters around an ARN have no form."""
     assert not any(re.fullmatch(arn_pattern(each), arn) for each in AwsService)
 

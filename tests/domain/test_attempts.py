@@ -13,7 +13,7 @@ from tests.domain.write_semantics import applied, permits
 LINE = AttemptRecord(1, 1, "a", NOW, 0, 5, AttemptOutcome.RETRIED)
 
 
-def test_a_claim_takes_the_lease_and_the_next_fence() -> None:
+def test_a_claim_sets_the_lease_and_the_next_fence() -> None:
     """A claim is one write, which makes the task running, leased and fenced, and counts the attempt."""
     write = Claimant("w", NOW - 10, 30 * SECOND).claim(message(), "n")
     assert permits(write, task())
@@ -22,13 +22,13 @@ def test_a_claim_takes_the_lease_and_the_next_fence() -> None:
     assert after.lease_expires_at == NOW + 30 * SECOND
 
 
-def test_a_claim_before_the_due_time_is_refused() -> None:
+def test_a_claim_before_the_due_time_is_rejected() -> None:
     """A claim with a start before the due time is refused."""
     write = Claimant("w", NOW - 1, SECOND).claim(message(due=NOW - 1), "n")
     assert not permits(write, task())
 
 
-def test_a_claim_of_another_turn_is_refused() -> None:
+def test_a_claim_with_an_outdated_message_is_rejected() -> None:
     """A message sent before the due time changed cannot claim the task, even if it is due again."""
     claimant = Claimant("w", NOW, SECOND)
     assert permits(claimant.claim(message(generation=1), "n"), task(generation=1))
@@ -45,7 +45,7 @@ def test_a_lost_task_is_taken_over_only_after_the_margin() -> None:
     assert permits(late, lost)
 
 
-def test_the_history_tells_of_attempts_that_were_lost() -> None:
+def test_a_lost_attempt_is_recorded_when_a_later_attempt_ends() -> None:
     """When a later attempt ends, an earlier attempt whose worker vanished is recorded."""
     run = Run(task(attempt=3, fence=3, attempt_history=(LINE,), lease_worker="c"), NOW + 7, NOW + 9)
     assert [(line.attempt, line.outcome.value) for line in run.attempt_history(AttemptOutcome.SUCCEEDED)] == [
@@ -56,7 +56,7 @@ def test_the_history_tells_of_attempts_that_were_lost() -> None:
     assert (run.line(AttemptOutcome.SUCCEEDED).late, run.line(AttemptOutcome.SUCCEEDED).took) == (7, 2)
 
 
-def test_an_end_begins_a_new_count_of_attempts() -> None:
+def test_a_task_retried_after_a_failure_shows_no_lost_attempts() -> None:
     """A task that is retried after a failure shows no lost attempts."""
     failed = AttemptRecord(3, 3, "a", NOW, 0, 5, AttemptOutcome.FAILED)
     again = Run(task(attempt=1, fence=5, attempt_history=(failed,)), NOW, NOW)
@@ -66,14 +66,14 @@ def test_an_end_begins_a_new_count_of_attempts() -> None:
     assert resumed.history_before == (paused,)
 
 
-def test_a_long_error_is_cut_and_says_so() -> None:
+def test_a_long_error_message_is_truncated_with_a_mark() -> None:
     """A record keeps the beginning of a long error message, within the limit, and says that it was cut."""
     error = failure("Boom", "x" * 10_000).error
     assert len(error.message) == MAX_ERROR_MESSAGE_LENGTH
     assert error.message.endswith("[cut]")
 
 
-def test_a_rollback_is_no_late_start() -> None:
+def test_the_heartbeat_of_a_rollback_reports_no_late_start() -> None:
     """The heartbeat of a rollback reports no late start, but a first attempt's heartbeat does."""
     late = NOW + LATE_EVENT_AFTER
     assert late_start(task(state=State.ROLLING_BACK, started_at=late), late) == {}

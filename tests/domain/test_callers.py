@@ -15,7 +15,7 @@ def test_a_role_includes_others() -> None:
     assert Role.ADMIN.included == set(Role)
 
 
-def test_a_caller_without_the_role_is_refused() -> None:
+def test_a_caller_without_the_role_is_rejected_with_the_role() -> None:
     """The error names the missing role, or says that all owners are affected; an unknown caller has no role."""
     with pytest.raises(RoleRequired, match="'writer'"):
         Caller("ann", frozenset({Role.READER, Role.WORKER})).require(Role.WRITER)

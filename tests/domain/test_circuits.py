@@ -59,7 +59,7 @@ def test_a_circuit_is_half_open_when_its_time_is_over() -> None:
         ("nonsense", None),
     ],
 )
-def test_a_circuit_is_of_a_host_and_its_port(url: str, host: str | None) -> None:
+def test_equivalent_spellings_of_host_and_port_share_a_circuit(url: str, host: str | None) -> None:
     """Spelling and default ports make no difference to a circuit's host, and an invalid host has no circuit."""
     assert host_of(HttpTarget(url)) == host
     assert host_of(HandlerTarget()) is None
@@ -86,7 +86,9 @@ ENDINGS: list[tuple[TargetEnding, Sign]] = [
 
 
 @pytest.mark.parametrize(("ending", "sign"), ENDINGS)
-def test_only_what_is_the_hosts_fault_counts(ending: TargetEnding, sign: Sign) -> None:
+def test_only_connection_failures_timeouts_and_5xx_responses_count_against_a_host(
+    ending: TargetEnding, sign: Sign
+) -> None:
     """Connection failures, timeouts and 5xx responses count; any other response shows that the host works."""
     assert sign_of(ending, given=MINUTE, usual=SECOND) is sign
 
@@ -101,7 +103,7 @@ def test_only_what_is_the_hosts_fault_counts(ending: TargetEnding, sign: Sign) -
         (MINUTE, 30 * SECOND, Sign.ILL),
     ],
 )
-def test_a_time_limit_that_was_too_short_is_not_the_hosts_fault(given: int, usual: int, sign: Sign) -> None:
+def test_a_timeout_counts_only_after_twice_the_usual_response_time(given: int, usual: int, sign: Sign) -> None:
     """A timeout counts only after ten seconds and after twice the host's usual response time."""
     assert sign_of(failure("Timeout", ""), given=given, usual=usual) is sign
     assert sign_of(failure("ConnectTimeoutError", ""), given=given, usual=usual) is Sign.ILL

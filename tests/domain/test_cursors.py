@@ -36,7 +36,7 @@ def _done(progress: Progress) -> set[tuple[int, int, str]]:
 
 
 @given(steps, steps)
-def test_what_either_reader_has_done_is_done(mine: Moves, others: Moves) -> None:
+def test_joined_progress_covers_what_either_reader_covered(mine: Moves, others: Moves) -> None:
     """Joined progress covers exactly what either of the two readers had covered."""
     a, b = _read(mine), _read(others)
     assert _done(a.joined(b)) == _done(a) | _done(b)
@@ -52,21 +52,21 @@ def test_progress_never_moves_back(first: Moves, then: Moves) -> None:
 
 
 @given(steps)
-def test_everything_up_to_the_floor_is_done(moves: Moves) -> None:
+def test_all_items_below_the_floor_are_processed(moves: Moves) -> None:
     """All items below the floor are processed."""
     progress = _read(moves)
     assert all(progress.is_done(minute) for minute in range(90, progress.floor + 1))
 
 
 @given(steps, st.integers(98, 110))
-def test_limited_progress_forgets_what_lies_beyond(moves: Moves, upto: int) -> None:
+def test_limited_progress_discards_minutes_beyond_the_limit(moves: Moves, upto: int) -> None:
     """Minutes that were read because of a wrong clock are read again."""
     progress = _read(moves).limited(upto)
     assert progress.upto <= max(upto, 99)
     assert not any(minute > upto for minute in progress.open)
 
 
-def test_a_queue_that_lags_holds_up_no_other() -> None:
+def test_a_lagging_queue_delays_no_other_queue() -> None:
     """If one queue lags, the others continue, and that queue resumes from its own place until it has caught up."""
     cursors = Cursors.at((10, 8, 5, 1)).split(DISPATCH, "low").moved(DISPATCH, ALL, Progress(20))
     assert (cursors.progress(DISPATCH, "low").upto, cursors.progress(DISPATCH, "high").upto) == (10, 20)
@@ -89,7 +89,7 @@ def test_joined_cursors_are_joined_for_each_queue(main: int, low: int, other_mai
     assert joined.progress(0, "high").upto == max(main, other_main)
 
 
-def test_the_first_reading_looks_ahead_and_scans_look_back() -> None:
+def test_a_scan_reads_only_minutes_that_ended_before_its_delay() -> None:
     """A scan reads only minutes that ended at least its delay ago."""
     ahead, *back = horizons(NOW, 180 * SECOND)
     assert ahead == minute_of(NOW + 3 * MINUTE)
@@ -97,7 +97,7 @@ def test_the_first_reading_looks_ahead_and_scans_look_back() -> None:
         assert start_of(minute + 1) + delay <= NOW < start_of(minute + 2) + delay
 
 
-def test_the_cursors_of_a_new_group_begin_at_an_instant() -> None:
+def test_cursors_that_begin_at_an_instant_skip_no_later_task() -> None:
     """If cursors begin at an instant, no reading skips a task that is due after the instant."""
     cursors = first_cursors(NOW)
     delays = (0, *RECOVERY_SCAN_DELAYS)

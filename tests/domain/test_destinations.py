@@ -54,7 +54,7 @@ NOBODY: frozenset[str] = frozenset()
         "nas.home.arpa",
     ],
 )
-def test_what_leads_to_no_public_address_is_known(host: str) -> None:
+def test_private_addresses_and_nonpublic_names_are_rejected(host: str) -> None:
     """Private addresses in every spelling, and names that are never public, are refused."""
     assert "not a public address" in (refusal(f"https://{host}/hook", NOBODY) or "")
 
@@ -76,7 +76,7 @@ def test_what_leads_to_no_public_address_is_known(host: str) -> None:
         "db",
     ],
 )
-def test_what_may_be_public_is_left_to_the_call(host: str) -> None:
+def test_public_addresses_and_resolvable_names_are_accepted(host: str) -> None:
     """Public addresses and resolvable names are accepted, and checked when they are called."""
     assert refusal(f"https://{host}/hook", NOBODY) is None
 
@@ -87,7 +87,7 @@ def test_what_is_no_http_url_is_refused(url: str) -> None:
     assert refusal(url, NOBODY) is not None
 
 
-def test_port_zero_is_refused() -> None:
+def test_port_zero_is_rejected() -> None:
     """Port zero is refused, because no server can listen on it, and is not taken for the scheme's default."""
     assert "port" in (refusal("https://example.org:0/", NOBODY) or "")
 
@@ -105,7 +105,7 @@ def test_an_allowed_host_may_be_private() -> None:
     ("host", "address"),
     [("1.2.3.4", "1.2.3.4"), ("1.2", "1.0.0.2"), ("1.2.3", "1.2.0.3"), ("0x01020304", "1.2.3.4"), ("010.1", "8.0.0.1")],
 )
-def test_numbers_are_read_as_a_resolver_reads_them(host: str, address: str) -> None:
+def test_numeric_addresses_are_interpreted_as_by_a_resolver(host: str, address: str) -> None:
     """An address with one to four decimal, octal or hexadecimal numbers is read as in a resolver."""
     assert literal_address(host) == address
 
@@ -113,6 +113,6 @@ def test_numbers_are_read_as_a_resolver_reads_them(host: str, address: str) -> N
 @pytest.mark.parametrize(
     "host", ["1.2.3.4.5", "256.1.1.1", "1.2.3.256", "4294967296", "08.1", "0x", "1..2", "a.b", "-1"]
 )
-def test_what_is_no_address_is_a_name(host: str) -> None:
+def test_an_invalid_numeric_address_is_a_host_name(host: str) -> None:
     """Numbers out of range, invalid digits and words are read as host names."""
     assert literal_address(host) is None

@@ -54,7 +54,7 @@ def test_a_message_arrives_before_its_due_time(due: int, now: int, precision: Pr
 
 
 @given(instants, instants)
-def test_a_relaxed_message_needs_no_hold(due: int, now: int) -> None:
+def test_a_relaxed_message_arrives_within_a_second_after_the_due_time(due: int, now: int) -> None:
     """A relaxed message's delay is rounded up, so it arrives within a second after the due time."""
     delay = delay_seconds(due, now, Precision.RELAXED)
     if now < due <= now + 900 * SECOND:
@@ -89,21 +89,21 @@ def test_a_check_around_the_records_minute_is_always_covered(into_its_minute: in
 
 
 @given(instants, st.integers(0, 30 * SECOND))
-def test_what_the_trigger_may_have_read_is_sent_directly(now: int, slowness: int) -> None:
+def test_a_writer_sends_the_message_if_the_minute_may_be_read(now: int, slowness: int) -> None:
     """If a trigger whose clock is up to 30 s ahead may have read the minute, the writer sends the message."""
     read_up_to = minute_of(now + slowness + LOOK_AHEAD)
     assert is_direct(start_of(read_up_to), now, LOOK_AHEAD)
     assert is_direct(start_of(read_up_to + 1) - 1, now, LOOK_AHEAD)
 
 
-def test_what_is_far_ahead_is_left_to_the_trigger() -> None:
+def test_a_task_due_later_needs_no_message_from_the_writer() -> None:
     """A task that is due in twenty minutes needs no message yet, and no timer if its record is in its minute."""
     at = NOW + 20 * MINUTE
     plan = enqueue_plan(TaskId.of(at, 0, 0), at, NOW, LOOK_AHEAD)
     assert (plan.timer, plan.direct) == (False, False)
 
 
-def test_a_retry_in_seconds_costs_no_timer() -> None:
+def test_a_retry_in_seconds_needs_no_timer() -> None:
     """The first scan of the record's minute replaces the timer for a quick retry, which is sent directly."""
     plan = enqueue_plan(TaskId.of(NOW, 0, 0), NOW + 8 * SECOND, NOW + 2 * SECOND, LOOK_AHEAD)
     assert (plan.timer, plan.direct) == (False, True)
@@ -121,7 +121,7 @@ def test_a_change_to_an_earlier_minute_gets_a_timer() -> None:
     assert (plan.timer, plan.direct) == (True, True)
 
 
-def test_the_first_reading_sends_what_is_due_in_its_minute() -> None:
+def test_the_first_reading_sends_tasks_that_are_due_in_its_minute() -> None:
     """For a waiting record in its own minute, a message with the due time is sent."""
     message = at_first_reading(ENTRY, minute_of(NOW))
     assert message is not None
@@ -136,12 +136,12 @@ def test_the_first_reading_sends_what_is_due_in_its_minute() -> None:
         *(replace(ENTRY, state=state, leased_until=NOW) for state in State if state not in STARTABLE),
     ],
 )
-def test_the_first_reading_leaves_alone_what_is_not_its(entry: Entry) -> None:
+def test_the_first_reading_sends_no_tasks_already_sent_moved_or_not_waiting(entry: Entry) -> None:
     """Tasks that were already sent, moved to another minute, or do not wait get no message."""
     assert at_first_reading(entry, minute_of(NOW)) is None
 
 
-def test_the_first_reading_sends_a_rollback_that_nobody_has_taken_up() -> None:
+def test_the_first_reading_sends_a_rollback_without_a_lease() -> None:
     """A task that waits for its rollback, and therefore holds no lease, gets a message."""
     assert at_first_reading(replace(ENTRY, state=State.ROLLING_BACK), minute_of(NOW)) is not None
 
@@ -156,13 +156,13 @@ def test_the_first_reading_sends_a_timers_message_for_its_generation() -> None:
 
 
 @pytest.mark.parametrize("state", list(State))
-def test_a_recovery_scan_sends_what_nobody_is_working_on(state: State) -> None:
+def test_a_recovery_scan_sends_overdue_tasks_ended_leases_and_unfinished_outcomes(state: State) -> None:
     """A scan sends overdue tasks, ended leases and unfinished outcomes, but no paused or blocked tasks."""
     entry = replace(ENTRY, state=state, leased_until=NOW - MAX_CLOCK_DIFFERENCE, next_at=NOW)
     assert is_left_behind(entry, NOW) == (state in STARTABLE | LEASED | TERMINAL)
 
 
-def test_a_recovery_scan_leaves_the_living_alone() -> None:
+def test_a_recovery_scan_skips_finished_tasks_and_valid_leases() -> None:
     """A scan does not send finished tasks, or tasks with a future check or a lease that may be valid."""
     assert not is_left_behind(replace(ENTRY, next_at=NOW + 1), NOW)
     leased = replace(ENTRY, state=State.RUNNING, leased_until=NOW - MAX_CLOCK_DIFFERENCE + 1)
@@ -170,14 +170,14 @@ def test_a_recovery_scan_leaves_the_living_alone() -> None:
     assert not is_left_behind(replace(ENTRY, state=State.SUCCEEDED, finished=True), NOW)
 
 
-def test_the_last_recovery_scan_keeps_the_running_in_sight() -> None:
+def test_the_last_recovery_scan_sets_another_timer_for_a_running_task() -> None:
     """A task that runs for days gets a timer for another day; a waiting task with a future check does not."""
     assert is_open_past_due(replace(ENTRY, state=State.RUNNING, leased_until=NOW + MINUTE), NOW)
     assert not is_open_past_due(replace(ENTRY, next_at=NOW + MINUTE), NOW)
     assert not is_open_past_due(replace(ENTRY, state=State.PAUSED), NOW)
 
 
-def test_a_task_waits_on_its_queue_until_its_work_is_over() -> None:
+def test_only_pulled_attempts_wait_for_pull_workers() -> None:
     """Pulled attempts wait for pull workers, but the work before and after them is for worker functions."""
     pulled = task(target=PullTarget(), type="resize")
     for state in State:
@@ -191,7 +191,7 @@ def test_a_task_waits_on_its_queue_until_its_work_is_over() -> None:
     assert sent.pull_queue == "resize"
 
 
-def test_whatever_is_sent_for_a_task_is_in_the_part_of_its_fair_key() -> None:
+def test_records_entries_and_timers_have_the_same_fair_key_share() -> None:
     """A record, an entry and timers give the same share of a fair key, and no share without a key."""
     keyed = task(fair_key="customer-17", fair_weight=3)
     entry = Entry.of(keyed)
@@ -205,7 +205,7 @@ def test_whatever_is_sent_for_a_task_is_in_the_part_of_its_fair_key() -> None:
     assert Entry.of(task()).message(NOW).fair_share == ""
 
 
-def test_a_change_of_the_fair_key_needs_another_message() -> None:
+def test_only_a_due_task_keeps_its_message_if_its_fair_key_changes() -> None:
     """If its fair key changes, a due task keeps its message, which may have been received; others need a new one."""
     keyed = task(fair_key="customer-17", next_at=NOW + HOUR)
     assert is_check_kept(keyed, NOW + HOUR, NOW, {"fair_key": "customer-17"})
@@ -214,7 +214,7 @@ def test_a_change_of_the_fair_key_needs_another_message() -> None:
     assert is_check_kept(keyed, NOW + HOUR, NOW + HOUR, {"fair_key": None})
 
 
-def test_an_open_task_is_met_again_soon_after_its_lease() -> None:
+def test_an_open_task_is_found_by_the_first_later_scan() -> None:
     """An open task is found by the first scan of a later minute, at least a minute from now."""
     for offset in range(0, 120, 7):
         now = NOW + offset * SECOND
@@ -229,7 +229,7 @@ def test_an_open_task_is_met_again_soon_after_its_lease() -> None:
             assert scanned_at <= max(now + 2 * MINUTE, now + left * SECOND + MAX_CLOCK_DIFFERENCE + MINUTE)
 
 
-def test_what_waits_for_long_or_for_somebody_else_is_not_met_again() -> None:
+def test_a_task_that_cannot_start_gets_no_other_timer() -> None:
     """A task that cannot start, or an asynchronous attempt with a timer at its deadline, gets no other timer."""
     waiting = replace(ENTRY, state=State.WAITING, next_at=NOW)
     assert rescan_timer(waiting, NOW + RESCAN_PATIENCE) is not None

@@ -6,7 +6,7 @@ from duetime.domain.dispatch.cursors import DISPATCH, Cursors, Progress, ShardGr
 from duetime.domain.times import MINUTE, start_of
 
 
-def test_the_group_that_is_furthest_behind_counts_and_so_does_a_queue_that_lags() -> None:
+def test_the_slowest_group_and_queue_determine_the_dispatch_status() -> None:
     """If one group's queue has reached only minute 97, tasks that are due from minute 98 on may be unsent."""
     lagging = Cursors(Cursors.at([103, 100, 40, 0]).readings, {(DISPATCH, "low"): Progress(97)})
     groups = [Cursors.at([103, 100, 40, 0]), Cursors.at([102, 99, 40, 0]), lagging]
@@ -14,7 +14,7 @@ def test_the_group_that_is_furthest_behind_counts_and_so_does_a_queue_that_lags(
     assert (found.last_tick_at, found.dispatched_until) == (start_of(94), start_of(98))
 
 
-def test_without_a_reading_of_every_group_nothing_is_told() -> None:
+def test_the_dispatch_times_are_unknown_if_a_group_was_never_read() -> None:
     """If a group has never been read, both times are unknown, because the group may have work."""
     found = dispatch_status([Cursors.at([103, 100, 40, 0]), None], 32, 3 * MINUTE, [])
     assert (found.last_tick_at, found.dispatched_until) == (None, None)

@@ -85,7 +85,7 @@ def test_each_operator_matches(pattern: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("pattern", OTHERS, ids=json.dumps)
-def test_a_pattern_matches_nothing_else(pattern: dict[str, Any]) -> None:
+def test_an_event_without_an_accepted_value_in_each_field_does_not_match(pattern: dict[str, Any]) -> None:
     """An event with a field without an accepted value does not match, also in moto's matcher."""
     reject_pattern(pattern)
     assert not matches(pattern, EVENT)
@@ -137,7 +137,7 @@ def test_objects_in_lists_match_by_element(pattern: dict[str, Any], is_match: bo
     ],
     ids=str,
 )
-def test_an_invalid_pattern_is_refused(pattern: object, place: str) -> None:
+def test_an_error_for_an_invalid_pattern_names_the_field(pattern: object, place: str) -> None:
     """The error for an invalid pattern names the field and the allowed values."""
     with pytest.raises(PatternInvalid) as refused:
         reject_pattern(pattern)
@@ -145,7 +145,7 @@ def test_an_invalid_pattern_is_refused(pattern: object, place: str) -> None:
     assert str(refused.value)
 
 
-def test_a_pattern_has_a_limit_of_size() -> None:
+def test_a_pattern_is_limited_to_the_size_in_an_eventbridge_rule() -> None:
     """A pattern can be as long as in an EventBridge rule, but not longer."""
     around = len('{"a": [""]}')
     reject_pattern({"a": ["x" * (MAX_EVENT_PATTERN_LENGTH - around)]})
@@ -153,14 +153,14 @@ def test_a_pattern_has_a_limit_of_size() -> None:
         reject_pattern({"a": ["x" * (MAX_EVENT_PATTERN_LENGTH - around + 1)]})
 
 
-def test_a_large_event_is_refused_rather_than_compared_for_long() -> None:
+def test_an_event_that_needs_too_many_comparisons_is_rejected() -> None:
     """Because lists multiply comparisons, the total number of comparisons is limited."""
     pattern = {"a": {"b": [str(each) for each in range(500)]}}
     with pytest.raises(EventTooLarge):
         matches(pattern, {"a": [{"b": "x"}] * STEPS})
 
 
-def test_a_wildcard_takes_no_longer_for_a_hostile_text() -> None:
+def test_a_wildcard_pattern_searches_for_each_part_once() -> None:
     """Each part of a pattern with wildcards is searched for once, from the end of the previous part."""
     assert not matches({"a": [{"wildcard": "*a" * 1_000 + "b"}]}, {"a": "a" * 100_000})
 
@@ -179,7 +179,7 @@ _PATTERNS = st.recursive(
 
 
 @given(_PATTERNS, st.dictionaries(_NAMES, _JSON, max_size=3))
-def test_any_pattern_is_refused_or_can_be_compared(pattern: Any, event: dict[str, Any]) -> None:  # noqa: ANN401 - any JSON
+def test_an_accepted_pattern_compares_with_any_event_without_an_error(pattern: Any, event: dict[str, Any]) -> None:  # noqa: ANN401 - any JSON
     """A pattern that is accepted can be compared with any event without an error."""
     try:
         reject_pattern(pattern)

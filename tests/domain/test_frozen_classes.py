@@ -74,7 +74,7 @@ class Nothing:
     """A class without fields."""
 
 
-def test_fields_get_arguments_defaults_and_values_of_their_own() -> None:
+def test_fields_have_arguments_or_defaults_and_unshared_factory_values() -> None:
     """Each field has its argument or default, and instances do not share the values of a factory."""
     point, other = Point(1, tags=["a"]), Point(1)
     assert (point.x, point.y, point.tags, point.note, point.total, point.kind) == (1, 2, ["a"], "", 3, "point")
@@ -90,13 +90,13 @@ def test_methods_of_the_class_are_kept() -> None:
 
 
 @pytest.mark.parametrize("arguments", [(), (1, 2, [], "", 3)])
-def test_missing_and_unknown_arguments_are_refused(arguments: tuple[object, ...]) -> None:
+def test_missing_and_unknown_arguments_are_rejected(arguments: tuple[object, ...]) -> None:
     """A class refuses a missing argument for a field without a default, and an argument for a field that takes none."""
     with pytest.raises(TypeError, match=r"Point\.__init__"):
         Point(*arguments)  # type: ignore[arg-type]  # that is the mistake
 
 
-def test_arguments_must_be_named_where_the_class_says_so() -> None:
+def test_kw_only_rejects_positional_arguments() -> None:
     """`kw_only` refuses positional arguments, and allows a field without a default after a field with a default."""
     assert Named(second=3).first == 1
     with pytest.raises(TypeError):
@@ -115,7 +115,7 @@ def test_nothing_can_be_assigned_or_deleted(name: str) -> None:
     assert not hasattr(point, "__dict__")
 
 
-def test_equality_is_that_of_the_compared_fields_of_one_class() -> None:
+def test_instances_with_equal_compared_fields_are_equal() -> None:
     """Instances of one class with equal compared fields are equal, and have the same hash."""
     assert Point(1, note="a") == Point(1, note="b")
     assert Point(1) != Point(2)
@@ -125,7 +125,7 @@ def test_equality_is_that_of_the_compared_fields_of_one_class() -> None:
     assert len({Nothing(), Nothing(), Named(second=1), Named(second=2)}) == 3
 
 
-def test_instances_are_ordered_where_the_class_says_so() -> None:
+def test_instances_are_ordered_only_with_the_order_option() -> None:
     """With `order`, instances compare like tuples of their fields; without `order`, they do not compare."""
     first, second = Version(1, "b"), Version(2, "a")
     assert sorted([second, first]) == [first, second]
@@ -144,7 +144,7 @@ def test_the_representation_names_the_fields() -> None:
     assert repr(Point(1)) == "Point(x=1, y=2, tags=[], total=3, reads={}, kind='point')"
 
 
-def test_the_functions_of_dataclasses_accept_it() -> None:
+def test_the_functions_of_dataclasses_accept_a_frozen_class() -> None:
     """`fields`, `replace`, `asdict`, `match` and `inspect.signature` work as with a dataclass."""
     assert replace(Point(1), x=4).total == 6
     assert asdict(Named(second=3)) == {"first": 1, "second": 3}
@@ -161,7 +161,7 @@ def _pickled(value: Labeled) -> Labeled:
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, _pickled])
-def test_it_is_copied_as_a_dataclass_is(copied: Callable[[Labeled], Labeled]) -> None:
+def test_copies_have_all_fields_and_are_frozen(copied: Callable[[Labeled], Labeled]) -> None:
     """Copies have all fields, including those of the base class, and are frozen like the original."""
     original = Labeled(1, tags=["a"], label="b")
     made = copied(original)

@@ -19,7 +19,7 @@ years = st.integers(0, 4_102_444_800_000)
 @given(homes, shards, tails)
 @example(0, 0, 0)
 @example(LAST_INSTANT, MAX_SHARDS - 1, (1 << 64) - 1)
-def test_an_id_gives_back_what_it_was_made_of(home: int, shard: int, tail: int) -> None:
+def test_the_home_millisecond_and_shard_are_decoded_from_an_id(home: int, shard: int, tail: int) -> None:
     """The home millisecond and the shard of an id can be read from its text alone."""
     parsed = TaskId.parse(TaskId.of(home, shard, tail).text)
     assert (parsed.home, parsed.shard) == (home, shard)
@@ -42,7 +42,7 @@ def test_a_partition_names_the_minute_in_utc_and_the_shard(home: int, shard: int
     assert TaskId.of(home, (shard + 1) % MAX_SHARDS, 1).partition != here
 
 
-def test_a_partition_reads_as_documented() -> None:
+def test_a_partition_has_the_documented_form() -> None:
     """The partition of a record from 02:33 in shard 7 has the documented form."""
     assert TaskId.of(1_795_228_387_250, 7, 0).partition == "2026-11-21T02:33#0007"
 
@@ -60,7 +60,7 @@ def test_a_partition_reads_as_documented() -> None:
         "0" * 25 + "U",
     ],
 )
-def test_what_is_not_an_id_is_refused(text: str) -> None:
+def test_an_invalid_id_is_rejected(text: str) -> None:
     """Ids that are too late, short or large, lower case, or have other characters are refused."""
     with pytest.raises(InvalidTaskId):
         TaskId.parse(text)
@@ -73,14 +73,14 @@ def test_parsing_any_text_raises_only_its_own_error(text: str) -> None:
         assert TaskId.parse(text).partition
 
 
-def test_one_owners_tasks_are_spread_over_all_its_partitions() -> None:
+def test_an_owners_tasks_are_spread_over_all_list_partitions() -> None:
     """With sixteen shards, all partitions of the owner list are used."""
     partitions = {TaskId.of(0, shard, 0).owner_partition("me") for shard in range(16)}
     assert len(partitions) == OWNER_SPREAD
 
 
 @given(homes, homes, shards, tails)
-def test_the_bytes_of_an_id_can_be_given_another_time(home: int, other: int, shard: int, tail: int) -> None:
+def test_the_bytes_of_an_id_can_be_moved_to_another_time(home: int, other: int, shard: int, tail: int) -> None:
     """The bytes equal those of an id at that time, so that lists can be ordered without making ids."""
     task_id = TaskId.of(home, shard, tail)
     assert TaskId.home_of_data(task_id.data) == home

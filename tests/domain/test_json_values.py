@@ -22,13 +22,13 @@ JSON: st.SearchStrategy[Any] = st.recursive(
 
 
 @given(JSON)
-def test_what_is_kept_is_read_again_as_it_was(value: object) -> None:
+def test_a_stored_json_value_is_read_back_unchanged(value: object) -> None:
     """Every JSON value without lone surrogates is read back unchanged."""
     assert json.loads(json_of(value)) == value
 
 
 @given(st.text(st.characters(), max_size=20))
-def test_every_text_can_be_written(text: str) -> None:
+def test_a_text_without_surrogates_is_unchanged(text: str) -> None:
     """A text without surrogates does not change."""
     assert writable(text) == text
     assert writable(f"{text}\udce9").encode().endswith(b"\\udce9")
@@ -50,13 +50,13 @@ def test_every_text_can_be_written(text: str) -> None:
         (b"bytes", "not JSON serializable"),
     ],
 )
-def test_a_value_that_would_be_lost_or_changed_is_refused(value: object, why: str) -> None:
+def test_a_value_that_would_be_lost_or_changed_is_rejected(value: object, why: str) -> None:
     """A value that would be lost or changed is refused, and the error gives the reason."""
     with pytest.raises(ValueRefused, match=why):
         json_of(value)
 
 
-def test_the_largest_values_are_kept() -> None:
+def test_the_largest_values_are_accepted() -> None:
     """Numbers with the maximum number of digits and values with the maximum depth are accepted."""
     number = 10**MAX_NUMBER_DIGITS - 1
     assert json_of([number, -number]) == f"[{number},{-number}]".encode()
@@ -71,12 +71,12 @@ def test_the_largest_values_are_kept() -> None:
 @pytest.mark.parametrize(
     "text", ["1e400", "1e-400", "NaN", '"\\udc00"', '{"a":1,"a":1}', "9" * 39, "", "{", "1" * 5000]
 )
-def test_a_text_that_is_not_kept_is_refused(text: str) -> None:
+def test_invalid_or_unsupported_json_is_rejected(text: str) -> None:
     """Numbers beyond a float, duplicate keys, lone surrogates, and invalid JSON are refused."""
     with pytest.raises(ValueError, match=r"."):
         check_kept(text)
 
 
-def test_a_pair_of_surrogates_is_a_character() -> None:
+def test_an_escaped_surrogate_pair_is_accepted() -> None:
     """An escaped pair of surrogates, which JSON allows, is accepted."""
     assert check_kept('["\\ud83d\\ude00", 0, -0.0, 0e5]') == ["\U0001f600", 0, 0.0, 0.0]

@@ -17,19 +17,19 @@ PULLERS = Pullers({"resize": OwnerPatterns(("*",)), "report": OwnerPatterns(("an
 @pytest.mark.parametrize(
     ("caller", "types"), [("bob", ["resize"]), ("ann", ["resize", "report"]), ("team-b", ["report"]), ("bob", [])]
 )
-def test_callers_pull_what_they_are_let(caller: str, types: list[str]) -> None:
+def test_a_pulled_type_is_open_to_everyone_or_to_named_callers(caller: str, types: list[str]) -> None:
     """A pulled type is open to everyone, or only to the named callers."""
     PULLERS.check(caller, types)
 
 
 @pytest.mark.parametrize("types", [["report"], ["resize", "report"], ["unheard-of"], ["*"], [""]])
-def test_nobody_else_pulls_anything(types: list[str]) -> None:
+def test_a_request_with_a_forbidden_type_is_rejected_with_the_type(types: list[str]) -> None:
     """If one requested type is forbidden, the complete request is refused, and the error names the type."""
     with pytest.raises(TypeNotPulled, match=repr(types[-1]).replace("*", r"\*")):
         PULLERS.check("bob", types)
 
 
-def test_the_type_decides_where_no_target_is_named() -> None:
+def test_a_task_without_a_target_is_pulled_if_its_type_is_pulled() -> None:
     """A task without a target waits for workers if its type is pulled, and otherwise calls its handler."""
     assert RULES.target_of("ann", TaskSpec("resize")) == PullTarget()
     assert RULES.target_of("ann", TaskSpec("report")) == HandlerTarget()
@@ -48,7 +48,7 @@ def test_the_type_decides_where_no_target_is_named() -> None:
         (TaskSpec("report", timeout_seconds=MAX_TIMEOUT_SECONDS + 1), "timeout_seconds"),
     ],
 )
-def test_what_a_target_cannot_do_is_refused(spec: TaskSpec, field: str) -> None:
+def test_unsupported_options_of_pull_targets_are_rejected(spec: TaskSpec, field: str) -> None:
     """Pull targets for other types, rollbacks by pull workers and timeouts that are too long are refused."""
     with pytest.raises(FieldInvalid) as refused:
         RULES.target_of("ann", spec)

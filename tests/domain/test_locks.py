@@ -40,7 +40,7 @@ def test_shared_and_exclusive_holders_exclude_each_other(is_shared: bool) -> Non
     assert lock.room(_claim(100, is_shared=is_shared)) == 99
 
 
-def test_a_shared_lock_is_closed_for_those_behind_an_exclusive_waiter() -> None:
+def test_a_shared_lock_has_no_room_behind_an_exclusive_waiter() -> None:
     """A shared lock has no room behind an exclusive waiter, which could otherwise wait forever."""
     lock = Lock(NAME, (Holder(TASKS[0], 1, NOW, is_shared=True),))
     sharing, alone = Waiter(NOW, TASKS[1], 0, is_shared=True), Waiter(NOW, TASKS[1], 0)
@@ -51,14 +51,14 @@ def test_a_shared_lock_is_closed_for_those_behind_an_exclusive_waiter() -> None:
     assert Lock(NAME).is_closed_for(_claim(2), TASKS[2], [sharing])
 
 
-def test_a_hold_of_the_other_mode_is_no_place() -> None:
+def test_a_shared_reservation_does_not_count_for_an_exclusive_lock() -> None:
     """A task with a shared reservation that now needs the lock exclusively waits until it would be the only holder."""
     lock = Lock(NAME, (Holder(TASKS[0], RESERVED, NOW, is_shared=True), Holder(TASKS[1], 1, NOW, is_shared=True)))
     assert lock.is_closed_for(_claim(), TASKS[0], [])
     assert not lock.without(TASKS[1], 1).is_closed_for(_claim(), TASKS[0], [])
 
 
-def test_an_exclusive_lock_frees_when_all_who_share_it_have_ended() -> None:
+def test_an_exclusive_waiter_waits_until_the_last_shared_hold_has_ended() -> None:
     """An exclusive waiter waits until the last shared hold has ended by every clock."""
     lock = Lock(NAME, tuple(Holder(task, 1, NOW + number, is_shared=True) for number, task in enumerate(TASKS)))
     assert lock.frees_at(_claim(9)) == NOW + len(TASKS) - 1 + MAX_CLOCK_DIFFERENCE
@@ -84,7 +84,7 @@ def test_a_hold_ends_for_others_only_when_it_is_over_by_every_clock() -> None:
     assert lock.living(NOW + MAX_CLOCK_DIFFERENCE).holders == ()
 
 
-def test_who_waits_looks_when_the_next_hold_is_over_by_every_clock() -> None:
+def test_a_waiter_checks_when_the_next_hold_is_over_by_every_clock() -> None:
     """A waiter checks at the end of the first hold that makes room, or at once if there is room."""
     lock = Lock(NAME, (Holder(TASKS[0], 1, NOW + MINUTE), Holder(TASKS[1], 1, NOW)))
     assert lock.frees_at(_claim(2)) == NOW + MAX_CLOCK_DIFFERENCE
@@ -114,21 +114,19 @@ def test_a_lock_is_stored_for_longer_than_any_hold_of_it_lasts(holders: list[Hol
 
 
 @given(HOLDERS, st.integers(NOW - MINUTE, NOW + LONGEST_LOCK_HOLD))
-def test_a_lock_is_stored_for_longer_than_the_holds_that_a_renewal_does_not_know(
-    others: list[Holder], until: int
-) -> None:
+def test_a_renewed_lock_is_stored_for_longer_than_the_longest_hold(others: list[Holder], until: int) -> None:
     """Because a renewal does not read other holders, the lock's expiry allows for the longest possible hold."""
     expires_at = Lock.renewal_expires_at(NOW, until)
     assert expires_at >= max(until, *(holder.expires_at for holder in others), NOW) + MAX_CLOCK_DIFFERENCE
 
 
-def test_no_hold_can_be_longer_than_the_longest() -> None:
+def test_the_longest_hold_covers_the_longest_deadline_and_lease() -> None:
     """The longest hold covers the longest deadline, including that of topologies, and the longest lease."""
     assert LONGEST_LOCK_HOLD >= MAX_DEADLINE_SECONDS * SECOND + TOPOLOGY_MARGIN
     assert LONGEST_LOCK_HOLD >= MAX_LEASE_SECONDS * SECOND
 
 
-def test_a_waiter_is_let_in_only_while_there_is_room_under_its_own_limit() -> None:
+def test_a_waiter_gets_a_reservation_only_within_its_own_limit() -> None:
     """With a limit of one holder, the first of two waiters gets a reservation, and the second finds the lock full."""
     first, second = (waiting_task(id=task_id) for task_id in TASKS[:2])
     waiters = [Waiter(NOW, task.id, task.generation) for task in (first, second)]
@@ -140,7 +138,7 @@ def test_a_waiter_is_let_in_only_while_there_is_room_under_its_own_limit() -> No
     assert one.admit(waiters[1], second, _claim(2), NOW + SECOND).lock.holder(second.id) is not None
 
 
-def test_a_waiter_with_a_reservation_is_let_in_again_without_a_second_place() -> None:
+def test_repeating_a_hand_over_wakes_the_waiter_with_a_single_place() -> None:
     """If passing on a lock crashes after the write, the repeat wakes the task again, with a single place."""
     task = waiting_task()
     reserved = Lock(NAME, (Holder(task.id, RESERVED, NOW),))
@@ -148,7 +146,7 @@ def test_a_waiter_with_a_reservation_is_let_in_again_without_a_second_place() ->
     assert (again.lock, len(again.admitted), again.is_full) == (reserved, 1, False)
 
 
-def test_a_waiter_that_waits_no_more_loses_its_reservation_but_not_a_real_hold() -> None:
+def test_a_task_that_no_longer_waits_loses_only_its_reservation() -> None:
     """A task that no longer waits loses its reservation, but an attempt that has claimed the lock keeps it."""
     lock = Lock(NAME, (Holder(TASKS[0], RESERVED, NOW), Holder(TASKS[1], 3, NOW)))
     waiters = [Waiter(NOW, task_id, 0) for task_id in TASKS[:2]]
@@ -167,7 +165,7 @@ def test_a_waiter_that_waits_no_more_loses_its_reservation_but_not_a_real_hold()
         ({"state": State.CANCELLED, "next_at": NOW}, False),
     ],
 )
-def test_an_outdated_place_ends_no_reservation_that_its_task_will_use(changes: dict[str, Any], is_kept: bool) -> None:  # noqa: FBT001 - a parameter of the test
+def test_removing_an_outdated_place_does_not_end_the_tasks_reservation(changes: dict[str, Any], is_kept: bool) -> None:  # noqa: FBT001 - a parameter of the test
     """A place that is about to be removed by another hand-over does not end the task's reservation."""
     task = replace(waiting_task(id=TASKS[0]), **changes)
     lock = Lock(NAME, (Holder(task.id, RESERVED, NOW + SECOND),))

@@ -30,19 +30,19 @@ def test_a_message_of_an_unknown_task_is_deleted() -> None:
 
 
 @pytest.mark.parametrize(("early", "back"), [(20 * SECOND, 19 * SECOND), (2 * HOUR, EARLY_MESSAGE_RETURN)])
-def test_a_message_that_comes_early_comes_back_soon(early: Millis, back: Millis) -> None:
+def test_a_postponed_tasks_message_returns_just_before_the_due_time(early: Millis, back: Millis) -> None:
     """A message for a postponed task returns just before the due time, or sooner if a clock may be wrong."""
     assert before_due(message(due=NOW + early), NOW) == RedeliverMessage(NOW + back, "not due")
 
 
 @pytest.mark.parametrize("state", sorted(LEASED))
-def test_a_message_of_a_leased_task_comes_back_after_the_lease(state: State) -> None:
+def test_a_leased_tasks_message_returns_after_the_lease(state: State) -> None:
     """A leased task's message returns after the lease, so that it starts the next attempt if the worker vanishes."""
     disposition = after_refusal(task(state=state, lease_expires_at=NOW + 30 * SECOND), message(), NOW)
     assert disposition == RedeliverMessage(NOW + 30 * SECOND + LEASE_RETURN_MARGIN, "leased")
 
 
-def test_a_topology_that_runs_is_checked() -> None:
+def test_a_timer_of_the_current_generation_checks_a_running_topology() -> None:
     """For a running topology, a timer for the current generation leads to a check; other timers have no effect."""
     running = task(
         state=State.RUNNING, target=TopologyTarget(), fence=2, deferred_fence=2, lease_expires_at=NOW + 9 * SECOND
@@ -60,20 +60,20 @@ def test_a_message_of_a_finished_task_is_deleted(state: State) -> None:
 
 
 @pytest.mark.parametrize("state", sorted(TERMINAL))
-def test_an_outcome_whose_followups_are_open_has_them_done(state: State) -> None:
+def test_a_message_completes_open_followups_of_an_outcome(state: State) -> None:
     """If a dead worker left follow-ups, the message makes another worker do them."""
     assert isinstance(after_refusal(task(state=state), message(), NOW), FollowUp)
 
 
 @pytest.mark.parametrize("state", sorted(TERMINAL))
-def test_an_outcome_whose_followups_are_being_done_is_waited_for(state: State) -> None:
+def test_a_message_returns_after_the_lease_of_followups_in_progress(state: State) -> None:
     """While another worker does the follow-ups, the message returns after that worker's lease."""
     disposition = after_refusal(task(state=state, lease_expires_at=NOW + 9 * SECOND), message(), NOW)
     assert isinstance(disposition, RedeliverMessage)
     assert disposition.at > NOW + 9 * SECOND
 
 
-def test_a_rollback_that_nobody_holds_is_taken_up() -> None:
+def test_a_message_starts_a_due_rollback_without_a_valid_lease() -> None:
     """When it is due, the message starts a rollback that has no lease or whose worker is lost."""
     assert isinstance(after_refusal(task(state=State.ROLLING_BACK), message(), NOW), Undo)
     lost = task(state=State.ROLLING_BACK, lease_expires_at=NOW - 9 * SECOND)
@@ -91,17 +91,17 @@ def test_a_message_of_another_generation_is_deleted(state: State) -> None:
 
 
 @pytest.mark.parametrize("state", [State.PAUSED, State.BLOCKED])
-def test_a_message_of_a_held_task_is_deleted(state: State) -> None:
+def test_a_message_of_a_paused_task_is_deleted(state: State) -> None:
     """A paused task's message is deleted, because resuming the task sends a new message."""
     assert isinstance(after_refusal(task(state=state), message(), NOW), DeleteMessage)
 
 
-def test_a_message_that_is_early_comes_back_at_the_due_time() -> None:
+def test_a_message_returns_at_the_due_time_if_a_clock_is_behind() -> None:
     """If a worker's clock is behind, the message returns at the due time and the task is not lost."""
     disposition = after_refusal(task(next_at=NOW + 90 * SECOND), message(), NOW)
     assert disposition == RedeliverMessage(NOW + 90 * SECOND, "not due")
 
 
-def test_a_message_beyond_the_queues_reach_is_left_to_the_timer() -> None:
+def test_a_timer_replaces_a_message_beyond_the_queues_maximum_delay() -> None:
     """A check that is a day ahead has a timer, because the queue cannot hold a message that long."""
     assert isinstance(after_refusal(task(next_at=NOW + DAY), message(), NOW), DeleteMessage)

@@ -38,7 +38,7 @@ def filled(value: object) -> object:
     return json.loads(filled_payload(json.dumps(value, ensure_ascii=False).encode(), NODE))
 
 
-def test_each_placeholder_stands_for_its_fact() -> None:
+def test_placeholders_are_replaced_in_texts_at_any_depth() -> None:
     """Placeholders are replaced in texts at any depth, while numbers, keys and other texts do not change."""
     assert set(ALL) == set(PLACEHOLDERS)
     given = {"all": [{name: f"a <duetime.{name}> b" for name in ALL}], "n": 12345678901234567890, "<b>": "<duetime"}
@@ -49,7 +49,7 @@ def test_each_placeholder_stands_for_its_fact() -> None:
     }
 
 
-def test_a_task_of_its_own_has_its_due_time_and_nothing_of_a_schedule() -> None:
+def test_the_scheduled_time_without_a_schedule_is_the_due_time() -> None:
     """For a task without a schedule, the scheduled time is its due time, and the schedule's facts are empty."""
     text = "|".join(
         f"<duetime.{name}>" for name in ("scheduled-at", "previous-scheduled-at", "schedule", "cause", "node")
@@ -57,7 +57,7 @@ def test_a_task_of_its_own_has_its_due_time_and_nothing_of_a_schedule() -> None:
     assert json.loads(filled_payload(json.dumps(text).encode(), task())) == "2026-11-21T02:33:07.250Z||||"
 
 
-def test_a_value_is_never_syntax() -> None:
+def test_a_value_with_quotes_is_escaped_in_json_and_urls() -> None:
     """If a node's name has quotes, it stays a value in JSON, and is encoded in a URL."""
     named = task(node_ref=NodeRef(TOPOLOGY, 1, 'a","b":"?&/ü'))
     assert json.loads(filled_payload(b'{"a":"<duetime.node>"}', named)) == {"a": 'a","b":"?&/ü'}
@@ -77,7 +77,7 @@ def test_a_value_is_never_syntax() -> None:
         ("&lt;duetime.type>", "&lt;duetime.type>"),
     ],
 )
-def test_one_more_bracket_writes_the_text_itself(given: str, result: str) -> None:
+def test_an_additional_bracket_escapes_a_placeholder(given: str, result: str) -> None:
     """An additional bracket escapes a placeholder, and the target gets the text with one bracket less."""
     assert refusal(given) is None
     assert filled({"a": given}) == {"a": result}
@@ -86,13 +86,13 @@ def test_one_more_bracket_writes_the_text_itself(given: str, result: str) -> Non
 @pytest.mark.parametrize(
     "text", ["<duetime.task_id>", "x <duetime.>", "<duetime.type", "<duetime.type <b>", "<<duetime.a> <duetime.b>"]
 )
-def test_what_is_no_placeholder_is_refused(text: str) -> None:
+def test_a_misspelled_or_unterminated_placeholder_is_rejected(text: str) -> None:
     """A misspelled or unterminated placeholder is refused; otherwise it would be passed on unchanged."""
     assert refusal(text) is not None
     assert "duetime." in str(filled(text))
 
 
-def test_the_placeholders_in_a_graph_are_those_of_its_nodes() -> None:
+def test_a_topologys_own_task_does_not_replace_its_graphs_placeholders() -> None:
     """A topology's own task does not replace the placeholders in its graph, which are for the nodes."""
     payload = b'{"nodes":{"a":{"type":"x","payload":"<duetime.task-id>"}}}'
     assert filled_payload(payload, task(target=TopologyTarget())) == payload

@@ -16,7 +16,7 @@ RUNNING = {"state": State.RUNNING, "run_at": NOW - 2 * MINUTE}
 
 
 @pytest.mark.parametrize("state", sorted(TERMINAL))
-def test_an_outcome_is_read_once(state: State) -> None:
+def test_an_ended_task_needs_no_other_poll(state: State) -> None:
     """An ended task needs no other poll."""
     assert poll_interval(task(state=state), NOW) is None
 
@@ -40,6 +40,6 @@ def test_an_outcome_is_read_once(state: State) -> None:
         ({"state": State.BLOCKED, "created_at": NOW - 40 * SECOND}, 4 * SECOND),
     ],
 )
-def test_the_interval_follows_from_the_due_time_or_from_how_long_it_lasts(changes: dict[str, Any], wait: int) -> None:
+def test_the_poll_interval_depends_on_the_due_time_and_run_time(changes: dict[str, Any], wait: int) -> None:
     """Before the due time, the interval is the time until then; later, it is a tenth of the run so far or less."""
     assert poll_interval(task(**changes), NOW) == wait

@@ -9,7 +9,7 @@ from duetime.handlers import process_lock
 
 
 @pytest.mark.parametrize("limit", [1, 3])
-def test_no_more_than_the_limit_are_in_the_block(limit: int) -> None:
+def test_no_more_threads_than_the_limit_are_inside_the_block(limit: int) -> None:
     """With eight threads, the number inside the block at once is at most the limit."""
     counting, together = Lock(), Barrier(8)
     inside, most = 0, 0
@@ -30,14 +30,14 @@ def test_no_more_than_the_limit_are_in_the_block(limit: int) -> None:
     assert 1 <= most <= limit
 
 
-def test_a_block_that_raises_lets_go() -> None:
+def test_an_exception_in_the_block_releases_the_lock() -> None:
     """An exception inside the block releases the lock."""
     for _ in range(3):
         with pytest.raises(LookupError), process_lock("raising"):
             raise LookupError
 
 
-def test_a_lock_has_one_limit() -> None:
+def test_a_different_or_zero_limit_of_a_lock_is_rejected() -> None:
     """A different limit for the same lock is refused, and so is a limit of zero."""
     with process_lock("one limit", 2):
         pass

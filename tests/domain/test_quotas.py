@@ -17,7 +17,7 @@ def test_every_quota_is_a_field() -> None:
     assert [quota.value for quota in Quota] == list(Quotas.__dataclass_fields__)
 
 
-def test_the_defaults_hold_for_what_an_owner_has_not() -> None:
+def test_default_quotas_apply_where_an_owner_has_no_own_quota() -> None:
     """An owner's own quotas take precedence, and the other quotas have the defaults."""
     defaults = Quotas(creates_per_second=10, open_tasks=100)
     stored = StoredQuotas().with_owner(OwnerQuotas("ann", Quotas(creates_per_second=50, schedules=1)))
@@ -26,7 +26,7 @@ def test_the_defaults_hold_for_what_an_owner_has_not() -> None:
     assert stored.with_owner(OwnerQuotas("ann")).by_owner == {}
 
 
-def test_the_use_of_the_previous_window_fades() -> None:
+def test_the_previous_windows_use_counts_in_proportion_to_its_overlap() -> None:
     """The previous window's use counts in proportion to its overlap with the last five seconds."""
     counts = WindowCounts(1_000, {CREATES: 10}, {CREATES: 40}, {CREATES: 7})
     assert counts.used(CREATES, START) == 50
@@ -40,7 +40,7 @@ def test_the_use_of_the_previous_window_fades() -> None:
 @pytest.mark.parametrize(
     ("present", "previous", "passed"), [(50, 0, 0), (10, 60, 100), (0, 500, 0), (90, 90, 4_900), (50, 50, 2_500)]
 )
-def test_a_request_that_is_repeated_when_it_is_told_to_passes(present: int, previous: int, passed: int) -> None:
+def test_a_request_repeated_after_the_given_wait_succeeds(present: int, previous: int, passed: int) -> None:
     """A repeat after the given wait succeeds, and an earlier repeat does not."""
     counts, now = WindowCounts(1_000, {CREATES: present}, {CREATES: previous}), START + passed
     wait = counts.retry_after(CREATES, 10, now)
@@ -49,14 +49,14 @@ def test_a_request_that_is_repeated_when_it_is_told_to_passes(present: int, prev
     assert counts.used(CREATES, now + wait - 2) >= 50
 
 
-def test_below_a_limit_nobody_waits() -> None:
+def test_an_owner_may_use_five_seconds_of_its_limit_at_once() -> None:
     """An owner can use five seconds' worth of its limit at once."""
     counts = WindowCounts(1_000, {CREATES: 49})
     assert counts.retry_after(CREATES, 10, START) == 0
     assert counts.room(CREATES, 10, START) == 50
 
 
-def test_processes_count_more_finely_close_to_a_limit() -> None:
+def test_processes_report_use_in_smaller_steps_close_to_a_limit() -> None:
     """Up to half of a limit, a process reports each twentieth of a second's limit, and then each hundredth."""
     assert not is_close(1_000, 2_499)
     assert is_close(1_000, 2_500)

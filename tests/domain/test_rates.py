@@ -160,7 +160,7 @@ def test_a_backlog_is_served_at_the_rate(limit: int, seconds: int, burst: int) -
     assert sum(asker.checks for _, asker in world.starts) <= 2.1 * count
 
 
-def test_a_backlog_of_which_nobody_came_in_time_takes_new_places() -> None:
+def test_a_backlog_takes_new_places_after_an_outage_longer_than_all_turns() -> None:
     """After an outage that is longer than all turns, no task is put back again and again."""
     world = Askers(pace_of(Rate("crm", 20), 0), Random(5), 8)  # noqa: S311 - a seeded one
     waiting = [Asker(NOON + number, number) for number in range(300)]
@@ -173,7 +173,7 @@ def test_a_backlog_of_which_nobody_came_in_time_takes_new_places() -> None:
     assert max(asker.checks for asker in rest) <= 4
 
 
-def test_a_line_is_served_by_priority_and_then_by_age() -> None:
+def test_tasks_in_line_start_by_priority_and_then_by_age() -> None:
     """High-priority tasks that arrive last start first, and tasks with the same priority start in order of arrival."""
     world = Askers(pace_of(Rate("crm", 10), 0), Random(3), 2)  # noqa: S311 - a seeded one
     came = {Priority.LOW: 0, Priority.NORMAL: 1_000, Priority.HIGH: 2_000}
@@ -227,7 +227,7 @@ def started(state: RateState, pace: Pace, now: int) -> tuple[RateState, int | No
 
 @settings(max_examples=200, deadline=None)
 @given(st.integers(min_value=0), st.integers(1, 4), st.integers(0, 3), st.integers(2, 12), st.integers(0, 3))
-def test_a_raised_rate_has_no_more_starts_in_a_window_than_the_new_one_may(
+def test_starts_at_the_old_rate_count_against_a_raised_rate(
     seed: int, slow: int, slow_burst: int, faster: int, burst: int
 ) -> None:
     """Starts that were counted at the old rate also count at the new rate."""
@@ -243,7 +243,7 @@ def test_a_raised_rate_has_no_more_starts_in_a_window_than_the_new_one_may(
     assert most_in_a_window(starts, 60_000) <= after.limit + max(before.burst, after.burst)
 
 
-def test_a_slow_start_counts_as_one_at_the_raised_rate() -> None:
+def test_the_first_start_after_raising_a_rate_follows_the_new_interval() -> None:
     """After the rate is raised, the next start comes after the new interval, and the lines are reset."""
     slow, fast = pace_of(Rate("k", 1, 600), 0), pace_of(Rate("k", 60, 60), 0)
     state, _ = started(RateState(), slow, 10**9)
@@ -292,7 +292,7 @@ def test_tasks_of_two_rates_start_as_often_as_the_faster_one_allows() -> None:
     assert starts == 100
 
 
-def test_a_slower_start_that_is_given_back_leaves_the_count_as_it_was() -> None:
+def test_returning_a_slower_start_restores_the_count_and_interval() -> None:
     """Returning a slower start restores the count and interval, so that starts in a burst stay counted."""
     slow, fast = pace_of(Rate("k", 1, 3_600, 5), 0), pace_of(Rate("k", 60, 60, 5), 0)
     state, now = RateState(), 10**9
@@ -309,7 +309,7 @@ def test_a_slower_start_that_is_given_back_leaves_the_count_as_it_was() -> None:
     assert (back.of(STARTS), back.of(INTERVAL)) == (state.of(STARTS), fast.interval)
 
 
-def test_the_place_of_a_slower_task_does_not_delay_the_faster_ones_behind_it() -> None:
+def test_a_slower_tasks_place_does_not_delay_faster_tasks_behind() -> None:
     """A slower task's place takes only as much time as a place at the fastest rate in use."""
     slow, fast = pace_of(Rate("k", 1, 3_600), 0), pace_of(Rate("k", 6, 60), 0)
     state, _ = started(RateState(), fast, 10**9)
@@ -324,7 +324,7 @@ def test_the_place_of_a_slower_task_does_not_delay_the_faster_ones_behind_it() -
     assert turn - 10**9 <= 2 * fast.interval // MICROS + 1
 
 
-def test_a_start_that_is_given_back_can_be_had_again() -> None:
+def test_a_returned_start_can_be_granted_again() -> None:
     """A returned start can be granted again, unless a later start was granted in the meantime."""
     pace = pace_of(Rate("k", 1, 60), 0)
     request = StartRequest(pace, Priority.NORMAL, 10**9 * MICROS)

@@ -31,12 +31,12 @@ PAYLOAD: dict[str, Any] = {
         ("*", GONE),
     ],
 )
-def test_a_path_names_fields_at_any_depth_or_one_place(path: str, expected: object) -> None:
+def test_a_name_matches_at_any_depth_and_a_pointer_from_the_root(path: str, expected: object) -> None:
     """A name matches at any depth, a pointer starts at the root, and `*` matches everything."""
     assert Paths.of([path]).removed_from(PAYLOAD) == expected
 
 
-def test_a_value_without_fields_is_only_removed_as_a_whole() -> None:
+def test_a_value_without_fields_can_only_be_removed_entirely() -> None:
     """A value without fields can be removed only as a unit, and a missing result stays missing."""
     assert Paths.of(["card", "/card"]).removed_from("card") == "card"
     assert Paths.of(["*"]).removed_from("card") == GONE
@@ -47,7 +47,7 @@ POLICY = Redaction({"*": ["password"], "payment.*": ["card"], "secret": ["*"]})
 CONTENT = {"card": 1, "password": 2}
 
 
-def test_all_patterns_that_match_a_type_count() -> None:
+def test_the_patterns_of_all_types_apply_to_an_unknown_type() -> None:
     """If the type is unknown, the patterns of all types apply."""
     assert POLICY.texts_of("report") == ["password"]
     assert POLICY.texts_of("payment.take") == ["password", "card"]
@@ -93,21 +93,21 @@ def test_a_graph_is_redacted_by_the_types_of_its_nodes() -> None:
     assert shown["target"]["definition"]["parameters"] == {"card": GONE, "of": 4}
 
 
-def test_bytes_are_only_removed_as_a_whole() -> None:
+def test_field_names_do_not_apply_to_bytes() -> None:
     """Field names do not apply to bytes, whose JSON form is duetime's own."""
     data = {"$binary": {"base64": "AAAA", "content_type": "image/png"}}
     assert POLICY.removed_from({"type": "payment.take", "payload": data})["payload"] == data
     assert POLICY.removed_from({"type": "secret", "payload": data})["payload"] == GONE
 
 
-def test_what_a_target_answers_is_redacted_as_for_any_type() -> None:
+def test_the_patterns_of_all_types_apply_to_a_query_response() -> None:
     """A query's response has no type, so that the patterns of all types apply."""
     assert POLICY.removed_from({"status": 200, "body": CONTENT}) == {"status": 200, "body": GONE}
     policy = Redaction({"payment.*": ["card"]})
     assert policy.removed_from({"status": 200, "body": CONTENT})["body"] == {"card": GONE, "password": 2}
 
 
-def test_what_differs_between_definitions_is_not_shown() -> None:
+def test_values_that_differ_between_definitions_are_not_shown() -> None:
     """The values that differ between definitions are not shown, but their paths, versions and schemas are."""
     difference = {"from": 1, "to": 2, "changes": [{"path": "nodes.a.payload.card", "from": 3, "to": 4}]}
     assert POLICY.removed_from(difference) == {

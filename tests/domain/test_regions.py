@@ -47,7 +47,7 @@ def test_a_takeover_has_an_epoch_above_all_others_and_keeps_it(
     assert next_region("b", known, least, NOW) == expected
 
 
-def test_an_attempt_is_cut_off_unless_the_region_works_already() -> None:
+def test_a_takeover_cuts_off_attempts_started_in_the_other_region() -> None:
     """A takeover cuts off a running attempt, unless the attempt was started in the new Region."""
     running = task(state=State.RUNNING, fence=1, attempt=1, lease_expires_at=NOW + 20 * SECOND)
     done = taken_over(running, REGION, NOW, keeps_leases=False)
@@ -69,7 +69,7 @@ def test_a_topology_continues_whatever_its_lease() -> None:
     assert (done.task.state, done.was_cut_off) == (State.WAITING, False)
 
 
-def test_an_open_task_gets_a_timer_at_its_time() -> None:
+def test_an_open_task_gets_a_new_timer_after_a_takeover() -> None:
     """An open task gets a new timer, because its old timer may not be replicated; a paused or blocked task does not."""
     later = taken_over(task(state=State.SCHEDULED, next_at=NOW + HOUR), REGION, NOW, keeps_leases=False)
     assert later is not None
@@ -81,7 +81,7 @@ def test_an_open_task_gets_a_timer_at_its_time() -> None:
         assert (held.timer, held.task.state) == (None, state)
 
 
-def test_a_task_that_has_just_ended_is_completed_again() -> None:
+def test_a_takeover_repeats_the_follow_ups_of_a_recently_ended_task() -> None:
     """If a task has just ended, its follow-ups are repeated, because they may not be replicated."""
     ended = task(state=State.SUCCEEDED, fence=1, finished_at=NOW - SECOND)
     done = taken_over(ended, REGION, NOW, keeps_leases=False)

@@ -51,14 +51,14 @@ def test_a_fence_is_raised_above_every_fence_of_earlier_epochs(fence: int) -> No
     assert fence_of_epoch(fence, 0) == fence
 
 
-def test_a_waiting_task_stays_as_it_is_but_for_its_fence() -> None:
+def test_a_waiting_task_changes_only_its_fence() -> None:
     """A waiting task needs no new check, because the restored cursors still reach its own check."""
     done = taken(WAITING, WAITING)
     assert (done.divergence, done.timer) == (Divergence.NONE, None)
     assert done.task == replace(WAITING, fence=FIRST, version=5)
 
 
-def test_an_attempt_that_was_cut_off_is_not_counted_and_begins_again() -> None:
+def test_a_cut_off_attempt_is_not_counted_and_is_repeated() -> None:
     """The lease of a cut-off attempt ends, a stale report has another fence, and a timer checks the task now."""
     done = taken(RUNNING, replace(RUNNING, version=6))
     assert done.divergence is Divergence.BEGUN
@@ -68,20 +68,20 @@ def test_an_attempt_that_was_cut_off_is_not_counted_and_begins_again() -> None:
     assert (done.timer.at, done.timer.generation) == (LATER, done.task.generation) == (LATER, 4)
 
 
-def test_a_request_to_stop_is_carried_out_by_whoever_takes_over_the_lease() -> None:
+def test_a_stop_request_survives_the_end_of_the_lease() -> None:
     """If a running task has a request to stop, its lease ends, and its state and the request are kept."""
     done = taken(replace(RUNNING, requested_action=RequestedAction.CANCEL))
     assert (done.task.state, done.task.requested_action) == (State.RUNNING, RequestedAction.CANCEL)
     assert done.task.lease_expires_at == LATER
 
 
-def test_a_rollback_that_was_cut_off_stays_one() -> None:
+def test_a_cut_off_rollback_is_repeated() -> None:
     """A rollback that was cut off is repeated, as after the loss of its worker."""
     done = taken(replace(RUNNING, state=State.ROLLING_BACK))
     assert (done.task.state, done.task.attempt, done.task.lease_expires_at) == (State.ROLLING_BACK, 1, LATER)
 
 
-def test_a_job_in_aws_goes_on_under_the_new_fence() -> None:
+def test_a_job_in_aws_continues_with_the_new_fence() -> None:
     """A job that runs in AWS does not depend on the table, so its attempt is not repeated."""
     arn = "arn:aws:states:eu-west-1:123456789012:stateMachine:report"
     running = replace(
@@ -92,7 +92,7 @@ def test_a_job_in_aws_goes_on_under_the_new_fence() -> None:
     assert (done.task.state, done.task.lease_expires_at) == (State.RUNNING, RUNNING.lease_expires_at)
 
 
-def test_a_record_is_taken_over_once() -> None:
+def test_a_record_is_taken_over_only_once() -> None:
     """A record is taken over only once, so that an interrupted command can be repeated."""
     done = taken(WAITING)
     assert take_over(done.task, None, Divergence.NONE, AfterRestore.ASK, EPOCH, LATER) is None
@@ -110,7 +110,7 @@ def test_a_record_is_taken_over_once() -> None:
         (replace(ENDED, finished_at=None, version=5), ENDED, Divergence.CHANGED),
     ],
 )
-def test_what_happened_since_is_known_from_the_replaced_table(
+def test_an_attempt_running_at_the_restore_point_counts_as_started_later(
     restored: Task, replaced: Task | None, divergence: Divergence
 ) -> None:
     """An attempt that is running at the restore point counts as started after it."""
@@ -119,7 +119,7 @@ def test_what_happened_since_is_known_from_the_replaced_table(
     assert without is (Divergence.BEGUN if restored is RUNNING else Divergence.UNKNOWN)
 
 
-def test_a_task_that_had_ended_ends_the_same_way_by_skip() -> None:
+def test_skip_repeats_the_end_of_a_task_that_had_ended() -> None:
     """For a task that had ended, `skip` repeats the end, and a timer makes the restored table do the follow-ups."""
     done = taken(WAITING, ENDED, AfterRestore.SKIP)
     assert (done.task.state, done.task.attempt_history) == (State.SUCCEEDED, (LINE,))
@@ -131,7 +131,7 @@ def test_a_task_that_had_ended_ends_the_same_way_by_skip() -> None:
 
 
 @pytest.mark.parametrize("after", [AfterRestore.SKIP, AfterRestore.ASK])
-def test_a_task_that_had_only_begun_is_paused_unless_it_may_run_again(after: AfterRestore) -> None:
+def test_a_task_that_had_only_begun_is_paused_until_rerun(after: AfterRestore) -> None:
     """A task that had only begun is paused with the reason, and a second decision `rerun` lets it continue."""
     done = taken(RUNNING, RUNNING, after)
     assert (done.task.state, done.timer, done.effect) == (State.PAUSED, None, "paused")
@@ -143,7 +143,7 @@ def test_a_task_that_had_only_begun_is_paused_unless_it_may_run_again(after: Aft
     assert taken(RUNNING, RUNNING).task.state is State.WAITING
 
 
-def test_a_held_task_is_ended_by_a_second_decision_to_skip() -> None:
+def test_a_second_decision_skip_ends_a_paused_task_that_had_ended() -> None:
     """A second decision `skip` ends a paused task if it had ended before; otherwise the task stays paused."""
     held = taken(WAITING, ENDED, AfterRestore.ASK).task
     assert held.tags == {HELD_TAG: "scheduled"}
@@ -153,7 +153,7 @@ def test_a_held_task_is_ended_by_a_second_decision_to_skip() -> None:
     assert take_over(held, RUNNING, Divergence.BEGUN, AfterRestore.SKIP, EPOCH, LATER) is None
 
 
-def test_an_occurrence_that_had_run_is_not_created_again() -> None:
+def test_the_restore_decision_applies_to_an_occurrence_that_had_run() -> None:
     """For an occurrence that had run, `skip` keeps its end, `ask` pauses it, and `rerun` leaves it to its schedule."""
     ended = take_over_occurrence(ENDED, AfterRestore.SKIP, EPOCH, LATER)
     assert ended is not None

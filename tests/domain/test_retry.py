@@ -22,19 +22,21 @@ policies = st.builds(
 
 
 @given(policies, st.integers(1, 1000), st.floats(0, 1, exclude_max=True))
-def test_a_wait_lies_between_nothing_and_its_bound(policy: RetryPolicy, attempt: int, random_source: float) -> None:
+def test_full_jitter_draws_a_wait_between_zero_and_the_bound(
+    policy: RetryPolicy, attempt: int, random_source: float
+) -> None:
     """Full jitter draws from the complete range, which is never larger than the policy's maximum."""
     wait = policy.wait(attempt, random_source)
     assert 0 <= wait <= policy.bound(attempt) <= policy.max_seconds * 1000
 
 
 @given(policies, st.integers(1, 1000))
-def test_the_bound_never_shrinks(policy: RetryPolicy, attempt: int) -> None:
+def test_the_bound_on_the_wait_never_decreases_with_attempts(policy: RetryPolicy, attempt: int) -> None:
     """The bound on a later attempt's wait is at least that on an earlier attempt's wait."""
     assert policy.bound(attempt) <= policy.bound(attempt + 1)
 
 
-def test_the_default_doubles_from_one_second() -> None:
+def test_the_default_bounds_double_from_one_second_to_five_minutes() -> None:
     """The default bounds double from one second to five minutes."""
     assert [RetryPolicy().bound(attempt) for attempt in (1, 2, 3, 9, 10)] == [1000, 2000, 4000, 256_000, 300_000]
 
@@ -46,7 +48,7 @@ def test_the_wait_grows_up_to_the_last_attempt() -> None:
     assert bounds == [int(1.05**power * SECOND) for power in range(MAX_ATTEMPTS - 1)]
 
 
-def test_the_last_attempt_is_the_last() -> None:
+def test_there_is_no_retry_after_the_last_allowed_attempt() -> None:
     """If five attempts are allowed, a sixth is not, and a policy with one attempt never retries."""
     assert [RetryPolicy().allows_after(attempt) for attempt in (1, 4, 5, 6)] == [True, True, False, False]
     assert not RetryPolicy(max_attempts=1).allows_after(1)
@@ -63,6 +65,6 @@ def test_the_last_attempt_is_the_last() -> None:
     ],
     ids=["by_its_policy", "as_the_target_asked", "sooner", "later", "after_its_process"],
 )
-def test_a_retry_waits_for_what_it_must_not_meet(failed: Failed, at: int) -> None:
+def test_a_retry_waits_for_the_longest_required_time(failed: Failed, at: int) -> None:
     """A retry waits for the longest time required by the policy, the target, the handler and the process's end."""
     assert failed.retry_at(NOW, SECOND) == at

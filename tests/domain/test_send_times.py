@@ -52,7 +52,7 @@ def test_messages_arrive_a_tenth_of_a_second_before_their_headroom_at_most(each:
     assert held[-1] < SECOND
 
 
-def test_the_trigger_waits_for_no_single_message() -> None:
+def test_the_trigger_does_not_wait_for_a_single_message() -> None:
     """For a single message, the trigger does not wait, as its time costs more than the worker's."""
     (only,) = send_groups([message(NOW + 60_950)], NOW, Precision.NORMAL)
     assert only.at == NOW
@@ -73,7 +73,7 @@ def test_many_messages_and_other_precisions_are_sent_at_once(precision: Precisio
     assert (group.at, len(group.messages)) == (NOW, count)
 
 
-def test_what_is_due_within_three_seconds_is_not_waited_for() -> None:
+def test_messages_due_within_three_seconds_are_sent_at_once() -> None:
     """Messages that are due within three seconds are sent at once, while others wait for their time."""
     soon, later, latest = NOW + 2_900, NOW + 60_950, NOW + 61_950
     first, second = send_groups([message(due) for due in (later, soon, latest)], NOW, Precision.NORMAL)

@@ -16,7 +16,7 @@ FIRST = SigningKeys((SigningKey(KEY, T0),))
 
 
 @pytest.mark.parametrize("text", [KEY, f"whsec_{KEY}"])
-def test_a_generated_key_is_a_key_that_was_never_rotated(text: str) -> None:
+def test_a_generated_key_is_read_as_a_key_without_rotations(text: str) -> None:
     """CloudFormation can only generate characters, while a key that was rotated is stored as JSON."""
     keys = SigningKeys.parse(text)
     assert keys.live("ann", T0) == (SecretVersion(KEY),)
@@ -24,7 +24,7 @@ def test_a_generated_key_is_a_key_that_was_never_rotated(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["{", "{}", '{"keys": 1}', '{"keys": [1]}', '{"keys": [{"key": "a", "since": 1}]}'])
-def test_a_text_of_another_form_is_refused(text: str) -> None:
+def test_the_error_for_an_invalid_key_does_not_show_its_text(text: str) -> None:
     """The error for a text in another form does not show the text."""
     with pytest.raises(ValueError, match=r"^(?!.*keys).*$"):
         SigningKeys.parse(text)
@@ -41,7 +41,7 @@ STEPS = st.lists(
 
 
 @given(STEPS)
-def test_what_was_current_signs_until_two_rotations_later(steps: list[tuple[int, str, int | None]]) -> None:
+def test_a_rotation_keeps_the_previous_key_and_at_most_two_keys(steps: list[tuple[int, str, int | None]]) -> None:
     """At most two keys are live, and each rotation adds a current key and keeps the previous key."""
     keys, now, rotated = FIRST, T0, False
     seen = [keys.live("ann", now)]
@@ -63,7 +63,7 @@ def test_what_was_current_signs_until_two_rotations_later(steps: list[tuple[int,
 
 
 @given(st.integers(1, 3_650), st.integers(0, 100))
-def test_the_times_of_a_schedule_are_the_times_of_its_changes(days: int, periods: int) -> None:
+def test_the_current_secret_becomes_the_previous_at_the_announced_time(days: int, periods: int) -> None:
     """At the announced time, the current secret becomes the previous secret."""
     keys = FIRST.rotated(KEY[::-1], T0 + 5, days)
     now = T0 + 5 + periods * days * DAY_MS
@@ -76,7 +76,7 @@ def test_the_times_of_a_schedule_are_the_times_of_its_changes(days: int, periods
     assert FIRST.rotates_at("ann", now) is None
 
 
-def test_a_rotation_keeps_its_schedule_unless_another_is_given() -> None:
+def test_a_rotation_keeps_its_schedule_unless_a_new_schedule_is_given() -> None:
     """Without a new schedule, a rotation keeps the schedule, counted from the last rotation; zero days end it."""
     keys = FIRST.rotated("a", T0, 30).rotated("b", T0 + 10 * DAY_MS)
     assert keys.rotates_at("ann", T0 + 10 * DAY_MS) == T0 + 40 * DAY_MS
@@ -84,7 +84,7 @@ def test_a_rotation_keeps_its_schedule_unless_another_is_given() -> None:
     assert keys.rotated("c", T0 + 20 * DAY_MS, 0).rotates_at("ann", T0 + 20 * DAY_MS) is None
 
 
-def test_rotations_of_single_owners_are_forgotten_with_their_key() -> None:
+def test_a_rotation_for_all_owners_removes_rotations_of_single_owners() -> None:
     """A rotation for all owners forgets the rotations of single owners, whose number is limited."""
     keys = FIRST
     for number in range(500):

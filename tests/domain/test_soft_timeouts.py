@@ -54,7 +54,7 @@ def timers(monkeypatch: pytest.MonkeyPatch) -> Timers:
     return timers
 
 
-def test_a_function_that_is_late_is_interrupted() -> None:
+def test_a_function_that_exceeds_its_soft_timeout_is_interrupted() -> None:
     """A real timer ends an endless loop with `SoftTimeout`."""
 
     @soft_timeout(0.001)
@@ -66,7 +66,7 @@ def test_a_function_that_is_late_is_interrupted() -> None:
         count()
 
 
-def test_a_function_can_catch_it_and_return(timers: Timers) -> None:
+def test_a_function_can_catch_the_soft_timeout_and_return(timers: Timers) -> None:
     """The limit raises only once, so that the function can finish its work."""
 
     @soft_timeout(20)
@@ -83,7 +83,7 @@ def test_a_function_can_catch_it_and_return(timers: Timers) -> None:
     assert (timers.made[0].seconds, timers.made[0].is_running) == (20, False)
 
 
-def test_nothing_is_raised_after_the_block(timers: Timers) -> None:
+def test_a_late_timer_raises_nothing_after_the_block(timers: Timers) -> None:
     """A timer that fires after the block, because it was cancelled too late, has no effect."""
     with soft_timeout(20):
         pass
@@ -91,7 +91,7 @@ def test_nothing_is_raised_after_the_block(timers: Timers) -> None:
     assert sum(range(1000)) == 499_500
 
 
-def test_an_exception_that_was_not_yet_raised_ends_with_the_block(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pending_exception_is_dropped_at_the_end_of_the_block(monkeypatch: pytest.MonkeyPatch) -> None:
     """If a block ends just when its limit passes, the code after the block is not interrupted."""
     sent: list[Any] = []
     monkeypatch.setattr(soft_timeouts, "_raise_in", lambda thread, error: sent.append((thread, error)))
@@ -102,7 +102,7 @@ def test_an_exception_that_was_not_yet_raised_ends_with_the_block(monkeypatch: p
     assert sent == [(threading.get_ident(), SoftTimeout), (threading.get_ident(), None)]
 
 
-def test_each_call_has_a_limit_of_its_own(timers: Timers) -> None:
+def test_concurrent_calls_have_independent_time_limits(timers: Timers) -> None:
     """The end of one call does not end the limit of a concurrent call in another thread."""
     has_begun, may_end = Event(), Event()
     ended: list[str] = []
@@ -129,7 +129,7 @@ def test_each_call_has_a_limit_of_its_own(timers: Timers) -> None:
     assert [timer.is_running for timer in timers.made] == [False, False]
 
 
-def test_a_limit_holds_again_in_the_next_block(timers: Timers) -> None:
+def test_a_time_limit_applies_again_in_the_next_block(timers: Timers) -> None:
     """A limit that was kept applies again in the next block, in which the first block's late timer has no effect."""
     limit = soft_timeout(20)
     with limit:
@@ -148,7 +148,7 @@ def interrupted(timer: Timers.Timer) -> None:
         pass
 
 
-def test_a_coroutine_cannot_be_limited() -> None:
+def test_a_time_limit_on_a_coroutine_is_an_import_error() -> None:
     """A limit on a coroutine is an error at import with advice, as it would end before the coroutine begins."""
 
     async def work() -> None:
@@ -159,20 +159,20 @@ def test_a_coroutine_cannot_be_limited() -> None:
 
 
 @pytest.mark.parametrize("seconds", [True, "20", None])
-def test_the_limit_is_a_number(seconds: object) -> None:
+def test_a_time_limit_that_is_not_a_number_is_an_import_error(seconds: object) -> None:
     """A limit that is not a number is an error at import."""
     with pytest.raises(TypeError, match="takes a number of seconds"):
         soft_timeout(cast("float", seconds))
 
 
 @pytest.mark.parametrize("seconds", [0, -1, float("nan")])
-def test_the_limit_is_positive(seconds: float) -> None:
+def test_a_time_limit_of_zero_or_less_is_an_import_error(seconds: float) -> None:
     """A limit of zero or less is an error at import."""
     with pytest.raises(ValueError, match="takes more than 0 seconds"):
         soft_timeout(seconds)
 
 
-def test_pull_workers_have_the_same(timers: Timers) -> None:
+def test_handlers_and_pull_workers_both_offer_the_soft_timeout(timers: Timers) -> None:
     """The modules for handlers and for pull workers both offer the limit."""
     assert (worker.soft_timeout, worker.SoftTimeout) == (handlers.soft_timeout, handlers.SoftTimeout)
     assert timers.made == []

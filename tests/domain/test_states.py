@@ -10,7 +10,7 @@ from tests.domain.factories import ID, NOW, task
 from tests.domain.write_semantics import applied, permits
 
 
-def test_every_move_has_its_rule() -> None:
+def test_every_move_between_states_is_in_the_table() -> None:
     """Each move between states is in the table of legal moves."""
     assert set(LEGAL) == set(Move)
 
@@ -64,12 +64,12 @@ def test_a_write_is_permitted_only_from_the_states_of_its_move(move: Move, state
         (Guard(open=True), True),
     ],
 )
-def test_a_guard_is_checked_field_by_field(guard: Guard, met: bool) -> None:  # noqa: FBT001 - the expectation
+def test_each_field_of_a_guard_can_reject_the_write(guard: Guard, met: bool) -> None:  # noqa: FBT001 - the expectation
     """Each single field of a guard can refuse the write."""
     assert permits(Write(ID, Move.CLAIM, "n", guard), task()) == met
 
 
-def test_a_lease_is_taken_over_only_when_it_is_over() -> None:
+def test_only_the_end_of_a_lease_decides_about_a_takeover() -> None:
     """For a leased record only the end of the lease decides, whatever turn the guard names."""
     leased = task(state=State.RUNNING, lease_expires_at=NOW, generation=5)
     guard = Guard(generation=0, due_by=NOW, leased_until_before=NOW)
@@ -77,7 +77,7 @@ def test_a_lease_is_taken_over_only_when_it_is_over() -> None:
     assert not permits(Write(ID, Move.CLAIM, "n", guard), replace(leased, lease_expires_at=NOW + 1))
 
 
-def test_an_applied_write_changes_what_it_says_and_raises_the_version() -> None:
+def test_an_applied_write_sets_its_values_and_raises_the_version() -> None:
     """One write applies the state, nonce, set values, first-time values and sums, and raises the version."""
     write = Write(ID, Move.CLAIM, "mine", sets={"name": "x"}, sets_once={"started_at": NOW}, adds={"fence": 1})
     after = applied(write, task(version=4))

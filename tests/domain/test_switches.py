@@ -26,20 +26,20 @@ def having(*switches: Switch) -> Switches:
 @pytest.mark.parametrize(
     ("key", "held"), [(ALL_TASKS, (True, True, True)), (REPORTS, (False, True, False)), (ANN, (True, False, False))]
 )
-def test_a_stop_holds_what_it_is_about_and_nothing_else(key: SwitchKey, held: tuple[bool, ...]) -> None:
+def test_a_stop_covers_only_its_own_scope(key: SwitchKey, held: tuple[bool, ...]) -> None:
     """A stop covers everything, a type, or an owner's types, and the verdict names its scope and reason."""
     switches = having(Switch(key, stopped=True, reason="a bad release"))
     verdicts = [switches.verdict(each) for each in (MAIL_OF_ANN, REPORT_OF_BOB, MAIL_OF_BOB)]
     assert verdicts == [f"{key} is stopped: a bad release" if one else None for one in held]
 
 
-def test_a_type_that_is_called_as_an_owner_is_not_stopped_with_it() -> None:
+def test_stopping_an_owner_does_not_stop_a_type_with_that_name() -> None:
     """A stop of an owner does not stop a type with the same name."""
     switches = having(Switch(SwitchKey(SwitchScope.OWNER, "report"), stopped=True))
     assert switches.verdict(REPORT_OF_BOB) is None
 
 
-def test_a_cap_is_a_lock_of_nobody() -> None:
+def test_a_limit_on_a_type_or_owner_is_an_unowned_lock() -> None:
     """Limits on types and owners are locks with as many holders, in a namespace that no owner can use."""
     switches = having(Switch(REPORTS, max_concurrent=5), Switch(SwitchKey(SwitchScope.OWNER, "bob"), max_concurrent=2))
     assert switches.caps(REPORT_OF_BOB) == (
@@ -50,14 +50,14 @@ def test_a_cap_is_a_lock_of_nobody() -> None:
     assert switches.verdict(REPORT_OF_BOB) is None
 
 
-def test_a_switch_that_changes_nothing_is_taken_away() -> None:
+def test_a_switch_without_an_effect_is_removed() -> None:
     """Setting a switch that has no effect is the same as removing it."""
     stopped = having(Switch(REPORTS, stopped=True), Switch(ANN, max_concurrent=1))
     assert stopped.with_switch(Switch(REPORTS)).by_key == stopped.without(REPORTS).by_key
     assert list(stopped.without(REPORTS).by_key) == [ANN]
 
 
-def test_only_operators_are_operators() -> None:
+def test_only_the_named_identities_are_operators() -> None:
     """By default nobody is an operator; a name means exactly that identity, and `*` means everybody."""
     for names, callers in ((frozenset[str](), ""), (frozenset({"ann"}), "ann"), (frozenset({"*"}), "ann bob *")):
         operators = Admins(names)

@@ -14,7 +14,7 @@ KEPT = {
 """Fields that no change sets, because they are fixed or are set by every write or by a claim."""
 
 
-def test_changes_are_of_the_fields_of_a_task() -> None:
+def test_the_fields_of_a_change_have_the_records_types() -> None:
     """Each field of a change has the same type as in the record, and only fields that no change sets are missing."""
     told = {name: _text(kind) for name, kind in TaskChanges.__annotations__.items()}
     assert told == {each.name: each.type for each in fields(Task) if each.name not in KEPT}

@@ -21,7 +21,7 @@ def attempt(fence: int, started_at: int, outcome: AttemptOutcome = AttemptOutcom
     return AttemptRecord(fence, fence, "w", started_at, 0, 100, outcome)
 
 
-def test_every_action_is_an_event() -> None:
+def test_every_action_has_an_event_type() -> None:
     """Each action has an event type."""
     assert {each.value for each in Action} < {each.value for each in EventType}
 
@@ -33,7 +33,7 @@ def test_actions_stay_in_the_order_of_their_writes() -> None:
     assert [each.type.value for each in found] == ["created", "paused", "resumed", "attempt_started", "attempt_ended"]
 
 
-def test_a_lost_attempt_keeps_its_place() -> None:
+def test_a_lost_attempt_is_listed_between_its_neighbors() -> None:
     """A lost attempt, whose end is unknown, is listed between the attempts before and after it."""
     lost = AttemptRecord(2, 2, "", 0, 0, 0, AttemptOutcome.LOST)
     found = events_of(task(), [attempt(1, NOW), lost, attempt(3, NOW + 500)])
@@ -47,7 +47,7 @@ def test_a_lost_attempt_keeps_its_place() -> None:
     assert found[3].at is None
 
 
-def test_a_retry_follows_the_end_that_it_answers() -> None:
+def test_an_end_a_retry_and_a_start_in_one_millisecond_stay_ordered() -> None:
     """Even within a millisecond, the order is the attempt's end, the retry, and the next start."""
     ended = [attempt(1, NOW, AttemptOutcome.FAILED), attempt(2, NOW + 100)]
     history = ActionHistory((action(Action.RETRIED, NOW + 100, 4),))
@@ -71,7 +71,7 @@ def test_the_latest_actions_are_kept_and_the_others_counted(count: int) -> None:
     assert history.records[-1].at == NOW + count - 1
 
 
-def test_a_large_action_drives_others_out_but_is_kept_itself() -> None:
+def test_the_byte_limit_applies_to_all_actions_except_the_newest() -> None:
     """The limit on bytes applies to all actions except the newest."""
     history = NO_ACTIONS.plus(action(Action.PAUSED, NOW)).plus(action(Action.RESUMED, NOW, reason="\u754c" * 400))
     assert (len(history.records), history.dropped) == (1, 1)
@@ -79,7 +79,7 @@ def test_a_large_action_drives_others_out_but_is_kept_itself() -> None:
     assert len(history.plus(action(Action.PAUSED, NOW)).records) == 1
 
 
-def test_an_attempt_that_runs_has_begun() -> None:
+def test_a_running_attempt_is_listed_with_only_its_start() -> None:
     """A running attempt is listed with only its start."""
     running = task(state=State.RUNNING, fence=1, attempt=1, lease_worker="w", lease_expires_at=NOW + 60_000, run_at=NOW)
     found = events_of(running, ended_attempts(running, ()))

@@ -11,7 +11,7 @@ instants = st.integers(-62_135_596_800_000, 253_402_300_799_999)
 
 
 @given(instants)
-def test_an_instant_survives_the_way_through_a_datetime(at: int) -> None:
+def test_an_instant_converts_to_a_datetime_and_back_exactly(at: int) -> None:
     """Every millisecond from year 1 to year 9999 converts exactly, in both directions."""
     assert from_datetime(to_datetime(at)) == at
 
@@ -22,7 +22,7 @@ def test_microseconds_are_rounded_up() -> None:
     assert to_iso(from_datetime(moment)) == "2026-11-21T02:33:07.251Z"
 
 
-def test_offsets_are_taken_into_account() -> None:
+def test_a_time_with_an_offset_is_converted_to_utc() -> None:
     """09:00 in Tokyo is midnight in UTC."""
     tokyo = datetime(2026, 12, 1, 9, tzinfo=timezone(timedelta(hours=9)))
     assert to_iso(from_datetime(tokyo)) == "2026-12-01T00:00:00.000Z"
@@ -34,6 +34,6 @@ def test_an_instant_lies_in_its_minute(at: int) -> None:
     assert start_of(minute_of(at)) <= at < start_of(minute_of(at) + 1)
 
 
-def test_a_minutes_label_is_its_utc_time() -> None:
+def test_a_minutes_label_is_a_readable_utc_time() -> None:
     """A minute's label is a readable time in UTC."""
     assert label_of(minute_of(0)) == "1970-01-01T00:00"

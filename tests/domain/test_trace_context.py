@@ -9,7 +9,7 @@ TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 
 
 @pytest.mark.parametrize("flags", ["00", "01", "02", "03"])
-def test_a_well_formed_traceparent_is_taken_as_it_is(flags: str) -> None:
+def test_a_valid_traceparent_is_stored_and_read_back_unchanged(flags: str) -> None:
     """A traceparent is stored in 25 bytes and read back unchanged."""
     text = f"00-{TRACE}-{PARENT}-{flags}"
     assert read_traceparent(text) == text
@@ -39,12 +39,12 @@ def test_a_well_formed_traceparent_is_taken_as_it_is(flags: str) -> None:
         "0" * 100_000,
     ],
 )
-def test_one_that_is_not_well_formed_is_as_good_as_none(text: str | None) -> None:
+def test_an_invalid_traceparent_is_ignored(text: str | None) -> None:
     """As the standard requires, an invalid traceparent is ignored."""
     assert read_traceparent(text) is None
 
 
 @pytest.mark.parametrize("rest", ["", "-what-the-future-will-bring"])
-def test_one_of_a_later_version_is_read_as_the_present_one(rest: str) -> None:
+def test_a_traceparent_of_a_later_version_is_read_in_part(rest: str) -> None:
     """Only the parts of a later version's traceparent known to this version are read; reserved flags become zero."""
     assert read_traceparent(f"cc-{TRACE}-{PARENT}-ff{rest}") == f"00-{TRACE}-{PARENT}-03"

@@ -13,7 +13,7 @@ def _raise(error: Exception) -> Exception:
         return raised
 
 
-def test_an_error_is_told_by_class_and_place_and_not_by_its_message() -> None:
+def test_a_traceback_has_class_and_place_but_not_the_message() -> None:
     """A traceback begins with the innermost place, and leaves out the message, which may quote values."""
     told = places_of(_raise(ValueError("confidential")))
     assert told.startswith("ValueError < test_tracebacks.py:")
@@ -21,7 +21,7 @@ def test_an_error_is_told_by_class_and_place_and_not_by_its_message() -> None:
     assert "confidential" not in told
 
 
-def test_the_causes_of_an_error_are_told() -> None:
+def test_at_most_two_causes_of_an_error_are_named() -> None:
     """At most two causes of an error are named."""
     error: BaseException = ValueError()
     for _ in range(10):
@@ -31,7 +31,7 @@ def test_the_causes_of_an_error_are_told() -> None:
     assert places_of(error) == "RuntimeError; caused by RuntimeError; caused by RuntimeError"
 
 
-def test_an_error_of_aws_says_what_was_refused() -> None:
+def test_the_text_about_an_aws_error_names_the_action() -> None:
     """The text about an AWS error names the action, which is needed to correct a policy."""
     error = ClientError({"Error": {"Code": "AccessDeniedException", "Message": "may not"}}, "PutItem")
     assert "AccessDeniedException" in places_of(error)
@@ -54,7 +54,7 @@ def test_an_error_of_aws_says_what_was_refused() -> None:
         ("https://example.org:8443/passes", "https://example.org:8443/passes"),
     ],
 )
-def test_what_looks_like_a_secret_is_replaced(text: str, told: str) -> None:
+def test_a_likely_secret_is_replaced_but_its_name_stays(text: str, told: str) -> None:
     """A likely secret is replaced, but its name stays, so that readers know what was there."""
     assert redacted(text) == told
 
@@ -67,7 +67,7 @@ def test_no_text_takes_long_to_redact(text: str) -> None:
     assert len(redacted(text)) <= len(text) + len("[redacted]")
 
 
-def test_of_a_long_text_the_end_is_left() -> None:
+def test_a_long_text_is_truncated_to_its_end() -> None:
     """A long text is cut to its allowed length, and says that it was cut."""
     assert last_part("abcdef", 6) == "abcdef"
     assert last_part("x" * 50 + "end", 12) == "[cut] xxxend"

@@ -17,7 +17,7 @@ def test_the_first_pattern_that_matches_decides() -> None:
     assert found == {"audit.login": 90, "audit.logout": 400, "ping": 2, "pings": 30, "report": 30}
 
 
-def test_the_shortest_and_longest_count_the_default() -> None:
+def test_the_shortest_and_longest_retention_include_the_default() -> None:
     """The shortest and the longest retention take the default into account."""
     policy = RetentionPolicy(30, {"audit.*": 400, "ping": 2})
     assert (policy.shortest, policy.longest, policy.is_by_type) == (2, 400, True)
@@ -29,7 +29,7 @@ def test_the_shortest_and_longest_count_the_default() -> None:
     )
 
 
-def test_entries_of_lists_are_kept_as_long_as_the_type_of_their_task() -> None:
+def test_list_entries_are_kept_as_long_as_the_tasks_type_says() -> None:
     """Entries about a task's creation and end are kept as long as the task's type says."""
     policy = RetentionPolicy(30 * DAY, {"report": 400 * DAY})
     made, ended = task(), task(state=State.SUCCEEDED, finished_at=NOW, name="n", tags={"a": "b"})

@@ -32,6 +32,6 @@ from duetime.domain.tasks.wait_reasons import WaitReason, wait_reason
         ("", WaitReason.OTHER),
     ],
 )
-def test_a_reason_in_words_has_a_code(text: str, reason: WaitReason) -> None:
+def test_every_wait_reason_has_its_own_code(text: str, reason: WaitReason) -> None:
     """Every reason in duetime's code has its own code, and unknown words have `other`."""
     assert wait_reason(text) is reason

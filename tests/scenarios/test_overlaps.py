@@ -286,7 +286,7 @@ def _backfilled(schedules: Schedules) -> list[Task]:
     return [task for task in tasks if task.schedule_ref and task.schedule_ref.cause is Cause.BACKFILL]
 
 
-def test_a_backfill_goes_at_its_pace() -> None:
+def test_the_due_times_of_a_backfill_follow_its_pace() -> None:
     """At ten per minute, a backfill's thirty runs take three minutes, each once, beside regular runs."""
     with Schedules() as schedules:
         schedules.make(overlap="allow_all")

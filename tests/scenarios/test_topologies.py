@@ -168,7 +168,7 @@ def test_a_skip_goes_down_a_long_chain() -> None:
 # Rollbacks.
 
 
-def test_a_rollback_that_fails_goes_no_further_up() -> None:
+def test_a_failed_rollback_does_not_continue_to_the_parent() -> None:
     """If a node's rollback fails, the node's parents are not rolled back."""
     with Graphs() as graphs:
 

@@ -57,7 +57,7 @@ def kinds(before: Any, after: Any) -> list[EventKind]:  # noqa: ANN401 - same
 
 
 @pytest.mark.parametrize("state", State)
-def test_each_end_is_told_once(state: State) -> None:
+def test_entering_a_final_state_creates_one_event(state: State) -> None:
     """Entering a final state creates one event; staying in a final state or entering another creates no event."""
     before = replace(RUNNING, state=State.WAITING if state is State.RUNNING else State.RUNNING)
     after = replace(RUNNING, state=state, version=3)
@@ -68,7 +68,7 @@ def test_each_end_is_told_once(state: State) -> None:
     assert kinds(after, None) == []
 
 
-def test_an_event_says_what_a_rule_needs() -> None:
+def test_an_event_has_owner_type_and_outcome_but_no_payload_or_result() -> None:
     """A task's event has the owner, type and outcome, but neither payload nor result, and only an error's type."""
     after = replace(RUNNING, state=State.FAILED, version=3, error=TaskError("Boom", "password=hunter2"))
     ended, failed = told(RUNNING, after)
@@ -94,7 +94,7 @@ def test_an_event_says_what_a_rule_needs() -> None:
     assert failed.detail == {**ended.detail, "id": "c1-failed"}
 
 
-def test_a_topology_and_its_nodes_are_told_apart() -> None:
+def test_topology_events_and_node_events_have_different_kinds() -> None:
     """A topology's events have their own kind, and a node's events are task events that name the node."""
     whole = replace(RUNNING, is_topology=True)
     assert kinds(whole, replace(whole, state=State.FAILED)) == [EventKind.TOPOLOGY_ENDED]
@@ -104,7 +104,7 @@ def test_a_topology_and_its_nodes_are_told_apart() -> None:
     assert dict(event.detail)["node"] == "extract"
 
 
-def test_a_late_start_is_told_once() -> None:
+def test_a_late_start_creates_one_event() -> None:
     """A late start is reported by the write after the target's call, not by a claim, and with a single id."""
     claimed = replace(RUNNING, started_at=NOW + LATE_EVENT_AFTER)
     assert kinds(replace(RUNNING, state=State.SCHEDULED, started_at=None, attempt=0), claimed) == []
@@ -116,7 +116,7 @@ def test_a_late_start_is_told_once() -> None:
     assert kinds(claimed, ended) == [EventKind.TASK_LATE, EventKind.TASK_ENDED]
 
 
-def test_a_skipped_occurrence_is_told_with_its_reason() -> None:
+def test_the_event_of_a_skipped_occurrence_has_the_reason() -> None:
     """Only unreported skips of the changed schedule create events."""
     first, second = Remark(NOW, "2026-11-21T01:30+00:00", "the last run goes on"), Remark(NOW, "", "edited")
     before = replace(SCHEDULE, log=(Remark(1, "old", "calendar"),))
@@ -135,7 +135,7 @@ def test_a_skipped_occurrence_is_told_with_its_reason() -> None:
     assert told(None, after) == told(after, None) == told(after, replace(after, edition=6)) == []
 
 
-def test_a_missed_expectation_is_told_with_its_deadline() -> None:
+def test_the_event_of_a_missed_expectation_has_the_deadline() -> None:
     """A miss is reported once per write that found it, and changed expectations report no miss."""
     met = ExpectationState(1, 2, met_at=NOW - 1000)
     before = replace(SCHEDULE, expectation=met)
@@ -154,7 +154,7 @@ def test_a_missed_expectation_is_told_with_its_deadline() -> None:
     assert told(after, replace(after, edition=6)) == told(after, before) == told(None, after) == []
 
 
-def test_the_end_of_what_a_calendar_knows_is_told_once() -> None:
+def test_the_end_of_a_calendars_data_is_reported_once() -> None:
     """A calendar's end is reported when a schedule finds it, and again only if the end changes."""
     after = replace(SCHEDULE, edition=5, calendar_end=CalendarEnd("off", NOW))
     (event,) = told(SCHEDULE, after)
@@ -170,7 +170,7 @@ def test_the_end_of_what_a_calendar_knows_is_told_once() -> None:
     assert kinds(after, replace(after, calendar_end=CalendarEnd("off", NOW + 1))) == [EventKind.CALENDAR_ENDING]
 
 
-def test_every_event_is_of_its_document() -> None:
+def test_every_event_has_exactly_the_documented_fields() -> None:
     """An event has exactly the fields that the documentation of its kind lists."""
     failed = replace(RUNNING, state=State.FAILED)
     late = replace(RUNNING, started_at=NOW + LATE_EVENT_AFTER, started_late=True)

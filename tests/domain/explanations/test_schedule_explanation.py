@@ -28,7 +28,7 @@ RETIMED = replace(STORED, updated_at=NOW - DAY, done=NOW - DAY).after_action(
 
 @pytest.mark.parametrize("is_permanent", [False, True])
 @pytest.mark.parametrize("offset", [0, 7 * MINUTE + 5 * SECOND], ids=["meant by the present timing", "not meant"])
-def test_what_was_not_examined_is_not_denied(*, offset: int, is_permanent: bool) -> None:
+def test_an_incomplete_examination_of_tasks_is_reported(*, offset: int, is_permanent: bool) -> None:
     """If not all tasks at a time were examined, the response says so."""
     stored = replace(RETIMED, spec=replace(STORED.spec, written=Written(permanent=60))) if is_permanent else RETIMED
     at = (NOW - 2 * DAY) // HOUR * HOUR + offset
@@ -43,7 +43,7 @@ def test_what_was_not_examined_is_not_denied(*, offset: int, is_permanent: bool)
     assert "Not all tasks" not in said(is_complete=True)
 
 
-def test_expired_tasks_are_not_denied() -> None:
+def test_no_conclusion_is_drawn_if_tasks_may_have_expired() -> None:
     """If a time's tasks may have expired or belong to an earlier timing, no conclusion is drawn."""
     at = (NOW - 20 * DAY) // HOUR * HOUR + 7 * MINUTE + 5 * SECOND
     found = explain_occurrence(RETIMED, RETIMED.schedule(), at, OccurrenceFacts((), (), NOW, NOW - 10 * DAY))
@@ -59,7 +59,7 @@ def test_expired_tasks_are_not_denied() -> None:
     ],
     ids=["changed", "paused"],
 )
-def test_a_run_that_is_still_queued_and_will_be_skipped_is_not_called_open(
+def test_a_queued_run_that_will_be_skipped_is_not_shown_as_open(
     schedule: StoredSchedule, outcome: str, text: str
 ) -> None:
     """A queued run that will be skipped is not shown as open; a manual run at the same time is shown instead."""

@@ -59,7 +59,7 @@ def plausible(draw: st.DrawFn) -> Task:
 
 
 @given(TASKS | plausible(), st.lists(LINES, max_size=3), INSTANTS | NEAR)
-def test_the_parts_sum_to_the_whole(record: Task, older: list[AttemptRecord], now: int) -> None:
+def test_the_parts_of_a_record_sum_to_the_total_time(record: Task, older: list[AttemptRecord], now: int) -> None:
     """The parts of any record are consecutive from beginning to end, and sum to the total time."""
     begin = min(record.created_at, record.due_at)
     end = max(begin, now if record.finished_at is None else record.finished_at)
@@ -71,7 +71,7 @@ def test_the_parts_sum_to_the_whole(record: Task, older: list[AttemptRecord], no
 
 
 @given(TASKS | plausible(), INSTANTS | NEAR)
-def test_the_gates_that_a_task_has_been_at_sum_to_the_whole(record: Task, now: int) -> None:
+def test_the_gates_of_an_explanation_sum_to_the_total_time(record: Task, now: int) -> None:
     """An explanation's gates sum to the total time; an open task waits at one gate, and an ended task at no gate."""
     explanation = explain(record, Facts(now=now, lease=30 * SECOND))
     been = [gate for gate in explanation.gates if gate.duration is not None]
@@ -81,7 +81,7 @@ def test_the_gates_that_a_task_has_been_at_sum_to_the_whole(record: Task, now: i
     assert explanation.text
 
 
-def test_a_plain_task_on_time_was_dispatched_and_ran() -> None:
+def test_no_part_of_a_punctual_tasks_time_is_unknown() -> None:
     """If a task is on time, no part of its time is unknown."""
     line = AttemptRecord(1, 1, "w", NOW + 20, 20, 500, AttemptOutcome.SUCCEEDED)
     ended = task(state=State.SUCCEEDED, finished_at=NOW + 520, attempt_history=(line,), fence=1, attempt=1)
@@ -93,7 +93,7 @@ def test_a_plain_task_on_time_was_dispatched_and_ran() -> None:
     ]
 
 
-def test_what_an_older_version_did_not_record_is_one_part_of_its_own() -> None:
+def test_time_without_recorded_waits_is_reported_as_unknown() -> None:
     """Without recorded waits, the time between the due time and the first check is reported as unknown."""
     line = AttemptRecord(1, 1, "w", NOW + MINUTE, 50, 500, AttemptOutcome.SUCCEEDED)
     ended = task(state=State.SUCCEEDED, finished_at=NOW + MINUTE + 500, attempt_history=(line,), fence=1, attempt=1)
@@ -106,14 +106,14 @@ def test_what_an_older_version_did_not_record_is_one_part_of_its_own() -> None:
     ]
 
 
-def test_a_task_that_was_created_after_its_due_time_was_late_from_the_first() -> None:
+def test_the_time_before_a_late_tasks_creation_is_a_separate_part() -> None:
     """The time before a task's creation is separate from the time after the creation."""
     late = task(created_at=NOW + MINUTE, next_at=NOW + MINUTE)
     parts = timeline(late, (), NOW + MINUTE + 5)
     assert [(part.gate, part.duration) for part in parts] == [(GateName.CREATION, MINUTE), (GateName.DISPATCH, 5)]
 
 
-def test_a_wait_goes_on_until_something_else_happens() -> None:
+def test_repeated_waits_for_the_same_reason_count_from_the_first() -> None:
     """Repeated waits for the same reason count from the first of them, but an attempt begins a new wait."""
     waiting = task(lock=LockSpec("a"))
     waiting = replace(waiting, waits=waits_with(waiting, "lock a", NOW))
@@ -123,7 +123,7 @@ def test_a_wait_goes_on_until_something_else_happens() -> None:
     assert waits_with(ran, "lock a", NOW + MINUTE) == (Wait(NOW, "lock a"), Wait(NOW + MINUTE, "lock a"))
 
 
-def test_the_record_keeps_a_few_waits_and_when_the_forgotten_ones_began() -> None:
+def test_a_record_keeps_a_limited_number_of_waits() -> None:
     """A record keeps a limited number of waits, and older waits are reported as not recorded."""
     record = task()
     for number in range(10):
@@ -136,7 +136,7 @@ def test_the_record_keeps_a_few_waits_and_when_the_forgotten_ones_began() -> Non
     assert [part.gate for part in parts if part.since >= NOW] == [GateName.NOT_RECORDED, *[GateName.LOCK] * len(kept)]
 
 
-def test_the_record_keeps_when_the_wait_for_its_lock_began() -> None:
+def test_a_locks_time_limit_counts_from_the_first_wait_for_the_lock() -> None:
     """A lock's time limit counts from the first wait for it, however often the task then waits for something else."""
     record = task(lock=LockSpec("db-17", wait_seconds=3600))
     for number in range(20):
@@ -172,6 +172,6 @@ LENGTHS = {
 
 
 @pytest.mark.parametrize(("length", "text"), LENGTHS.items())
-def test_a_length_is_told_in_its_two_largest_units(length: int, text: str) -> None:
+def test_a_duration_is_given_in_its_two_largest_units(length: int, text: str) -> None:
     """A duration is given in its two largest units, so that it fits into a sentence."""
     assert span(length) == text

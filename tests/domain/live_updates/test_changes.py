@@ -17,7 +17,7 @@ from tests.domain.live_updates.change_snapshots import CONNECTION, change, snaps
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(1, 5))))
-def test_of_several_changes_of_a_record_the_newest_is_told_in_whatever_order_they_come(
+def test_writes_of_a_record_in_any_order_merge_into_one_change(
     writes: list[tuple[int, int]],
 ) -> None:
     """Repeated, reordered and omitted writes merge into one change, from the oldest state to the newest."""
@@ -31,7 +31,7 @@ def test_of_several_changes_of_a_record_the_newest_is_told_in_whatever_order_the
         assert merged.before == (snapshot(number, min(versions) - 1) if min(versions) > 1 else None)
 
 
-def test_a_removal_is_newer_than_what_was_removed() -> None:
+def test_a_deletion_is_reported_even_if_the_last_write_comes_later() -> None:
     """A deletion is reported even if the last write is in the same batch or comes later."""
     last = snapshot(1, 3)
     removed = change(last, None)
@@ -40,14 +40,14 @@ def test_a_removal_is_newer_than_what_was_removed() -> None:
     assert (merged.version, merged.after) == (4, None)
 
 
-def test_an_erased_task_is_gone_for_its_owner() -> None:
+def test_watchers_get_a_deletion_when_a_task_is_erased() -> None:
     """When a task is erased, its record is kept for a while, but watchers get a deletion."""
     before, after = snapshot(1, 3), snapshot(1, 4, erased=True)
     assert change(before, after).after is None
     assert change(after, None).before is None
 
 
-def test_a_connection_is_told_of_what_it_watches_only() -> None:
+def test_a_connection_gets_only_changes_that_match_its_subscriptions() -> None:
     """A subscription covers one task, a topology with its nodes, a schedule with its runs, or a filter's matches."""
     node = replace(snapshot(2, 1), node_ref=NodeRef(task_id(9), 1, "a"))
     run = replace(snapshot(3, 1), schedule_ref=ScheduleRef("nightly", 1, NOW, Cause.SCHEDULE))
@@ -76,7 +76,7 @@ def test_a_connection_is_told_of_what_it_watches_only() -> None:
     }
 
 
-def test_a_task_that_leaves_a_list_is_told_to_those_who_list_it() -> None:
+def test_a_list_subscription_reports_a_task_that_leaves_the_list() -> None:
     """A subscription to running tasks reports a task that has ended and left the list."""
     ended = change(snapshot(1, 2, state=State.RUNNING), snapshot(1, 3, state=State.SUCCEEDED))
     running = subscription(ref="running", task_filter=TaskFilter(states=(State.RUNNING,)))
@@ -86,7 +86,7 @@ def test_a_task_that_leaves_a_list_is_told_to_those_who_list_it() -> None:
     assert (notice.refs, notice.left) == (("all",), ("running",))
 
 
-def test_too_many_changes_for_a_connection_are_told_as_one_word() -> None:
+def test_a_connection_with_too_many_changes_is_asked_to_read_again() -> None:
     """Up to a hundred changes are sent; for more changes, each subscription is asked to read its list again."""
     many = [write(number, 1) for number in range(MAX_PUSHED_CHANGES + 1)]
     one = subscription(Topic(TopicKind.TASK, task_id(0).text), "one", connection=Connection("c2", "me", NOW))
@@ -97,12 +97,12 @@ def test_too_many_changes_for_a_connection_are_told_as_one_word() -> None:
     assert (len(full.notices), full.stale) == (MAX_PUSHED_CHANGES, ())
 
 
-def test_nobody_who_watches_something_else_is_told_anything() -> None:
+def test_a_connection_without_matching_changes_gets_no_push() -> None:
     """A connection without matching changes gets no push."""
     assert pushes([subscription(Topic(TopicKind.TASK, task_id(7).text))], [write(1, 1)]) == []
 
 
-def test_changes_are_told_by_owner() -> None:
+def test_changes_are_separated_by_owner_before_filters_apply() -> None:
     """Changes are separated by owner first, so that no filter can reach another owner's changes."""
     mine, others = write(1, 1), write(2, 1, owner="you")
     assert by_owner([mine, others, write(1, 2)]) == {"me": [replace(write(1, 2), before=None)], "you": [others]}

@@ -20,7 +20,7 @@ SIZE = 7
 HOURLY = changed(scheduled("0 * * * *"), calendars=(WEEKENDS,), remaining_runs=0, jitter_seconds=600)
 
 
-def test_a_backfill_goes_at_its_pace() -> None:
+def test_the_due_times_of_a_backfill_follow_its_pace() -> None:
     """At six per minute, occurrences are due ten seconds apart, and excluded occurrences take no slot."""
     backfill = requested(at("2026-11-20T20:00"), at("2026-11-21T02:00"), 6, NOW)
     found = [occurrence for occurrence, _ in steps(HOURLY, backfill, SIZE)]
@@ -30,7 +30,7 @@ def test_a_backfill_goes_at_its_pace() -> None:
     assert found[0].key == "2026-11-20T20:00:00+00:00"
 
 
-def test_what_is_excluded_takes_no_place_in_the_pace() -> None:
+def test_excluded_occurrences_take_no_slot_of_a_backfills_pace() -> None:
     """Excluded hours on Sunday take no slot, so the first hours on Monday begin at once."""
     backfill = requested(at("2026-11-15T22:00"), at("2026-11-16T01:00"), 1, NOW)
     assert [(each.runs, each.due_at - NOW) for each, _ in steps(HOURLY, backfill, SIZE)][2:] == [
@@ -40,7 +40,7 @@ def test_what_is_excluded_takes_no_place_in_the_pace() -> None:
 
 
 @given(st.integers(0, 60))
-def test_a_backfill_goes_on_where_it_stopped(stop: int) -> None:
+def test_a_resumed_backfill_has_the_same_occurrences_and_due_times(stop: int) -> None:
     """A backfill that stops anywhere and resumes from its cursor has the same occurrences and due times."""
     backfill = requested(NOW - 2 * DAY, NOW, 30, NOW)
     whole = list(steps(HOURLY, backfill, SIZE))
@@ -57,14 +57,16 @@ def test_a_backfill_goes_on_where_it_stopped(stop: int) -> None:
         (0, 1, 6_001, "per_minute"),
     ],
 )
-def test_what_is_no_backfill_is_refused(start: int, end: int, per_minute: int, field: str) -> None:
+def test_a_backfill_with_an_invalid_period_or_pace_is_rejected(
+    start: int, end: int, per_minute: int, field: str
+) -> None:
     """An empty period, a future period, and a pace out of bounds are refused."""
     with pytest.raises(FieldInvalid) as refusal:
         requested(start, end, per_minute, NOW)
     assert refusal.value.field == field
 
 
-def test_an_occurrence_is_the_same_task_whoever_makes_it() -> None:
+def test_a_backfill_tasks_id_depends_only_on_schedule_revision_and_local_time() -> None:
     """A backfill task's id depends only on the schedule, the revision and the local time."""
     one = derived("s", 1, "2026-11-21T02:33:00+00:00")
     assert one == derived("s", 1, "2026-11-21T02:33:00+00:00")

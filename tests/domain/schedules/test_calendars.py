@@ -53,7 +53,7 @@ def test_what_a_calendar_covers(calendar: Calendar, moment: str, reason: str | N
     assert (None if span is None else span.reason) == reason
 
 
-def test_where_several_windows_lie_the_first_says_why() -> None:
+def test_the_first_of_overlapping_windows_gives_the_reason() -> None:
     """Of overlapping windows, the window that began first gives the reason for as long as it lasts."""
     calendar = Calendar("c", windows=(Window(11 * HOUR, 14 * HOUR, label="meeting"), Window(9 * HOUR, 12 * HOUR)))
     found = [calendar.covering(at(f"2026-11-23T{time}")) for time in ("08:59", "11:30", "12:00", "13:59", "14:00")]
@@ -89,7 +89,7 @@ def test_windows_may_be_given_in_any_order() -> None:
     assert closed == [*range(9), 12, *range(17, 24)]
 
 
-def test_there_may_be_no_working_moment() -> None:
+def test_the_search_for_a_working_moment_ends_after_two_years() -> None:
     """If a calendar allows no work within two years, the search ends without a result."""
     nothing = Calendar("nothing", CalendarMode.INCLUDES)
     long_ago = Calendar("past", CalendarMode.INCLUDES, dates={date(2020, 1, 1): ""})
@@ -110,7 +110,7 @@ def test_a_window_on_the_days_that_clocks_are_changed() -> None:
     assert (autumn.start, autumn.end) == (at("2027-10-30T23:00"), at("2027-10-31T01:30"))
 
 
-def test_a_day_that_a_zone_left_out_is_no_day() -> None:
+def test_a_date_that_a_zone_skipped_covers_no_time() -> None:
     """In Apia, 2011-12-30 did not exist, so a calendar with that date covers no time there."""
     calendar = Calendar("c", zone=zone_named("Pacific/Apia"), dates={date(2011, 12, 30): ""})
     assert not any(calendar.covering(at("2011-12-29") + hour * HOUR) for hour in range(72))
@@ -168,7 +168,7 @@ def test_a_working_moment_is_the_first_that_is_not_covered(
         ({"windows": (Window(0, 1),) * 65}, "windows"),
     ],
 )
-def test_what_is_no_calendar_is_refused(arguments: dict[str, object], field: str) -> None:
+def test_an_error_for_an_invalid_calendar_names_the_field(arguments: dict[str, object], field: str) -> None:
     """Too many entries, empty windows and invalid days are refused, and the error names the field."""
     with pytest.raises(FieldInvalid) as refusal:
         Calendar(**({"name": "c"} | arguments))  # each case has different types

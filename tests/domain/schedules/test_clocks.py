@@ -34,7 +34,7 @@ GAPS = [
 
 
 @pytest.mark.parametrize(("zone", "text", "after", "skipped", "shifted"), GAPS)
-def test_a_time_that_the_clock_jumps_over(zone: str, text: str, after: str, skipped: str, shifted: str) -> None:
+def test_a_time_in_a_clock_gap_follows_dst_gap(zone: str, text: str, after: str, skipped: str, shifted: str) -> None:
     """A time that the clock jumps over is skipped or occurs right after the gap, depending on `dst_gap`."""
     assert locals_of(text, clock(zone), after, 1) == [skipped]
     assert locals_of(text, clock(zone, Gap.SHIFT_FORWARD), after, 2)[0] == shifted
@@ -52,7 +52,7 @@ FOLDS = [
 
 
 @pytest.mark.parametrize(("zone", "text", "after", "first", "second"), FOLDS)
-def test_a_time_that_the_clock_shows_twice(zone: str, text: str, after: str, first: str, second: str) -> None:
+def test_a_repeated_clock_time_follows_dst_fold(zone: str, text: str, after: str, first: str, second: str) -> None:
     """A time that the clock shows twice occurs only the first time or both times, depending on `dst_fold`."""
     once = locals_of(text, clock(zone), after, 2)
     assert once[0] == first
@@ -60,7 +60,7 @@ def test_a_time_that_the_clock_shows_twice(zone: str, text: str, after: str, fir
     assert locals_of(text, clock(zone, fold=Fold.BOTH), after, 2) == [first, second]
 
 
-def test_a_zone_without_summer_time_has_nothing_to_decide() -> None:
+def test_a_time_in_a_zone_without_summer_time_occurs_every_day() -> None:
     """In Kolkata, 02:30 occurs every day, half an hour off the full hours of UTC."""
     found = following(scheduled("30 2 * * *", clock("Asia/Kolkata")), at("2027-01-01"), 365)
     assert all(each.runs and not each.note and each.key.endswith("T02:30:00+05:30") for each in found)
@@ -69,7 +69,7 @@ def test_a_zone_without_summer_time_has_nothing_to_decide() -> None:
 
 @pytest.mark.parametrize("gap", Gap)
 @pytest.mark.parametrize("fold", Fold)
-def test_a_wildcard_hour_follows_the_clock(gap: Gap, fold: Fold) -> None:
+def test_a_wildcard_hour_follows_elapsed_time(gap: Gap, fold: Fold) -> None:
     """As in Vixie cron, every half hour means elapsed time, whatever the rule for fixed times."""
     where = clock("Europe/London", gap, fold)
     for day in ("2027-03-28", "2027-10-31"):
@@ -78,7 +78,7 @@ def test_a_wildcard_hour_follows_the_clock(gap: Gap, fold: Fold) -> None:
         assert all(each.runs for each in found)
 
 
-def test_hours_by_steps_follow_the_clock_too() -> None:
+def test_a_wildcard_hour_with_a_step_follows_elapsed_time() -> None:
     """`*/2` is a wildcard, so a lost hour is not made up for, and a repeated hour runs twice."""
     where = clock("America/New_York", Gap.SHIFT_FORWARD, Fold.FIRST)
     assert locals_of("0 */2 * * *", where, "2027-03-14T05:00", 2) == [
@@ -97,7 +97,7 @@ MIDNIGHT_GAPS = [("Asia/Beirut", "2027-03-27"), ("Africa/Cairo", "2027-04-29"), 
 
 @pytest.mark.parametrize(("zone", "day"), MIDNIGHT_GAPS)
 @pytest.mark.parametrize("text", ["0 0 * * *", "0 */24 * * *", "0 */24 * * 0-6", "@daily"])
-def test_a_midnight_that_does_not_come_is_told_or_made_up(zone: str, day: str, text: str) -> None:
+def test_a_skipped_midnight_is_reported_or_runs_after_the_gap(zone: str, day: str, text: str) -> None:
     """`*/24` is a fixed hour that is skipped with the reason or runs after the gap, depending on `dst_gap`."""
     after = at(f"{day}T12:00")
     skipped = following(scheduled(text, clock(zone)), after, 2)
@@ -119,7 +119,9 @@ def test_a_midnight_that_does_not_come_is_told_or_made_up(zone: str, day: str, t
         ("Pacific/Apia", "0 * * * fri", "2011-12-29T12:00", "00:00, 01:00, 02:00 and 21 more do not exist"),
     ],
 )
-def test_what_a_wildcard_hour_loses_in_a_gap_is_told(zone: str, text: str, after: str, note: str) -> None:
+def test_the_preview_shows_times_that_a_wildcard_hour_loses_in_a_gap(
+    zone: str, text: str, after: str, note: str
+) -> None:
     """Times that a wildcard hour loses in a gap are not made up for, but the preview shows them with the reason."""
     for gap in Gap:
         lost = [each for each in following(scheduled(text, clock(zone, gap)), at(after), 3) if not each.runs]
@@ -136,7 +138,7 @@ def test_what_a_wildcard_hour_loses_in_a_gap_is_told(zone: str, text: str, after
         ("Pacific/Apia", "30 * * * *", "2011-12-30T08:45"),
     ],
 )
-def test_a_wildcard_hour_that_goes_on_after_a_gap_has_lost_nothing(zone: str, text: str, after: str) -> None:
+def test_no_loss_is_reported_if_each_lost_time_has_an_equivalent(zone: str, text: str, after: str) -> None:
     """If each lost time has an equivalent after the gap, the runs keep their distance, and no loss is reported."""
     found = following(scheduled(text, clock(zone)), at(after), 6)
     assert all(each.runs and not each.note for each in found)
@@ -149,13 +151,13 @@ def test_all_hours_written_out_are_fixed_hours() -> None:
     assert found == ["2027-11-07T01:00:00-04:00", "2027-11-07T02:00:00-05:00"]
 
 
-def test_minutes_by_steps_in_a_fixed_hour_come_once() -> None:
+def test_minute_steps_in_a_fixed_hour_do_not_repeat_in_a_fold() -> None:
     """`*/30 1` runs twice, and not four times, in the night in which 01:00 to 02:00 is repeated."""
     found = locals_of("*/30 1 * * *", clock("Europe/London"), "2027-10-30T12:00", 3)
     assert found == ["2027-10-31T01:00:00+01:00", "2027-10-31T01:30:00+01:00", "2027-11-01T01:00:00+00:00"]
 
 
-def test_elapsed_time_knows_no_clock() -> None:
+def test_a_rate_ignores_clock_changes_and_a_calendar_interval_follows_them() -> None:
     """A rate of one day is always 24 hours, while an interval of a calendar day keeps its time of day."""
     where = clock("Europe/London")
     rate = parse_timing(interval="R/2027-03-27T09:00:00/PT24H")
@@ -164,7 +166,7 @@ def test_elapsed_time_knows_no_clock() -> None:
     assert locals_of(day, where, "2027-03-27T09:00", 2)[1] == "2027-03-28T09:00:00+01:00"
 
 
-def test_the_preview_says_what_was_decided() -> None:
+def test_the_preview_explains_skipped_and_repeated_times() -> None:
     """The preview gives the reason for a skipped time, and says which of two repeated times an occurrence is."""
     spring = following(scheduled("30 1 * * *", clock("Europe/London")), at("2027-03-27T12:00"), 2)
     assert [(each.runs, each.note) for each in spring] == [
@@ -182,14 +184,14 @@ def test_the_preview_says_what_was_decided() -> None:
     assert many[0].note == "01:00, 01:10, 01:20 and 3 more do not exist on 2027-03-28 in Europe/London: skipped"
 
 
-def test_a_skip_at_the_moment_of_another_run_is_told_there() -> None:
+def test_a_skip_at_the_instant_of_another_run_shares_its_occurrence() -> None:
     """If 01:00 is skipped at the instant of the 02:00 run, a single occurrence explains both times."""
     found = following(scheduled("0 1,2 * * *", clock("Europe/London")), at("2027-03-27T12:00"), 2)
     assert (found[0].key, found[0].runs) == ("2027-03-28T02:00:00+01:00", True)
     assert found[0].note == "01:00 does not exist on 2027-03-28 in Europe/London: skipped"
 
 
-def test_times_of_a_list_are_decided_alike() -> None:
+def test_listed_local_times_follow_the_same_clock_rules() -> None:
     """Listed local times follow the same rules, while times with an offset are unambiguous."""
     dates = ["2027-03-28T01:30:00", "2027-10-31T01:30:00", "2027-10-31T01:30:00Z"]
     timing = parse_timing(dates=dates)
@@ -214,7 +216,7 @@ def test_times_of_a_list_are_decided_alike() -> None:
     st.sampled_from(["Europe/London", "Australia/Lord_Howe", "Africa/Casablanca", "Pacific/Apia", "Asia/Gaza", "UTC"]),
     st.integers(0, at("2150-01-01")),
 )
-def test_a_zones_pieces_say_what_zoneinfo_says(name: str, instant: Millis) -> None:
+def test_the_pieces_of_a_zone_agree_with_zoneinfo(name: str, instant: Millis) -> None:
     """The offset is constant within a piece of a zone, and at a piece's edges the offset or the year changes."""
     zone, info = zone_named(name), zone_info(name)
     period = zone.period_at(instant)
@@ -235,7 +237,7 @@ def test_a_zones_pieces_say_what_zoneinfo_says(name: str, instant: Millis) -> No
     st.integers(0, at("2040-01-01") // MINUTE).map(lambda minutes: minutes * MINUTE),
     st.lists(st.integers(0, 2 * DAY // MINUTE), max_size=9),
 )
-def test_an_even_stretch_of_a_clock_has_each_time_once(name: str, wall: Millis, minutes: list[int]) -> None:
+def test_each_local_time_in_an_even_stretch_is_exactly_one_instant(name: str, wall: Millis, minutes: list[int]) -> None:
     """In an even part of a clock's time, each local time is exactly one instant."""
     zone = zone_named(name)
     offset = zone.even_offset(wall, wall + 2 * DAY)
@@ -258,20 +260,20 @@ def test_most_days_of_a_year_are_even() -> None:
         "Europe/London\n", "Europe/London\x00", "Z" * 10_000, "éurope/London", "__init__.py",
     ],
 )  # fmt: skip
-def test_what_is_no_zone_is_refused(name: str) -> None:
+def test_an_invalid_zone_name_is_rejected(name: str) -> None:
     """Paths, POSIX rules, offsets and other files are not zone names."""
     with pytest.raises(FieldInvalid) as refusal:
         zone_named(name)
     assert refusal.value.field == "timezone"
 
 
-def test_a_zone_in_the_wrong_case_is_named() -> None:
+def test_the_error_for_a_zone_in_the_wrong_case_suggests_the_spelling() -> None:
     """The error for a zone name in the wrong case suggests the right spelling."""
     with pytest.raises(FieldInvalid, match="did you mean Europe/London"):
         zone_named("europe/london")
 
 
-def test_the_version_of_the_rules_is_known() -> None:
+def test_the_version_of_the_time_zone_rules_is_reported() -> None:
     """The version of the time zone rules has the form `2026a`."""
     version = tzdata_version()
     assert version[:4].isdigit()

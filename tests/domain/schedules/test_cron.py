@@ -50,7 +50,7 @@ def instants(recurrence: ZonedRecurrence, start: Millis, end: Millis) -> list[da
     st.sampled_from(Gap),
     st.sampled_from(Fold),
 )
-def test_arithmetic_finds_what_a_walk_over_every_minute_finds(
+def test_arithmetic_finds_the_same_times_as_checking_every_minute(
     expression: reference.Expression, zone: str, day: str, gap: Gap, fold: Fold
 ) -> None:
     """Times found by arithmetic equal those of checking every minute, in every zone, also around clock changes."""
@@ -131,7 +131,7 @@ def test_days_of_the_month(text: str, after: str, expected: list[str]) -> None:
     assert locals_of(text, UTC_CLOCK, after, 3) == [f"{each}+00:00" for each in expected]
 
 
-def test_nothing_comes_after_the_last_year() -> None:
+def test_there_are_no_occurrences_after_the_last_year() -> None:
     """There are no occurrences after the year 2199."""
     recurrence = recurrence_of(parse_cron("0 0 1 1 *"), UTC_CLOCK, 0)
     assert recurrence.after(at("2198-06-01")) == at("2199-01-01")
@@ -155,7 +155,7 @@ NEVER = {"0 0 30 2 *", "0 0 31 2 *"}
 """Kubernetes' own jobs are switched off with these expressions, which are refused; a schedule is paused instead."""
 
 
-def test_the_real_expressions_are_read_as_cronsim_reads_them() -> None:
+def test_the_expressions_in_kubernetes_ci_have_the_same_times_as_cronsim() -> None:
     """Every expression in Kubernetes' CI has the same times as in cronsim, over a day or, if rare, a month."""
     start = datetime(2026, 11, 21, tzinfo=UTC)
     for text in _periodics():
@@ -172,7 +172,7 @@ def test_the_real_expressions_are_read_as_cronsim_reads_them() -> None:
             assert recurrence.count(from_datetime(start), from_datetime(end)) == len(month), text
 
 
-def test_the_real_intervals_are_rates() -> None:
+def test_the_intervals_in_kubernetes_ci_are_parsed_as_rates() -> None:
     """Every interval in Kubernetes' CI, such as `4h30m`, can be read."""
     if not PERIODICS.exists():
         pytest.skip("the shared data is not beside this checkout")

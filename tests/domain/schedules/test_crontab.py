@@ -52,7 +52,7 @@ SATURDAY, SUNDAY = 5, 6
         ("0 0 l-2w,lw * *", "0 0 LW,L-2W * *"),
     ],
 )
-def test_two_spellings_are_one_expression(text: str, same: str) -> None:
+def test_different_spellings_of_an_expression_are_equivalent(text: str, same: str) -> None:
     """Nicknames, names, wrapping ranges and other spellings mean the same as their long form."""
     assert parse_cron(text) == parse_cron(same)
 
@@ -130,7 +130,7 @@ def test_two_spellings_are_one_expression(text: str, same: str) -> None:
         ("* " * 10_000, "at most 256"),
     ],
 )
-def test_what_is_no_expression_or_is_ambiguous_is_refused(text: str, reason: str) -> None:
+def test_an_error_for_an_invalid_or_ambiguous_expression_explains_the_reason(text: str, reason: str) -> None:
     """The error for an invalid or ambiguous expression names the field, the reason and any alternatives."""
     with pytest.raises(FieldInvalid) as refusal:
         parse_cron(text)
@@ -138,7 +138,7 @@ def test_what_is_no_expression_or_is_ambiguous_is_refused(text: str, reason: str
     assert reason in refusal.value.reason
 
 
-def test_croniters_own_reading_of_a_single_value_range_is_not_taken() -> None:
+def test_a_single_value_range_with_a_step_is_one_value() -> None:
     """`23-23/24` means 23:00, as in every cron, although croniter reads it as every hour."""
     assert parse_cron("17 23-23/24 * * *").hours == (23,)
     assert parse_cron("5-5 * * * *").minutes == (5,)
@@ -203,14 +203,14 @@ def test_the_dialect_of_eventbridge(text: str, expected: list[str]) -> None:
         ("cron(0 0 1 1 ? *", "minute field"),
     ],
 )
-def test_what_eventbridge_refuses_is_refused(text: str, reason: str) -> None:
+def test_what_eventbridge_rejects_is_rejected_with_the_violated_rule(text: str, reason: str) -> None:
     """The error names the rule of EventBridge's dialect that was violated."""
     with pytest.raises(FieldInvalid, match="cron") as refusal:
         parse_timing(cron=text, dialect=Dialect.EVENTBRIDGE)
     assert reason in refusal.value.reason
 
 
-def test_the_same_number_is_another_weekday_in_eventbridge() -> None:
+def test_a_weekday_number_differs_between_eventbridge_and_cron() -> None:
     """The number 7 is Saturday in EventBridge and Sunday in cron."""
     assert parse_cron("0 0 ? * 7 *", Dialect.EVENTBRIDGE).weekdays == (SATURDAY,)
     assert parse_cron("0 0 ? * 7").weekdays == (SUNDAY,)
@@ -240,9 +240,7 @@ SUNDAY_IS_ONE, SUNDAY_IS_ZERO = "in Quartz, where Sunday is 1", "in Spring and c
         ("0 9 * * 1 0", ("every hour at minute 9 on Sunday in January", "at 09:00 on Monday", "croniter")),
     ],
 )
-def test_an_expression_that_crons_read_differently_is_refused_with_both_readings(
-    text: str, words: tuple[str, ...]
-) -> None:
+def test_an_ambiguous_expression_is_rejected_with_both_interpretations(text: str, words: tuple[str, ...]) -> None:
     """An ambiguous expression is refused, so that it does not run on other days than before."""
     with pytest.raises(FieldInvalid) as refusal:
         parse_cron(text)
@@ -257,7 +255,7 @@ def test_an_expression_that_crons_read_differently_is_refused_with_both_readings
         "0 0 */2 * ?", "0 0 * * */2", "0 9 * * jan 0", "0 9 0-23 * 1 0", "*/5 * * * * *", "0 0 * * * 0",
     ],
 )  # fmt: skip
-def test_what_all_crons_read_alike_is_accepted(text: str) -> None:
+def test_an_expression_with_the_same_times_in_all_crons_is_accepted(text: str) -> None:
     """Weekday names, wildcards and unambiguous numbers are accepted."""
     assert parse_cron(text)
 
@@ -286,7 +284,7 @@ def test_what_all_crons_read_alike_is_accepted(text: str) -> None:
         ("spring", "@hourly", "every hour"),
     ],
 )
-def test_a_dialect_has_its_own_reading(dialect: str, text: str, words: str) -> None:
+def test_an_expression_keeps_its_meaning_in_its_original_dialect(dialect: str, text: str, words: str) -> None:
     """In the dialect of its original program, an expression keeps its meaning."""
     assert describe_cron(parse_cron(text, Dialect(dialect))) == words
 
@@ -304,7 +302,7 @@ def test_a_dialect_has_its_own_reading(dialect: str, text: str, words: str) -> N
         ("kubernetes", "@every 4h", "rate: 4h"),
     ],
 )
-def test_what_a_dialect_does_not_have_is_refused_in_it(dialect: str, text: str, reason: str) -> None:
+def test_a_form_that_a_dialect_lacks_is_rejected_with_the_rule(dialect: str, text: str, reason: str) -> None:
     """If a dialect does not have a form, the error names the dialect's rule."""
     with pytest.raises(FieldInvalid) as refusal:
         parse_cron(text, Dialect(dialect))
@@ -312,7 +310,7 @@ def test_what_a_dialect_does_not_have_is_refused_in_it(dialect: str, text: str, 
 
 
 @pytest.mark.parametrize("difference", DIFFERENCES, ids=lambda each: each.text)
-def test_the_table_of_differences_says_what_the_parser_does(difference: Difference) -> None:
+def test_the_table_of_dialect_differences_agrees_with_the_parser(difference: Difference) -> None:
     """The parser rejects exactly the expressions that the table marks, and each listed dialect accepts them."""
     try:
         parse_cron(difference.text)

@@ -95,19 +95,19 @@ TIMINGS: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("text", "words"), CRONS.items())
-def test_a_cron_expression_is_said_in_words(text: str, words: str) -> None:
+def test_a_cron_expression_has_a_description(text: str, words: str) -> None:
     """The description names a cron expression's times, for every extension of the dialect."""
     assert describe_cron(parse_cron(text)) == words
 
 
 @pytest.mark.parametrize(("text", "words"), EVENTBRIDGE.items())
-def test_an_expression_of_eventbridge_is_read_by_its_own_numbers(text: str, words: str) -> None:
+def test_the_description_of_an_eventbridge_expression_follows_its_numbering(text: str, words: str) -> None:
     """In an EventBridge expression, Sunday is 1, and the last field is a year."""
     assert describe_cron(parse_cron(text, Dialect.EVENTBRIDGE)) == words
 
 
 @pytest.mark.parametrize(("fields", "words"), TIMINGS)
-def test_every_kind_of_timing_is_said_in_words(fields: dict[str, Any], words: str) -> None:
+def test_every_kind_of_timing_has_a_description(fields: dict[str, Any], words: str) -> None:
     """Rates, intervals, dates and permanent schedules have descriptions."""
     assert describe_timing(parse_timing(**fields)) == words
 
@@ -131,7 +131,7 @@ FIELDS = st.tuples(field(0, 59), field(0, 59), field(0, 23), MONTHDAYS, field(1,
 
 
 @given(FIELDS, st.sampled_from([Dialect.KUBERNETES, Dialect.SPRING]))
-def test_the_words_of_any_expression_are_few(fields: tuple[str, ...], dialect: Dialect) -> None:
+def test_the_description_of_any_expression_is_short(fields: tuple[str, ...], dialect: Dialect) -> None:
     """Every expression has a description of at most a few lines."""
     try:
         words = describe_cron(parse_cron(" ".join(fields), dialect))
@@ -147,7 +147,7 @@ def test_the_words_of_any_expression_are_few(fields: tuple[str, ...], dialect: D
 @example(("0", "0", "2", "13", "1", "5"), Dialect.KUBERNETES, 2026)
 @example(("0", "15", "0,2,4,7,9,12,15,17", "*", "*", "*"), Dialect.KUBERNETES, 2026)
 @example(("*/25", "1,3", "*/6", "1-30/2", "*", "fri#2"), Dialect.SPRING, 2028)
-def test_the_words_mean_the_times_at_which_an_expression_runs(
+def test_a_description_names_exactly_the_times_of_its_expression(
     fields: tuple[str, ...], dialect: Dialect, year: int
 ) -> None:
     """Read as English, each description names exactly the times of its expression."""

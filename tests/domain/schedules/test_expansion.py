@@ -70,7 +70,7 @@ def test_a_year_of_every_second_within_calendars_is_caught_up_in_milliseconds() 
     assert (caught_up.missed, caught_up.run) == (365 * 86_400, None)
 
 
-def test_the_decision_is_told_in_words() -> None:
+def test_the_text_about_a_catch_up_explains_the_decision() -> None:
     """The text about a catch-up says how many runs were missed, which of them runs, and why none does."""
     schedule = scheduled("* * * * *")
     assert catch_up(schedule, NOW - HOUR, NOW).note == (
@@ -84,7 +84,7 @@ def test_the_decision_is_told_in_words() -> None:
     assert catch_up(replace(schedule, remaining_runs=0), NOW - HOUR, NOW).note == ""
 
 
-def test_a_schedule_of_one_a_second_has_sixty_a_minute() -> None:
+def test_a_pass_places_all_occurrences_up_to_the_maximum() -> None:
     """A pass places all occurrences up to the maximum; if some are left, it asks for another pass at once."""
     schedule = scheduled("* * * * * *")
     assert len(expand(schedule, NOW, NOW + MINUTE).occurrences) == 60
@@ -92,7 +92,7 @@ def test_a_schedule_of_one_a_second_has_sixty_a_minute() -> None:
     assert (len(some.occurrences), some.until, some.next_at) == (25, NOW + 25 * SECOND, NOW + 26 * SECOND)
 
 
-def test_the_last_run_ends_a_schedule() -> None:
+def test_a_schedule_without_remaining_runs_has_no_next_expansion() -> None:
     """Without remaining runs or times before its end, a schedule has no next expansion."""
     schedule = replace(scheduled("* * * * *"), remaining_runs=3)
     found = expand(schedule, NOW, NOW + 10 * MINUTE)
@@ -134,7 +134,7 @@ def test_a_permanent_schedule_keeps_its_bounds() -> None:
         ({"timing": parse_timing(permanent=1), "jitter_seconds": 5}, "jitter_seconds"),
     ],
 )
-def test_fields_that_do_not_fit_are_refused(changes: dict[str, object], field: str) -> None:
+def test_an_error_for_mutually_exclusive_fields_names_one_of_them(changes: dict[str, object], field: str) -> None:
     """The error for fields that exclude each other names one of the fields."""
     with pytest.raises(FieldInvalid) as refusal:
         check(changed(scheduled("* * * * *"), **changes))

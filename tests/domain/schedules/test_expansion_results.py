@@ -31,7 +31,7 @@ STORED = StoredSchedule(
 )
 
 
-def test_an_expansion_places_all_up_to_the_horizon_and_says_when_the_next_is() -> None:
+def test_an_expansion_places_occurrences_up_to_the_horizon() -> None:
     """After an expansion, the schedule is done up to the horizon, and records the last of its three occurrences."""
     horizon = NOW + 3 * MINUTE
     found = expand_timing(STORED, STORED.schedule(), horizon, horizon, NOW, DELAY)
@@ -42,7 +42,7 @@ def test_an_expansion_places_all_up_to_the_horizon_and_says_when_the_next_is() -
     assert found.after.last_run.task_id == STORED.id_of(found.runs[-1])
 
 
-def test_a_missed_occurrence_that_was_decided_upon_comes_first_and_once() -> None:
+def test_a_missed_occurrence_to_catch_up_is_placed_first_and_once() -> None:
     """A missed occurrence to catch up is placed before the others, counts as placed, and is then forgotten."""
     schedule = STORED.schedule()
     decided, found = decide_missed(replace(STORED, done=NOW - HOUR, remaining_runs=9), schedule, NOW, NOW)
@@ -66,7 +66,7 @@ def test_a_schedule_ends_only_after_its_last_occurrence_was_due() -> None:
     assert (found.runs, found.after.state, found.next_at) == ((), ScheduleState.ENDED, None)
 
 
-def test_a_schedule_that_has_placed_as_many_as_may_begin_is_looked_into_until_they_have_begun() -> None:
+def test_a_schedule_with_open_placed_runs_is_checked_less_and_less_often() -> None:
     """A schedule is checked after a minute, and then less and less often while placed runs are open."""
     last = replace(STORED, remaining_runs=1, runs_limit=1)
     found = expand_timing(last, last.schedule(), NOW + HOUR, NOW + HOUR, NOW, DELAY)
@@ -79,7 +79,7 @@ def test_a_schedule_that_has_placed_as_many_as_may_begin_is_looked_into_until_th
     assert (found.after.state, found.next_at) == (ScheduleState.ENDED, None)
 
 
-def test_occurrences_that_a_calendar_excludes_are_counted_and_remarked_once_for_each_reason() -> None:
+def test_excluded_occurrences_leave_one_remark_with_their_number_for_each_reason() -> None:
     """Three minutes that a calendar excludes leave one remark with their number."""
     schedule = replace(STORED.schedule(), calendars=(Calendar("closed", weekdays=frozenset(range(7))),))
     found = expand_timing(STORED, schedule, NOW + 3 * MINUTE, NOW + 3 * MINUTE, NOW, DELAY)
@@ -88,7 +88,7 @@ def test_occurrences_that_a_calendar_excludes_are_counted_and_remarked_once_for_
     assert "(and 2 more)" in found.after.log[0].note
 
 
-def test_a_backfill_goes_on_where_it_stopped_and_ends_once() -> None:
+def test_a_backfill_is_placed_in_limited_steps_and_ends_once() -> None:
     """Ten occurrences with a limit of four are placed in order as four, four and two, and then the end is recorded."""
     backfill = requested(NOW - DAY, NOW - DAY + 10 * MINUTE - 1, 60, NOW)
     run, placed, parts = BackfillRun("b", backfill, 10), [], []

@@ -69,7 +69,7 @@ def test_a_time_of_day_is_a_deadline_in_the_zone_of_the_schedule(zone: str, by: 
     assert (window.since, to_iso(window.deadline), window.is_period) == (since, deadline, False)
 
 
-def test_of_both_the_first_deadline_comes_first() -> None:
+def test_a_time_of_day_and_a_period_are_checked_separately() -> None:
     """If an expectation has both a time of day and a period, they are checked separately."""
     spec = replace(SPEC, clock=LONDON, expect_success_by="13:00", expect_every_seconds=7200)
     first = next_window(spec, STATE, 0)
@@ -104,7 +104,7 @@ def test_a_day_without_an_occurrence_expects_nothing() -> None:
     assert (missed.missed_at, missed.misses, missed.by_since) == (START + HOUR, 1, START + HOUR)
 
 
-def test_a_change_begins_the_windows_anew() -> None:
+def test_a_change_pause_or_resume_restarts_the_windows() -> None:
     """After a change, pause or resume, no earlier success is expected, but earlier misses stay recorded."""
     state = replace(STATE, missed_at=START, misses=3)
     assert begun(None, START, START) == replace(STATE, looked_at=START - 1)
@@ -114,7 +114,7 @@ def test_a_change_begins_the_windows_anew() -> None:
 
 
 @pytest.mark.parametrize("seconds", [MIN_EXPECT_EVERY_SECONDS, 172_800, 181_440, MAX_EXPECT_EVERY_SECONDS])
-def test_the_deadline_of_a_period_does_not_move_with_the_clock(seconds: int) -> None:
+def test_a_periods_deadline_is_one_period_after_the_latest_success(seconds: int) -> None:
     """A period's deadline is always one period after the latest success."""
     spec = replace(SPEC, expect_every_seconds=seconds)
     length = seconds * SECOND
@@ -125,7 +125,7 @@ def test_the_deadline_of_a_period_does_not_move_with_the_clock(seconds: int) -> 
 
 @pytest.mark.parametrize("days", [3, 10, 100])
 @pytest.mark.parametrize("seconds", [MIN_EXPECT_EVERY_SECONDS, 86_400, 172_800, MAX_EXPECT_EVERY_SECONDS])
-def test_after_a_long_outage_old_deadlines_are_passed_over_by_whole_periods(seconds: int, days: int) -> None:
+def test_after_a_long_outage_old_deadlines_are_skipped_in_whole_periods(seconds: int, days: int) -> None:
     """After a long outage, checks resume with a deadline at most two days old, a multiple of the period later."""
     spec, length, oldest = replace(SPEC, expect_every_seconds=seconds), seconds * SECOND, START + days * DAY
     window = next_window(spec, STATE, oldest)
@@ -135,7 +135,7 @@ def test_after_a_long_outage_old_deadlines_are_passed_over_by_whole_periods(seco
     assert window.deadline - length <= oldest or window.since == START
 
 
-def test_after_a_long_outage_a_time_of_day_has_its_whole_day() -> None:
+def test_after_a_long_outage_the_first_checked_window_is_a_full_day() -> None:
     """The window of the first checked deadline is a full day, even if earlier deadlines are skipped."""
     spec = replace(SPEC, expect_success_by="06:00")
     oldest = from_iso("2026-12-24T05:00:00Z")
@@ -143,7 +143,7 @@ def test_after_a_long_outage_a_time_of_day_has_its_whole_day() -> None:
     assert window == Window(from_iso("2026-12-23T06:00:00Z"), from_iso("2026-12-24T06:00:00Z"), is_period=False)
 
 
-def test_what_was_open_at_one_look_is_read_again_at_the_next() -> None:
+def test_the_latest_open_runs_are_read_again_at_the_next_check() -> None:
     """The latest open runs, up to a limit, are read again, and the latest success is kept."""
     runs = [replace(task(), id=TaskId.of(START + number, 0, 0)) for number in range(MAX_OPEN_RUNS + 5)]
     state = with_runs(STATE, [*runs, ran(START + 7), ran(START + 3)], START + HOUR)
@@ -155,7 +155,7 @@ def test_what_was_open_at_one_look_is_read_again_at_the_next() -> None:
 @pytest.mark.parametrize(
     "text", ["", "6:00", "24:00", "06:60", "06:00:00", "0600", "-6:00", "\u0660\u0666:\u0660\u0660", "06:0a"]
 )
-def test_what_is_no_time_of_day_is_refused(text: str) -> None:
+def test_an_invalid_time_of_day_is_rejected(text: str) -> None:
     """A time of day is accepted only if hour and minute have two ASCII digits each."""
     with pytest.raises(ValueError, match="time of day"):
         minutes_of(text)

@@ -16,7 +16,7 @@ def test_runs_are_counted_in_the_period_in_which_they_are_due() -> None:
     assert [dict(each.runs) for each in found.periods] == [{}, *[{}, {"hourly": 1}] * 24]
 
 
-def test_schedules_that_begin_in_one_minute_are_named_most_first() -> None:
+def test_minutes_with_several_schedules_are_listed_by_number_of_schedules() -> None:
     """The minute with the most schedules comes first, and minutes with a single schedule are not listed."""
     crons = {"a": "0 0 * * *", "b": "0 0,18 * * *", "c": "0 0,18 * * *", "alone": "5 3 * * *"}
     found = forecast([(name, scheduled(cron)) for name, cron in crons.items()], NOW)
@@ -26,14 +26,14 @@ def test_schedules_that_begin_in_one_minute_are_named_most_first() -> None:
     ]
 
 
-def test_what_a_calendar_excludes_is_not_planned() -> None:
+def test_the_forecast_does_not_count_excluded_runs() -> None:
     """Runs on an excluded Saturday are not counted."""
     closed = changed(scheduled("0 * * * *"), calendars=(Calendar("weekends", weekdays=frozenset({5, 6})),))
     found = forecast([("hourly", closed)], NOW)
     assert sum(sum(each.runs.values()) for each in found.periods) == 11
 
 
-def test_a_dense_schedule_is_counted_and_collides_with_nothing() -> None:
+def test_a_dense_schedule_is_counted_but_not_listed_as_a_collision() -> None:
     """A schedule every second is counted but not listed as a collision."""
     schedules = [("each second", scheduled("* * * * * *")), ("noon", scheduled("0 12 * * *"))]
     found = forecast(schedules, NOW)
@@ -41,7 +41,7 @@ def test_a_dense_schedule_is_counted_and_collides_with_nothing() -> None:
     assert found.collisions == []
 
 
-def test_no_more_runs_are_planned_than_remain() -> None:
+def test_the_forecast_counts_no_more_runs_than_remain() -> None:
     """For a schedule every second with two remaining runs, the forecast counts two runs."""
     last = changed(scheduled("* * * * * *"), remaining_runs=2)
     found = forecast([("last", last)], NOW)

@@ -69,7 +69,9 @@ moments = st.integers(at("2027-01-01"), at("2027-12-01")) | st.sampled_from(
 
 @settings(deadline=None)
 @given(schedules(), moments, st.lists(st.integers(1, 5 * DAY), min_size=1, max_size=8))
-def test_the_preview_is_what_runs(schedule: Schedule, start: Millis, looks: list[Millis]) -> None:
+def test_the_trigger_places_exactly_the_occurrences_in_the_preview(
+    schedule: Schedule, start: Millis, looks: list[Millis]
+) -> None:
     """The trigger places exactly the occurrences in the preview, however far it looks ahead."""
     end = start + sum(looks)
     shown = [each for each in following(schedule, start, 300) if each.nominal <= end]
@@ -110,7 +112,7 @@ def test_occurrences_come_in_order_and_once(schedule: Schedule, start: Millis) -
 
 @settings(deadline=None)
 @given(schedules(), moments)
-def test_the_past_is_the_future_read_backwards(schedule: Schedule, start: Millis) -> None:
+def test_earlier_occurrences_are_later_occurrences_in_reverse(schedule: Schedule, start: Millis) -> None:
     """Earlier occurrences are the later occurrences in reverse, and their numbers agree."""
     schedule = replace(schedule, remaining_runs=None)
     found = following(schedule, start, 30)
@@ -126,7 +128,7 @@ def test_the_past_is_the_future_read_backwards(schedule: Schedule, start: Millis
 
 @settings(deadline=None)
 @given(schedules(), moments)
-def test_the_next_after_the_one_before_is_the_next(schedule: Schedule, start: Millis) -> None:
+def test_forward_and_backward_searches_agree_at_every_instant(schedule: Schedule, start: Millis) -> None:
     """At every instant within a schedule's bounds, asking forwards and backwards agree."""
     later = next_nominal(schedule, start)
     if later is None:
@@ -137,7 +139,7 @@ def test_the_next_after_the_one_before_is_the_next(schedule: Schedule, start: Mi
     assert earlier is None or (earlier <= start and next_nominal(schedule, earlier) == later)
 
 
-def test_what_a_calendar_excludes_is_skipped_and_says_why() -> None:
+def test_an_excluded_occurrence_is_skipped_and_names_calendar_and_day() -> None:
     """An occurrence that a calendar excludes is listed, does not run, and names the calendar and the day."""
     schedule = replace(scheduled("0 12 * * *"), calendars=(WEEKENDS,))
     friday, saturday, sunday, monday = following(schedule, at("2026-11-20"), 4)
@@ -145,7 +147,7 @@ def test_what_a_calendar_excludes_is_skipped_and_says_why() -> None:
     assert saturday.note == "weekends: Saturday: skipped"
 
 
-def test_what_is_moved_runs_once_at_the_next_working_moment() -> None:
+def test_occurrences_moved_by_a_calendar_run_once_at_the_next_working_moment() -> None:
     """Of all occurrences in a weekend, the latest runs at its end, and the others refer to the latest."""
     schedule = changed(scheduled("0 */8 * * *"), calendars=(WEEKENDS,), on_excluded=OnExcluded.MOVE)
     found = following(schedule, at("2026-11-21T05:00"), 7)
@@ -160,7 +162,7 @@ def test_what_is_moved_runs_once_at_the_next_working_moment() -> None:
     assert sunday.note == "weekends: Sunday: moved to 2026-11-23T05:00:00+00:00"
 
 
-def test_what_can_be_moved_nowhere_is_skipped() -> None:
+def test_an_occurrence_without_a_later_working_moment_is_skipped() -> None:
     """An occurrence without a working moment within two years or the schedule's life is skipped with the reason."""
     never = Calendar("never", weekdays=frozenset(range(7)))
     schedule = changed(scheduled("0 0 * * *"), calendars=(never,), on_excluded=OnExcluded.MOVE)
@@ -180,7 +182,7 @@ class _Counted(Calendar):
 asked: list[Millis] = []
 
 
-def test_a_closed_stretch_is_searched_once_for_all_that_fall_into_it() -> None:
+def test_occurrences_in_a_closed_period_share_one_search() -> None:
     """A thousand occurrences in a closed period share one search, so that the trigger is not blocked."""
     asked.clear()
     never = _Counted("never", weekdays=frozenset(range(7)))
@@ -190,7 +192,7 @@ def test_a_closed_stretch_is_searched_once_for_all_that_fall_into_it() -> None:
     assert 1_000 <= len(asked) <= 1_000 + 2 * 366
 
 
-def test_jitter_is_the_same_each_time_and_another_for_another_revision() -> None:
+def test_jitter_depends_only_on_schedule_revision_and_local_time() -> None:
     """The jitter of an occurrence depends only on the schedule, the revision and the local time."""
     schedule = changed(scheduled("0 * * * *"), jitter_seconds=600)
     delays = [each.due_at - each.at for each in following(schedule, at("2026-11-21"), 50)]

@@ -45,13 +45,13 @@ def at_minute(number: int) -> Task:
     return replace(task(schedule_ref=replace(REF, nominal=nominal)), id=TaskId.of(nominal, 0, number))
 
 
-def test_an_occurrence_begins_when_nothing_runs_and_nothing_waits() -> None:
+def test_an_occurrence_starts_if_no_run_is_active_or_waiting() -> None:
     """If no run is active or waiting, an occurrence becomes the active run."""
     decision = start_decision(SKIPS, THIRD, SEEN, OtherRuns(), NOW)
     assert (decision.verdict, decision.activity) == (None, replace(SEEN.with_begun(THIRD, NOW), waiting=()))
 
 
-def test_no_run_of_a_backfill_is_dropped_for_lack_of_room() -> None:
+def test_a_backfill_run_is_not_skipped_if_the_buffer_is_full() -> None:
     """If a hundred runs wait, a regular run is skipped, but a backfill's run checks again later."""
     full = replace(SEEN, waiting=tuple(TaskId.of(NOW, 1, number) for number in range(MAX_WAITING_RUNS)))
     filled = replace(THIRD, schedule_ref=replace(REF, cause=Cause.BACKFILL, is_buffered=True))
@@ -79,7 +79,7 @@ def test_with_a_buffer_one_occurrence_waits_and_the_next_is_skipped() -> None:
     assert skipped.activity == SEEN
 
 
-def test_a_run_that_waits_at_the_head_of_the_queue_is_counted_when_it_starts() -> None:
+def test_a_run_at_the_head_of_the_queue_counts_when_it_starts() -> None:
     """The run at the head of the queue keeps its place when another arrives, and counts only when it starts."""
     policy, queue = with_overlap(Overlap.BUFFER_ALL), replace(SEEN, active=None, waiting=(SECOND.id,))
     waits = start_decision(policy, THIRD, queue, OtherRuns(SECOND), NOW).activity
@@ -97,7 +97,7 @@ def test_the_buffered_occurrence_goes_before_a_later_one(policy: Overlap) -> Non
     assert decision.activity == replace(SEEN, waiting=(SECOND.id, THIRD.id))
 
 
-def test_all_wait_in_their_order_up_to_the_limit() -> None:
+def test_runs_wait_in_order_up_to_the_limit() -> None:
     """Runs wait in order, later runs are checked less often, and runs above the limit are skipped."""
     policy, activity = with_overlap(Overlap.BUFFER_ALL), replace(SEEN, waiting=())
     runs = [at_minute(number) for number in range(1, MAX_WAITING_RUNS + 2)]
@@ -114,7 +114,7 @@ def test_all_wait_in_their_order_up_to_the_limit() -> None:
     assert (begins.verdict, begins.activity.waiting) == (None, activity.waiting[1:])
 
 
-def test_the_latest_occurrence_has_the_one_before_it_stopped() -> None:
+def test_the_latest_occurrence_stops_the_previous_occurrence() -> None:
     """With `cancel_other`, a run waits for the previous run's end; with `replace_other`, it begins at once."""
     later = at_minute(5)
     others = OtherRuns(FIRST, SECOND)
@@ -126,7 +126,7 @@ def test_the_latest_occurrence_has_the_one_before_it_stopped() -> None:
 
 
 @pytest.mark.parametrize("policy", [Overlap.CANCEL_OTHER, Overlap.REPLACE_OTHER])
-def test_an_occurrence_gives_way_to_a_later_one_even_if_that_has_ended(policy: Overlap) -> None:
+def test_a_replaced_occurrence_does_not_run_after_the_later_occurrence(policy: Overlap) -> None:
     """An occurrence does not run after a later occurrence has replaced it, and the reason names the later one."""
     latest = at_minute(5)
     decision = start_decision(with_overlap(policy), at_minute(4), SEEN, OtherRuns(None, latest), NOW)
@@ -135,7 +135,7 @@ def test_an_occurrence_gives_way_to_a_later_one_even_if_that_has_ended(policy: O
     assert (decision.activity, decision.stop) == (SEEN, None)
 
 
-def test_an_occurrence_of_a_paused_or_changed_schedule_is_skipped_but_not_a_triggered_one() -> None:
+def test_occurrences_of_a_paused_or_changed_schedule_are_skipped_except_manual_runs() -> None:
     """Manual runs do not depend on the timing; other runs start only under their own revision."""
     paused = replace(STORED, state=ScheduleState.PAUSED)
     changed = replace(STORED, revision=2)
@@ -154,7 +154,7 @@ def test_an_occurrence_of_a_paused_or_changed_schedule_is_skipped_but_not_a_trig
         (State.CANCELLED, Cause.SCHEDULE, False),
     ],
 )
-def test_only_a_failure_of_its_own_timing_pauses_a_schedule(state: State, cause: Cause, *, expected: bool) -> None:
+def test_only_a_failed_run_of_the_timing_pauses_a_schedule(state: State, cause: Cause, *, expected: bool) -> None:
     """A schedule with `pause_on_failure` is paused by its timing's failed runs, but not by a backfill's."""
     ended = task(state=state, schedule_ref=replace(REF, cause=cause))
     pausing = replace(STORED, spec=replace(STORED.spec, pause_on_failure=True))

@@ -46,13 +46,13 @@ STORED = StoredSchedule(
 
 
 @pytest.mark.parametrize(("nominal", "revision"), [(50, 3), (100, 3), (101, 7), (200, 7), (201, 9)])
-def test_an_instant_belongs_to_the_first_revision_that_ended_after_it(nominal: int, revision: int) -> None:
+def test_an_instant_belongs_to_the_first_revision_with_a_later_end(nominal: int, revision: int) -> None:
     """Instants after all ends belong to the current revision."""
     assert revision_of(nominal, 9, ENDS) == revision
     assert [each for each in range(11) if is_of(each, nominal, 9, ENDS)] == [revision]
 
 
-def test_beyond_the_limit_ends_are_merged_and_none_of_their_occurrences_is_dropped() -> None:
+def test_ends_of_revisions_above_the_limit_are_merged_without_dropping_occurrences() -> None:
     """Whichever of several merged revisions placed an occurrence, the occurrence may still run."""
     ends: tuple[RevisionEnd, ...] = ()
     for number in range(1, MAX_REVISION_ENDS + 50):
@@ -88,12 +88,12 @@ def test_only_a_revision_with_an_occurrence_leaves_its_end() -> None:
         ({"state": State.SUCCEEDED}, True),
     ],
 )
-def test_what_counts_as_stopped(fields: dict[str, object], expected: bool) -> None:  # noqa: FBT001 - a parameter of the test
+def test_only_occurrences_that_a_user_ended_count_as_stopped(fields: dict[str, object], expected: bool) -> None:  # noqa: FBT001 - a parameter of the test
     """Occurrences that a user stopped, paused, deleted or ran early count as stopped; skipped occurrences do not."""
     assert is_stopped(factories.task(**fields)) == expected
 
 
-def test_what_was_stopped_is_neither_taken_back_nor_placed_again() -> None:
+def test_a_stopped_run_is_not_given_back_to_the_remaining_runs() -> None:
     """Of two future runs, only the run that was not stopped is given back to the remaining runs."""
     one = StoppedOccurrence(NOON + MINUTE, numbered(3), 1)
     after = edited(with_stopped(STORED, [one]), NOON)
@@ -105,7 +105,7 @@ def test_what_was_stopped_is_neither_taken_back_nor_placed_again() -> None:
     assert stopped_since(late, [one]) is late
 
 
-def test_a_new_timing_that_does_not_mean_a_stopped_instant_does_not_run_it() -> None:
+def test_a_stopped_task_is_not_placed_again_if_an_earlier_timing_returns() -> None:
     """A stopped task belongs to no revision, and is not placed again if the earlier timing comes back."""
     one = StoppedOccurrence(NOON + MINUTE, numbered(3), 1)
     after = retimed(with_stopped(STORED, [one]), NOON)
@@ -115,7 +115,7 @@ def test_a_new_timing_that_does_not_mean_a_stopped_instant_does_not_run_it() -> 
     assert retimed(hourly, NOON + MINUTE).stopped == ()
 
 
-def test_of_too_many_stopped_occurrences_the_latest_are_known() -> None:
+def test_a_record_keeps_the_latest_stopped_occurrences_up_to_a_limit() -> None:
     """The record keeps only a limited number of stopped occurrences, the latest."""
     many = [StoppedOccurrence(NOON + number, numbered(number), 1) for number in range(MAX_STOPPED_OCCURRENCES + 5)]
     assert with_stopped(STORED, many).stopped == tuple(many[5:])

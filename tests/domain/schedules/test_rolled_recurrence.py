@@ -48,7 +48,7 @@ def times(schedule: Schedule, after: str, count: int) -> list[str]:
     return [each.key[:16] for each in found if each.runs]
 
 
-def test_the_last_working_day_of_the_month_is_the_month_end_rolled_back() -> None:
+def test_a_month_end_run_is_rolled_back_to_the_last_working_day() -> None:
     """If a month ends on a weekend or a holiday, its run is on the working day before, at the same time of day."""
     holidays = Calendar("holidays", zone=LONDON, dates={date(2026, 12, 31): "New Year's Eve"})
     schedule = rolled("0 18 L * *", OnExcluded.PREVIOUS_DAY, WEEKENDS, holidays)
@@ -59,7 +59,7 @@ def test_the_last_working_day_of_the_month_is_the_month_end_rolled_back() -> Non
     assert december.note == "instead of 2026-12-31T18:00:00+00:00 (holidays: 2026-12-31 (New Year's Eve))"
 
 
-def test_what_is_rolled_forward_keeps_its_time_of_day_and_its_company() -> None:
+def test_occurrences_rolled_forward_keep_their_times_of_day() -> None:
     """Saturday occurrences move to the same times on Monday; those that fall on the same time run once."""
     twice_on_saturdays = rolled("0 9,17 * * sat", OnExcluded.NEXT_DAY)
     assert times(twice_on_saturdays, "2026-11-21", 2) == ["2026-11-23T09:00", "2026-11-23T17:00"]
@@ -70,7 +70,7 @@ def test_what_is_rolled_forward_keeps_its_time_of_day_and_its_company() -> None:
     assert monday.note == f"instead of {sunday}, {saturday}"
 
 
-def test_the_time_of_day_must_be_free_and_not_the_whole_day() -> None:
+def test_only_a_window_over_the_time_of_day_closes_a_day() -> None:
     """A day is closed to an occurrence only if a window covers its time of day."""
     nights = Calendar("fridays", zone=LONDON, windows=(Window(18 * HOUR, 20 * HOUR, frozenset({4})),))
     assert times(rolled("30 18 * * sat", OnExcluded.PREVIOUS_DAY, WEEKENDS, nights), "2026-11-16", 1) == [
@@ -82,7 +82,7 @@ def test_the_time_of_day_must_be_free_and_not_the_whole_day() -> None:
 
 
 @pytest.mark.parametrize("roll", ROLLS)
-def test_the_31st_day_is_the_last_one_tried(roll: OnExcluded) -> None:
+def test_an_occurrence_is_skipped_if_the_31st_day_is_closed(roll: OnExcluded) -> None:
     """If the 31st day is also closed, the occurrence is skipped, and is explained at its own time."""
     start = at("2027-03-15")
 
@@ -98,7 +98,7 @@ def test_the_31st_day_is_the_last_one_tried(roll: OnExcluded) -> None:
     assert skipped.note == "closed: skipped because no day within 31 days has that time free"
 
 
-def test_a_time_that_the_clock_jumps_over_is_treated_by_its_rule() -> None:
+def test_a_rolled_time_in_a_clock_gap_follows_dst_gap() -> None:
     """A rolled time in a gap runs at the end of the gap, or its day does not count, depending on `dst_gap`."""
     closed = Calendar("closed", zone=LONDON, dates={date(2027, 3, 27): ""})
     for gap, expected in ((Gap.SHIFT_FORWARD, "2027-03-28T02:00"), (Gap.SKIP, "2027-03-29T01:30")):
@@ -106,7 +106,7 @@ def test_a_time_that_the_clock_jumps_over_is_treated_by_its_rule() -> None:
         assert times(rolled("30 1 27 3 *", OnExcluded.NEXT_DAY, closed, where=where), "2027-03-01", 1) == [expected]
 
 
-def test_what_the_schedule_leaves_out_itself_is_not_rolled_and_nothing_is_rolled_to_it() -> None:
+def test_excluded_dates_are_neither_rolled_nor_rolled_to() -> None:
     """`excluded_dates` are neither rolled nor rolled to, while added dates are rolled."""
     saturday, friday = "2026-11-21", "2026-11-20"
     left_out = rolled("0 9 * * sat", OnExcluded.PREVIOUS_DAY, excluded_dates=(saturday,))
@@ -118,7 +118,7 @@ def test_what_the_schedule_leaves_out_itself_is_not_rolled_and_nothing_is_rolled
     assert times(added, "2026-11-16", 1) == ["2026-11-23T10:00"]
 
 
-def test_start_end_and_the_runs_that_remain_are_about_the_rolled_times() -> None:
+def test_start_end_and_remaining_runs_apply_to_rolled_times() -> None:
     """An occurrence that is rolled from after the end to before it runs; an occurrence rolled past the end does not."""
     bounds: dict[str, Any] = {"start_at": at("2026-11-20"), "end_at": at("2026-11-22T08:00")}
     assert times(rolled("0 9 * * sun", OnExcluded.PREVIOUS_DAY, **bounds), "2026-11-01", 9) == ["2026-11-20T09:00"]
@@ -127,7 +127,7 @@ def test_start_end_and_the_runs_that_remain_are_about_the_rolled_times() -> None
     assert times(limited, "2026-11-20", 9) == ["2026-11-20T09:00", "2026-11-23T09:00"]
 
 
-def test_jitter_ends_before_the_next_rolled_time() -> None:
+def test_jitter_never_delays_a_rolled_occurrence_past_the_next() -> None:
     """If calendars bring two occurrences together, they run one after the other, each within its own time."""
     schedule = rolled("0 9 * * thu,sat", OnExcluded.PREVIOUS_DAY, where=UTC_CLOCK, jitter_seconds=DAY // SECOND)
     closed = Calendar("closed", windows=(Window(8 * HOUR, 10 * HOUR, frozenset({4})),))
@@ -142,7 +142,7 @@ def test_jitter_ends_before_the_next_rolled_time() -> None:
     assert first.due_at < second.nominal
 
 
-def test_an_instant_that_other_calendars_roll_to_may_be_meant() -> None:
+def test_a_time_rolled_by_an_earlier_calendar_belongs_to_the_timing() -> None:
     """A time that an earlier calendar rolled to still belongs to the timing; another time of day does not."""
     schedule = changed(rolled("0 9 * * sat", OnExcluded.PREVIOUS_DAY), calendars=())
     assert may_mean(schedule, at("2026-11-19T09:00"))
@@ -151,14 +151,14 @@ def test_an_instant_that_other_calendars_roll_to_may_be_meant() -> None:
     assert not may_mean(changed(schedule, on_excluded=OnExcluded.SKIP), at("2026-11-19T09:00"))
 
 
-def test_a_permanent_schedule_has_no_time_of_day_to_keep() -> None:
+def test_rolling_is_rejected_for_permanent_schedules() -> None:
     """Rolling is refused for permanent schedules, and the error names `on_excluded`."""
     with pytest.raises(FieldInvalid, match="on_excluded"):
         check(changed(scheduled(Permanent(MINUTE)), on_excluded=OnExcluded.NEXT_DAY))
 
 
 @pytest.mark.parametrize("roll", ROLLS)
-def test_a_recurrence_of_each_second_is_not_walked(roll: OnExcluded) -> None:
+def test_a_weekend_of_seconds_is_skipped_with_few_calendar_calls(roll: OnExcluded) -> None:
     """The seconds of a weekend are skipped and counted with few calendar calls."""
     looks = 0
 
@@ -234,7 +234,7 @@ def rolled_schedules(draw: st.DrawFn) -> tuple[Schedule, Millis]:
 
 @pytest.mark.parametrize("roll", ROLLS)
 @pytest.mark.parametrize("closed", [date(2027, 3, 27), date(2027, 3, 29), date(2027, 10, 30), date(2027, 11, 1)])
-def test_days_beside_a_change_of_clocks_are_rolled_as_the_slow_way_does(closed: date, roll: OnExcluded) -> None:
+def test_rolled_days_around_clock_changes_equal_the_slow_method(closed: date, roll: OnExcluded) -> None:
     """Repeated, skipped and partly repeated times are rolled according to the clock's rule."""
     near = from_datetime(datetime(closed.year, closed.month, closed.day, tzinfo=UTC))
     days = Calendar("closed", zone=LONDON, dates={closed: ""})
@@ -246,7 +246,7 @@ def test_days_beside_a_change_of_clocks_are_rolled_as_the_slow_way_does(closed: 
         compare(changed(every, calendars=(sundays,)), near + 5 * HOUR)
 
 
-def test_a_time_that_comes_twice_does_not_hide_what_is_rolled_before_it() -> None:
+def test_a_repeated_clock_time_does_not_hide_an_earlier_rolled_time() -> None:
     """A time from the previous day rolled to the first 01:45 is found between 01:36 and the second 01:10."""
     hour = Calendar("hour", zone=LONDON, windows=(Window(100 * MINUTE, 110 * MINUTE, frozenset({5})),))
     dates = parse_timing(dates=["2027-10-31T00:36:00Z", "2027-10-31T01:10:00Z", "2027-10-30T00:45:00Z"])
@@ -256,7 +256,7 @@ def test_a_time_that_comes_twice_does_not_hide_what_is_rolled_before_it() -> Non
 
 @settings(deadline=None, max_examples=8)
 @given(rolled_schedules())
-def test_it_is_what_rolling_each_time_day_by_day_gives(drawn: tuple[Schedule, Millis]) -> None:
+def test_rolled_times_equal_those_of_rolling_day_by_day(drawn: tuple[Schedule, Millis]) -> None:
     """Times found forwards, backwards, by counting and in explanations equal the times found in the slow way."""
     compare(*drawn)
 
@@ -264,7 +264,7 @@ def test_it_is_what_rolling_each_time_day_by_day_gives(drawn: tuple[Schedule, Mi
 @pytest.mark.slow
 @settings(deadline=None, max_examples=200)
 @given(rolled_schedules())
-def test_many_are_what_rolling_each_time_day_by_day_gives(drawn: tuple[Schedule, Millis]) -> None:
+def test_many_rolled_times_equal_those_of_rolling_day_by_day(drawn: tuple[Schedule, Millis]) -> None:
     """For many more timings, clocks and calendars, times equal the times found in the slow way."""
     compare(*drawn)
 

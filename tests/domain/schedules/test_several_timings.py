@@ -44,7 +44,7 @@ def times(schedule: Schedule, length: Millis = DAY) -> list[str]:
     return [each.key[11:16] for each in between(schedule, NOW - 1, NOW + length - 1, 1_000) if each.runs]
 
 
-def test_each_timing_has_its_occurrences_and_a_common_one_counts_once() -> None:
+def test_an_occurrence_that_several_timings_share_occurs_once() -> None:
     """If two of several timings have an occurrence at the same time, it occurs once."""
     schedule = scheduled(BOTH)
     expected = ["00:00", "04:00", "06:00", "08:00", "09:30", "12:00", "16:00", "18:00", "20:00"]
@@ -57,14 +57,14 @@ def test_each_timing_has_its_occurrences_and_a_common_one_counts_once() -> None:
     )
 
 
-def test_of_dense_timings_the_number_is_an_upper_bound() -> None:
+def test_occurrences_of_dense_timings_are_counted_as_an_upper_bound() -> None:
     """Large numbers of occurrences are counted by arithmetic, so that no request iterates over a year of seconds."""
     schedule = scheduled(Written(timings=(Written(rate="1 second"), Written(rate="2 seconds"))))
     assert count_between(schedule, NOW - 1, NOW + HOUR - 1) == 3600
     assert 365 * 86_400 <= count_between(schedule, NOW - 1, NOW + 365 * DAY - 1) <= 365 * 86_400 * 3 // 2
 
 
-def test_a_gap_in_the_clock_is_told_for_each_timing_once() -> None:
+def test_a_time_skipped_in_several_timings_is_one_skipped_occurrence() -> None:
     """If 02:30 is skipped in both of two timings, this is one occurrence that does not run."""
     written = Written(timings=(Written(cron="30 2 * * *"), Written(cron="30 2,14 * * *")))
     schedule = scheduled(written, "Europe/Berlin")
@@ -82,7 +82,7 @@ def test_a_gap_in_the_clock_is_told_for_each_timing_once() -> None:
         (("2026-12-24T12:00:01",), ["06:00", "12:00", "13:00", "18:00"]),
     ],
 )
-def test_dates_are_added_and_left_out(excluded: tuple[str, ...], expected: list[str]) -> None:
+def test_added_and_excluded_dates_are_in_the_schedules_zone(excluded: tuple[str, ...], expected: list[str]) -> None:
     """Days, local times and instants are in the schedule's zone, and excluded times have a reason."""
     written = Written(cron="0 6,12,18 * * *")
     schedule = scheduled(
@@ -95,7 +95,7 @@ def test_dates_are_added_and_left_out(excluded: tuple[str, ...], expected: list[
     assert describe_timing(written.timing, ("2026-12-24T13:00:00",)).endswith("and at 2026-12-24 13:00")
 
 
-def test_a_time_that_comes_twice_is_left_out_both_times() -> None:
+def test_an_excluded_repeated_local_time_excludes_both_instants() -> None:
     """An excluded local time excludes both of its instants, while an excluded instant excludes only itself."""
     fold = Clock(zone_named("Europe/Berlin"), Gap.SKIP, Fold.BOTH)
     fields: dict[str, Any] = {"clock": fold, "start_at": None}
@@ -123,14 +123,16 @@ def test_a_time_that_comes_twice_is_left_out_both_times() -> None:
         (Written(permanent=5), {"spread_seconds": 5}, "spread_seconds"),
     ],
 )
-def test_what_means_nothing_is_refused_by_its_field(written: Written, fields: dict[str, Any], field: str) -> None:
+def test_an_error_for_an_invalid_timing_entry_names_field_and_index(
+    written: Written, fields: dict[str, Any], field: str
+) -> None:
     """The error for an invalid entry names the field and the entry's index."""
     with pytest.raises(FieldInvalid) as refusal:
         scheduled(written, **fields)
     assert refusal.value.field == field
 
 
-def test_all_occurrences_are_spread_by_the_same_time_of_their_schedules_name() -> None:
+def test_the_spread_of_occurrences_depends_on_the_schedules_name() -> None:
     """The spread depends on the name, not on the revision, and jitter is added within the rest of the gap."""
     schedule = scheduled(Written(cron="0 * * * *"), spread_seconds=1800)
     offset = spread_offset("nightly", 1800)
@@ -155,7 +157,7 @@ def test_a_spread_that_is_longer_than_the_gap_shrinks_in_proportion() -> None:
     assert len(delays) > 40
 
 
-def test_all_that_was_missed_within_the_window_is_left_to_the_expansion() -> None:
+def test_occurrences_missed_within_the_window_are_caught_up() -> None:
     """Of ten missed hours, six are too late and are skipped, and the others are caught up."""
     schedule = scheduled(Written(cron="0 * * * *"), catch_up_mode=CatchUpMode.ALL, catch_up_seconds=4 * 3600)
     missed_by = NOW + 10 * HOUR + MINUTE
@@ -170,7 +172,7 @@ def test_all_that_was_missed_within_the_window_is_left_to_the_expansion() -> Non
     assert (again.missed, again.until) == (0, decided.until)
 
 
-def test_what_a_calendar_moved_into_the_window_still_runs_where_all_do() -> None:
+def test_an_occurrence_that_a_calendar_moved_into_the_window_runs() -> None:
     """An occurrence that a calendar moved into the window runs, although its original time is before the window."""
     closed = Calendar("closed", dates={date(2026, 12, 24): ""})
     schedule = scheduled(

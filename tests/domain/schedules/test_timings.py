@@ -48,7 +48,7 @@ def test_rates(text: str, every: Millis) -> None:
         ("R1/2027-05-05T05:05:05+02:00/P1D", ["2027-05-05T03:05:05"]),
     ],
 )
-def test_intervals(text: str, expected: list[str]) -> None:
+def test_each_interval_step_counts_from_the_start(text: str, expected: list[str]) -> None:
     """Each step counts from the start, so that 31 January is followed by the end of February and by 31 March."""
     expected = [each if each.count(":") > 1 else f"{each}:00" for each in expected]
     assert locals_of(parse_timing(interval=text), UTC_CLOCK, "2026-11-21", 4) == [f"{each}+00:00" for each in expected]
@@ -67,7 +67,9 @@ def test_an_interval_with_an_offset_keeps_its_time_of_day_in_the_zone() -> None:
     st.integers(0, 400),
     st.integers(0, at("2190-01-01")),
 )
-def test_steps_count_as_they_come(start: Millis, months: int, days: int, instant: Millis) -> None:
+def test_next_previous_and_count_agree_for_calendar_intervals(
+    start: Millis, months: int, days: int, instant: Millis
+) -> None:
     """The next time, the previous time and the count agree for any period of months and days."""
     if not months and not days:
         return
@@ -87,14 +89,14 @@ def test_steps_count_as_they_come(start: Millis, months: int, days: int, instant
             assert day_of(later).day in {day_of(start).day, 28, 29, 30}
 
 
-def test_listed_dates_come_in_order_and_once() -> None:
+def test_listed_dates_are_sorted_without_duplicates() -> None:
     """The same instant written twice is one occurrence."""
     timing = parse_timing(dates=["2027-03-01T00:00:00Z", "2027-01-01T01:00:00+01:00", "2027-01-01T00:00"])
     expected = ["2027-01-01T00:00:00+00:00", "2027-03-01T00:00:00+00:00"]
     assert locals_of(timing, UTC_CLOCK, "2026-11-21", 4) == expected
 
 
-def test_a_permanent_schedule_runs_a_pause_after_the_end() -> None:
+def test_a_permanent_schedule_runs_one_gap_after_the_previous_end() -> None:
     """A permanent schedule's next run comes one gap after the previous run's end."""
     schedule = scheduled(parse_timing(permanent=30))
     assert next_permanent_run(schedule, 1_000) == 31_000
@@ -141,7 +143,9 @@ def test_a_permanent_schedule_runs_a_pause_after_the_end() -> None:
         ({"permanent": 10**12}, "permanent.gap_seconds", "0 to"),
     ],
 )
-def test_what_is_no_timing_is_refused(given_fields: dict[str, object], field: str, reason: str) -> None:
+def test_an_error_for_an_invalid_timing_names_the_field_and_reason(
+    given_fields: dict[str, object], field: str, reason: str
+) -> None:
     """The error for an invalid timing names the field, the reason and, if it is ambiguous, the alternatives."""
     with pytest.raises(FieldInvalid) as refusal:
         parse_timing(**given_fields)  # each case has different types

@@ -42,13 +42,13 @@ def refusal(*nodes: Node, timeout_seconds: int | None = None) -> str:
         ((node("a", seconds=float("nan")),), "nodes.a.expected_seconds: should be 0 to 2592000"),
     ],
 )
-def test_a_graph_that_cannot_run_is_refused_by_name(nodes: tuple[Node, ...], words: str) -> None:
+def test_the_error_for_an_invalid_graph_names_field_and_node(nodes: tuple[Node, ...], words: str) -> None:
     """The refusal of a graph names the field and the node, or the path of the cycle."""
     assert refusal(*nodes) == words
 
 
 @pytest.mark.parametrize("key", ["", " ", "a b", "-a", "é", "a\n", "a\0b", "x" * (MAX_NODE_KEY_LENGTH + 1)])
-def test_a_name_that_cannot_be_used_is_refused(key: str) -> None:
+def test_an_invalid_node_name_is_rejected_in_printable_form(key: str) -> None:
     """Names that are empty, too long or unprintable are refused, and shown in printable form."""
     said = refusal(node(key))
     assert said.startswith("nodes: the name ")
@@ -61,19 +61,19 @@ def test_names_of_real_workflows_are_accepted() -> None:
     assert validated_graph([node("NFCORE_RNASEQ.RNASEQ:a/b-1_2"), node("x" * MAX_NODE_KEY_LENGTH)]).order
 
 
-def test_a_node_is_given_no_time_of_its_own() -> None:
+def test_a_node_with_parents_cannot_have_a_due_time() -> None:
     """A node with parents cannot have a due time, but can have a delay after its parents."""
     assert "nodes.a.due_at: cannot be given" in refusal(replace(node("a"), spec=replace(SPEC, due_at=5)))
     assert validated_graph([replace(node("a"), spec=replace(SPEC, delay=5))])
 
 
 @pytest.mark.parametrize("seconds", [0, -1, MAX_DEADLINE_SECONDS + 1])
-def test_a_deadline_out_of_bounds_is_refused(seconds: int) -> None:
+def test_a_deadline_out_of_bounds_is_rejected(seconds: int) -> None:
     """A deadline must be at least a second, and at most the longest time that any target can take."""
     assert refusal(node("a"), timeout_seconds=seconds) == f"timeout_seconds: should be 1 to {MAX_DEADLINE_SECONDS}"
 
 
-def test_too_many_nodes_or_edges_are_refused_with_both_numbers() -> None:
+def test_too_many_nodes_or_edges_are_rejected_with_limit_and_number() -> None:
     """The error for too many nodes or edges has the limit and the given number."""
     assert refusal(*(node(f"n{n}") for n in range(MAX_NODES + 1))) == "nodes: should be 1 to 10000, not 10001"
     parents = [f"p{n}" for n in range(200)]
@@ -87,7 +87,7 @@ def test_a_long_chain_is_checked_without_recursion() -> None:
     assert list(validated_graph(chain[::-1]).order) == [each.key for each in chain]
 
 
-def test_a_long_cycle_is_shown_cut() -> None:
+def test_a_long_cycle_is_shown_with_only_beginning_and_end() -> None:
     """A cycle of ten thousand nodes is shown with only its beginning and end."""
     ring = [node(f"n{n}", f"n{(n - 1) % MAX_NODES}") for n in range(MAX_NODES)]
     beginning, end = "n0 -> n1 -> n2 -> n3 -> n4", "n9996 -> n9997 -> n9998 -> n9999 -> n0"
@@ -103,7 +103,7 @@ def test_the_order_has_parents_before_children(graph: Graph) -> None:
 
 
 @given(st.data(), graphs())
-def test_any_cycle_is_found_and_is_one(data: st.DataObject, graph: Graph) -> None:
+def test_an_added_backward_edge_is_rejected_with_a_real_cycle(data: st.DataObject, graph: Graph) -> None:
     """An added backward edge is refused, and each step of the named cycle is a real dependency."""
     ways = [(parent, node.key) for node in graph.nodes for parent in node.depends_on]
     if not ways:

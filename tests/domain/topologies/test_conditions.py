@@ -46,7 +46,7 @@ PARENTS = {
         ("!(parents.count.outcome == 'succeeded')", False),
     ],
 )
-def test_a_condition_is_about_how_parents_have_ended(expression: str, wanted: bool) -> None:  # noqa: FBT001 - an answer
+def test_a_condition_can_use_parents_outcomes_results_and_errors(expression: str, wanted: bool) -> None:  # noqa: FBT001 - an answer
     """A condition can use parents' outcomes, results and errors."""
     reject_condition(expression, PARENTS)
     assert holds(expression, PARENTS, {}) is wanted
@@ -64,7 +64,7 @@ def test_a_condition_is_about_how_parents_have_ended(expression: str, wanted: bo
         ("length(parents.count.result.rows) > `2`", "cannot be evaluated: In function length()"),
     ],
 )
-def test_what_is_neither_true_nor_false_is_no_answer(expression: str, said: str) -> None:
+def test_a_condition_that_is_not_boolean_raises_an_error(expression: str, said: str) -> None:
     """A misspelled field or a value of another type raises an error, and does not count as false."""
     reject_condition(expression, PARENTS)
     with pytest.raises(ConditionFailed) as failed:
@@ -87,7 +87,7 @@ def test_what_is_neither_true_nor_false_is_no_answer(expression: str, said: str)
         ("x" * 1001, "should have at most 1000 characters"),
     ],
 )
-def test_what_can_never_be_asked_is_refused_with_the_reason(expression: str, said: str) -> None:
+def test_an_invalid_condition_is_rejected_at_creation_with_the_reason(expression: str, said: str) -> None:
     """Bad syntax, unknown functions, and names that are not parents or fields are refused at creation."""
     with pytest.raises(ConditionInvalid) as refused:
         reject_condition(expression, PARENTS)
@@ -103,14 +103,14 @@ def test_what_can_never_be_asked_is_refused_with_the_reason(expression: str, sai
         ("length(parameters) == `3`", True),
     ],
 )
-def test_a_condition_is_about_the_parameters_of_the_run(expression: str, wanted: bool) -> None:  # noqa: FBT001 - an answer
+def test_a_condition_can_use_the_parameters_of_the_run(expression: str, wanted: bool) -> None:  # noqa: FBT001 - an answer
     """A condition can use parameters, alone or with parents' outcomes."""
     parameters = {"full": True, "least": 5, "regions": ["eu"]}
     reject_condition(expression, PARENTS, parameters)
     assert holds(expression, PARENTS, parameters) is wanted
 
 
-def test_only_parameters_that_there_are_can_be_named() -> None:
+def test_conditions_without_a_definition_cannot_use_parameters() -> None:
     """In a graph without a definition, conditions cannot use parameters; accepted conditions are not checked again."""
     with pytest.raises(ConditionInvalid, match="names the unknown parameter 'fall'; there are full, least"):
         reject_condition("parameters.fall", PARENTS, ("full", "least"))
@@ -119,7 +119,7 @@ def test_only_parameters_that_there_are_can_be_named() -> None:
     reject_condition("parameters.full", PARENTS, None)
 
 
-def test_only_the_parents_are_read_that_a_condition_names() -> None:
+def test_a_string_in_a_condition_is_not_a_parents_name() -> None:
     """A string in a condition is not mistaken for a parent's name."""
     names = ("a", "b", "c")
     assert parents_in("(parents.b.result[?name == 'x'].y | [0]) == parents.a.result", names) == ("a", "b")
@@ -129,7 +129,7 @@ def test_only_the_parents_are_read_that_a_condition_names() -> None:
     assert parents_in("sort_by(parents.c.result, &name)[0].ok", names) == ("c",)
 
 
-def test_a_condition_needs_parents_that_have_ended() -> None:
+def test_a_condition_without_ended_parents_is_rejected_with_the_node() -> None:
     """A condition is refused, with the node's name, if the node has no parents or starts before they end."""
     condition = "parents.a.result.ok"
     for other in (
@@ -142,7 +142,7 @@ def test_a_condition_needs_parents_that_have_ended() -> None:
         assert refused.value.field == "nodes.b.when"
 
 
-def test_a_retry_keeps_what_its_condition_has_skipped() -> None:
+def test_a_retry_keeps_a_skipped_node_with_unchanged_condition_parents() -> None:
     """A retry keeps a node that its condition skipped if none of the condition's parents runs again."""
     when = Node("b", SPEC, ("a",), when="parents.a.result.ok")
     found = graph("a", when, node("c", "b", trigger_rule=TriggerRule.NONE_FAILED), "d", "e: d")
@@ -166,20 +166,20 @@ GROWING = [bomb.replace("parents.count.outcome", "parents.count.result.files") f
 
 
 @pytest.mark.parametrize("expression", BOMBS)
-def test_what_grows_without_a_bound_is_refused_at_creation(expression: str) -> None:
+def test_a_condition_with_unbounded_growth_is_rejected_at_creation(expression: str) -> None:
     """Growth without a bound is found at creation, because it does not depend on parents' results."""
     with pytest.raises(ConditionInvalid, match="grow without bound"):
         reject_condition(expression, PARENTS)
 
 
 @pytest.mark.parametrize("expression", [*BOMBS, *GROWING, "parents.count.result.files" + "|map(&[@,@], @)" * 21])
-def test_a_condition_that_spends_its_budget_fails_its_node(expression: str) -> None:
+def test_the_evaluation_of_a_condition_stops_at_its_budget(expression: str) -> None:
     """If a condition uses up its budget, its evaluation stops, in whatever way it uses memory or time."""
     with pytest.raises(ConditionFailed, match="needs more than 1_000_000 steps"):
         holds(expression, PARENTS, {})
 
 
-def test_the_items_of_a_map_may_not_grow_without_a_bound() -> None:
+def test_the_size_of_a_maps_items_is_limited() -> None:
     """A map's items are limited, because two items that share their parts in memory can be gigabytes of JSON."""
     with pytest.raises(MapFailed, match="needs more than 1_000_000 steps"):
         items_of(NodeMap("parents.count.result.files" + "|[@,@]" * 40), PARENTS)
@@ -218,7 +218,7 @@ _EXPRESSIONS = st.lists(st.sampled_from(_ENDS), min_size=1, max_size=5).map(lamb
 
 
 @given(_EXPRESSIONS, _VALUES)
-def test_an_evaluation_within_its_budget_is_that_of_jmespath(expression: str, value: object) -> None:
+def test_an_evaluation_within_its_budget_has_the_result_of_jmespath(expression: str, value: object) -> None:
     """An evaluation has the same result as jmespath's, or an error of the same class."""
 
     def outcome(search: Callable[[], object]) -> object:
@@ -232,7 +232,7 @@ def test_an_evaluation_within_its_budget_is_that_of_jmespath(expression: str, va
 
 
 @given(_EXPRESSIONS, _VALUES, st.integers(1, 200))
-def test_an_evaluation_never_returns_more_than_its_budget(expression: str, value: object, steps: int) -> None:
+def test_the_size_of_an_evaluations_result_is_limited_by_its_steps(expression: str, value: object, steps: int) -> None:
     """The JSON of an evaluation's result has at most a few characters for each step."""
     try:
         found = evaluate(expression, value, Budget(steps))

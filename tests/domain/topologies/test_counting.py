@@ -18,21 +18,21 @@ OK, BAD = Outcome.SUCCEEDED, Outcome.FAILED
 
 
 @given(st.integers(1, 1_000))
-def test_every_edge_has_one_chunk_and_the_chunks_hold_all(edges: int) -> None:
+def test_every_edge_belongs_to_exactly_one_chunk(edges: int) -> None:
     """The chunks' sizes add up to the number of edges, and no chunk is empty."""
     sizes = Counter(chunk_of(position) for position in range(edges))
     numbers = range(chunks_for(edges))
     assert sizes == {number: Chunk.numbered(number, edges).edges for number in numbers}
 
 
-def test_an_edge_counts_once_as_what_came_first() -> None:
+def test_a_repeated_edge_counts_once_with_its_first_outcome() -> None:
     """Repeating an edge changes nothing, even with another outcome."""
     chunk = Chunk(3).with_edge(1, OK)
     assert chunk.with_edge(1, OK) == chunk.with_edge(1, BAD) == chunk
     assert chunk.with_edge(0, BAD).counts == Counts(3, succeeded=1, failed=1)
 
 
-def test_a_chunk_reports_when_it_is_complete_or_decides_by_itself() -> None:
+def test_a_chunk_reports_when_complete_or_decisive() -> None:
     """In a chunk of three edges, the first failure decides and is reported, the second is not, and the last is."""
     empty = Chunk(3)
     first = empty.with_edge(0, BAD)
@@ -56,7 +56,7 @@ def test_a_repeated_edge_has_its_chunk_report_again() -> None:
     st.lists(st.sampled_from(Outcome), min_size=EDGES_PER_CHUNK + 1, max_size=3 * EDGES_PER_CHUNK),
     st.randoms(use_true_random=False),
 )
-def test_counting_in_chunks_decides_as_counting_at_once(
+def test_counting_in_chunks_leads_to_the_same_verdict(
     rule: TriggerRule, ends: list[Outcome], random_source: Random
 ) -> None:
     """In any order and with repeats, the counts lead to the same verdict as the rule applied to all ends."""

@@ -21,7 +21,7 @@ RETRYING = NodeStatus(State.WAITING, started_at=1)
 NODES = ("a", "b", "c: a", "d: c")
 
 
-def test_without_a_failure_the_whole_runs_until_all_have_ended() -> None:
+def test_a_topology_without_failures_succeeds_after_the_last_node() -> None:
     """If no node fails, nothing has to be done while nodes run, and the topology succeeds after the last node."""
     found = graph(*NODES)
     assert next_action(found, statuses(found, a=RUNNING)) == NextAction(State.RUNNING)
@@ -30,7 +30,7 @@ def test_without_a_failure_the_whole_runs_until_all_have_ended() -> None:
     )
 
 
-def test_going_on_takes_nothing_back_after_a_failure() -> None:
+def test_a_topology_with_continue_cancels_nothing_after_a_failure() -> None:
     """With `continue`, the rules decide, and the topology fails once all nodes have ended."""
     found = graph(*NODES)
     assert next_action(found, statuses(found, a=FAILED, b=RUNNING)) == NextAction(State.RUNNING)
@@ -41,7 +41,7 @@ def test_going_on_takes_nothing_back_after_a_failure() -> None:
 
 @pytest.mark.parametrize("policy", [OnFailure.STOP, OnFailure.ROLLBACK])
 @pytest.mark.parametrize("failure", [FAILED, CANCELLED, replace(FAILED, state=State.ROLLING_BACK)])
-def test_a_failure_takes_back_what_has_not_begun_children_first(policy: OnFailure, failure: NodeStatus) -> None:
+def test_a_failure_cancels_nodes_that_have_not_begun_children_first(policy: OnFailure, failure: NodeStatus) -> None:
     """After a failure, blocked and scheduled nodes are cancelled, but a node that waits for a retry continues."""
     found = graph(*NODES, on_failure=policy)
     assert next_action(found, statuses(found, a=failure, b=SCHEDULED)) == NextAction(
@@ -51,13 +51,13 @@ def test_a_failure_takes_back_what_has_not_begun_children_first(policy: OnFailur
     assert next_action(found, statuses(found, a=failure, b=RUNNING, c=STOPPED, d=STOPPED)) == NextAction(State.RUNNING)
 
 
-def test_a_stopped_whole_has_failed_once_all_have_ended() -> None:
+def test_a_topology_with_stop_fails_once_all_nodes_have_ended() -> None:
     """With `stop`, the topology fails even if a child would have handled the failure."""
     found = graph("a", node("b", "a", trigger_rule=TriggerRule.ONE_FAILED), on_failure=OnFailure.STOP)
     assert next_action(found, statuses(found, a=FAILED, b=STOPPED)) == NextAction(State.FAILED)
 
 
-def test_a_rollback_goes_up_level_by_level_to_its_end() -> None:
+def test_a_rollback_undoes_nodes_level_by_level_up_to_the_roots() -> None:
     """The failed node and its neighbors are rolled back first, then their parents, and then the topology has ended."""
     found = graph("a", "b: a", "c: b", on_failure=OnFailure.ROLLBACK)
     undoing, undone = replace(FAILED, state=State.ROLLING_BACK), replace(FAILED, state=State.ROLLED_BACK)
@@ -68,7 +68,7 @@ def test_a_rollback_goes_up_level_by_level_to_its_end() -> None:
     assert next_action(found, {**at, "b": undone, "a": undone}) == NextAction(State.ROLLED_BACK)
 
 
-def test_a_rollback_that_fails_goes_no_further_up() -> None:
+def test_a_failed_rollback_does_not_continue_to_the_parent() -> None:
     """A parent is not rolled back after its child's rollback failed."""
     found = graph("a", "b: a", "c: a", on_failure=OnFailure.ROLLBACK)
     stuck = replace(FAILED, rollback_failed=True)
@@ -78,7 +78,7 @@ def test_a_rollback_that_fails_goes_no_further_up() -> None:
 
 
 @pytest.mark.parametrize("policy", list(OnFailure))
-def test_a_cancel_takes_back_what_waits_and_stops_what_runs(policy: OnFailure) -> None:
+def test_a_cancel_cancels_waiting_nodes_and_stops_running_nodes(policy: OnFailure) -> None:
     """A cancel also cancels nodes that wait for a retry, and rolls nothing back."""
     found = graph(*NODES, on_failure=policy)
     at = statuses(found, a=RUNNING, b=RETRYING)
@@ -105,7 +105,7 @@ def test_a_cancel_that_comes_too_late_changes_nothing() -> None:
         (OnFailure.ROLLBACK, NextAction(State.ROLLING_BACK, undo=("a",))),
     ],
 )
-def test_the_end_of_its_time_is_a_failure_of_the_whole(policy: OnFailure, end: NextAction) -> None:
+def test_a_topology_fails_at_its_deadline(policy: OnFailure, end: NextAction) -> None:
     """At the deadline, running nodes are asked to stop and waiting nodes are cancelled; a rollback may follow."""
     found = graph("a", "b: a", "c: b", on_failure=policy)
     at = {"a": SUCCEEDED, "b": RUNNING, "c": NodeStatus()}
@@ -115,7 +115,7 @@ def test_the_end_of_its_time_is_a_failure_of_the_whole(policy: OnFailure, end: N
     assert next_action(found, done, overdue=True) == NextAction(State.SUCCEEDED)
 
 
-def test_a_pause_holds_what_waits_for_its_time() -> None:
+def test_a_pause_holds_scheduled_nodes_but_not_running_nodes() -> None:
     """During a pause, blocked nodes stay blocked, and running nodes continue."""
     found = graph("a", "b", "c", "d: a")
     at = statuses(found, a=RUNNING, b=SCHEDULED, c=RETRYING)
@@ -135,7 +135,9 @@ def test_a_pause_holds_what_waits_for_its_time() -> None:
         (TriggerRule.ALL_DONE, FAILED, ("a", "b")),
     ],
 )
-def test_a_failure_is_handled_by_what_reacts_to_it(rule: TriggerRule, end: NodeStatus, failed: tuple[str, ...]) -> None:
+def test_a_child_that_runs_after_a_failure_handles_the_failure(
+    rule: TriggerRule, end: NodeStatus, failed: tuple[str, ...]
+) -> None:
     """A child that runs after a failure handles the failure, unless the child only cleans up or cannot start."""
     found = graph("a", "x", node("b", "a", "x", trigger_rule=rule))
     assert unhandled(found, statuses(found, a=FAILED, x=SUCCEEDED, b=end)) == failed

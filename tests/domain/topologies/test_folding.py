@@ -46,7 +46,9 @@ def _ends(world: World) -> Mapping[str, str]:
 
 @settings(deadline=None)
 @given(st.data(), graphs(), _CHANCES)
-def test_every_policy_ends_as_the_plain_executor_does(data: st.DataObject, graph: Graph, random_source: Random) -> None:
+def test_every_policy_ends_nodes_as_the_plain_executor_does(
+    data: st.DataObject, graph: Graph, random_source: Random
+) -> None:
     """Despite crashes and repeats, every node ends as in the plain executor."""
     disposition, priorities = data.draw(dispositions(graph)), data.draw(st.permutations(sorted(graph.by_key)))
     world = World(graph, disposition, random_source)
@@ -106,7 +108,7 @@ def test_a_rollback_undoes_children_before_parents(data: st.DataObject, graph: G
 
 @settings(deadline=None)
 @given(st.data(), graphs(), _CHANCES)
-def test_a_retry_ends_as_a_first_run_with_better_luck(data: st.DataObject, graph: Graph, random_source: Random) -> None:
+def test_a_retry_has_the_same_ends_as_a_single_run(data: st.DataObject, graph: Graph, random_source: Random) -> None:
     """After a retry, kept and repeated nodes have the same ends as in a single run with the same kept ends."""
     going_on = Graph(graph.nodes, OnFailure.CONTINUE)
     priorities = data.draw(st.permutations(sorted(graph.by_key)))
@@ -125,7 +127,7 @@ def test_a_retry_ends_as_a_first_run_with_better_luck(data: st.DataObject, graph
 
 @settings(deadline=None)
 @given(st.data(), graphs(), _CHANCES)
-def test_a_recovery_scan_finds_nothing_once_all_is_counted(
+def test_a_recovery_scan_computes_the_same_numbers_as_counting(
     data: st.DataObject, graph: Graph, random_source: Random
 ) -> None:
     """A recovery scan computes the same numbers from the nodes' states as counting does."""

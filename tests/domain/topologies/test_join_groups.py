@@ -26,7 +26,7 @@ def join(parents: int, rule: TriggerRule = TriggerRule.ALL_DONE) -> Node:
     return Node("join", TaskSpec("any"), tuple(f"p{number}" for number in range(parents)), rule)
 
 
-def test_a_group_lies_in_one_chunk() -> None:
+def test_all_edges_of_a_group_are_in_one_chunk() -> None:
     """All edges of a group are in one chunk, so that one write can count the group."""
     assert EDGES_PER_CHUNK % EDGES_PER_GROUP == 0
     many = join(3 * EDGES_PER_CHUNK)
@@ -57,7 +57,7 @@ def _rank(order: list[tuple[int, str]], event: tuple[int, str]) -> tuple[int, in
     return (min(ends, reads), 0) if kind == "ends" else (max(ends, reads), 1)
 
 
-def test_an_end_that_decides_by_itself_is_counted_at_once() -> None:
+def test_a_decisive_end_is_counted_at_once() -> None:
     """With `one_success`, the first success counts at once, while a failure waits for the rest of its group."""
     node = join(8, TriggerRule.ONE_SUCCESS)
     statuses: Mapping[str, NodeStatus] = {"p0": SUCCEEDED, "p1": FAILED, "p2": WAITING, "p3": WAITING}
@@ -65,7 +65,7 @@ def test_an_end_that_decides_by_itself_is_counted_at_once() -> None:
     assert edges_to_count(node, 1, statuses, 4) == {}
 
 
-def test_a_retry_counts_groups_of_which_it_keeps_all() -> None:
+def test_a_retry_counts_only_completely_kept_groups_ahead() -> None:
     """A group with a parent that runs again counts when that parent ends; a node's only group is not counted ahead."""
     node = join(6)
     statuses = dict.fromkeys(node.depends_on, SUCCEEDED)

@@ -10,19 +10,19 @@ from tests.domain.topologies.graphs import FAILED, SUCCEEDED, graph, statuses
 DIAMOND = graph("a", "b: a", "c: a", "d: b c", "e: a d")
 
 
-def test_reverse_levels_see_through_nodes_that_are_left_out() -> None:
+def test_reverse_levels_keep_the_order_across_omitted_nodes() -> None:
     """Node `a` comes after `e` in reverse order, although some paths between them only have omitted nodes."""
     assert reverse_levels(DIAMOND, {"a", "e"}) == (("e",), ("a",))
     assert reverse_levels(DIAMOND, {"b", "c"}) == (("c", "b"),)
 
 
-def test_a_node_that_is_left_out_makes_no_level() -> None:
+def test_an_omitted_node_adds_no_level() -> None:
     """If a node has only omitted nodes below it, it can be rolled back like a node without children."""
     found = graph("a", "b: a", "x")
     assert [set(level) for level in reverse_levels(found, {"a", "x"})] == [{"a", "x"}]
 
 
-def test_what_has_run_is_rolled_back_from_below() -> None:
+def test_only_nodes_that_have_begun_are_rolled_back() -> None:
     """Nodes that have begun are rolled back, but not nodes that never ran or rolled themselves back."""
     found = statuses(
         DIAMOND,
@@ -41,7 +41,7 @@ def test_what_has_run_is_rolled_back_from_below() -> None:
     assert undone_next(DIAMOND, below_undone) == ("a",)
 
 
-def test_a_node_waits_for_the_rollback_of_what_depends_on_it() -> None:
+def test_a_parent_is_rolled_back_after_all_of_its_children() -> None:
     """Two children may be rolled back at once, and their parent only after both."""
     undoing = NodeStatus(State.ROLLING_BACK, started_at=1)
     found = {**dict.fromkeys(DIAMOND.by_key, NodeStatus(State.CANCELLED)), "a": SUCCEEDED, "b": undoing, "c": SUCCEEDED}

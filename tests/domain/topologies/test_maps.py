@@ -13,7 +13,7 @@ from duetime.domain.topologies.maps import MapFailed, NodeMap, ending_without_it
 NODE = {"type": "echo", "payload": ["<duetime.item>", "<<duetime.item>", "<duetime.task-id>"], "depends_on": ["list"]}
 
 
-def test_each_item_is_a_node_and_those_of_a_lane_follow_each_other() -> None:
+def test_items_of_a_map_are_distributed_to_lanes_by_index() -> None:
     """Items are distributed to lanes by index, and the map's own fields are not in its nodes."""
     payload = map_payload(NodeMap("parents", max_parallel=2), NODE, ["a", {"b": 1}, "<duetime.node>"])
     nodes = graph_of_map(json.loads(payload))["nodes"]
@@ -23,7 +23,7 @@ def test_each_item_is_a_node_and_those_of_a_lane_follow_each_other() -> None:
     assert outline_of(payload).order == ("0", "1", "2")
 
 
-def test_a_map_without_items_runs_nothing() -> None:
+def test_a_map_with_an_empty_list_succeeds() -> None:
     """A map with an empty list succeeds, and a map without a list fails."""
     assert ending_without_items(map_payload(NodeMap("parents"), NODE, [])) == Succeeded(b"[]")
     unknown = ending_without_items(map_payload(NodeMap("parents"), {}, None))
@@ -39,16 +39,14 @@ def test_a_map_without_items_runs_nothing() -> None:
         ({"type": "echo", "payload": "x" * 100_000}, [0] * 10_000),
     ],
 )
-def test_a_map_that_describes_more_than_fits_into_memory_is_refused(
-    template: dict[str, str], items: list[object]
-) -> None:
+def test_a_map_with_too_large_nodes_is_rejected_before_creation(template: dict[str, str], items: list[object]) -> None:
     """A map whose nodes would be too large together is refused before the nodes are created."""
     with pytest.raises(MapFailed, match="33554432 are allowed"):
         map_payload(NodeMap("parents"), template, items)
     assert map_payload(NodeMap("parents"), {"type": "echo", "payload": "x" * 3_000}, [0] * 10_000)
 
 
-def test_what_cannot_be_kept_is_no_map() -> None:
+def test_a_map_that_is_too_large_or_invalid_json_is_rejected() -> None:
     """A map that is too large, or not valid JSON, is refused."""
     for items in (["x" * 2_100_000], [float("inf")]):
         with pytest.raises(MapFailed):

@@ -52,19 +52,19 @@ def test_children_are_created_before_their_parents(graph: Graph) -> None:
     assert all(place[node.key] < place[parent] for node in graph.nodes for parent in node.depends_on)
 
 
-def test_a_first_run_opens_with_what_waits_for_nothing() -> None:
+def test_a_first_run_starts_nodes_that_wait_for_no_parent() -> None:
     """Nodes without parents, and nodes whose rule does not wait for parents, start first."""
     found = graph("a", "b: a", node("c", "b", trigger_rule=TriggerRule.ALWAYS))
     assert opening(found) == {"a": Verdict.READY, "c": Verdict.READY}
 
 
-def test_what_a_child_outlasts_is_not_awaited() -> None:
+def test_an_execution_waits_only_for_nodes_that_may_end_last() -> None:
     """An execution waits only for nodes that may end after all of their children."""
     found = graph("a", "b: a", node("c", "b", trigger_rule=TriggerRule.ONE_SUCCESS))
     assert [key for key in found.order if is_awaited(found, key)] == ["b", "c"]
 
 
-def test_a_retry_counts_what_kept_parents_ended_as() -> None:
+def test_a_retry_counts_groups_of_kept_parents_ahead() -> None:
     """Groups with only kept parents are counted ahead, because none of these parents ends again."""
     found = graph("a", "b", "c: a b", "d: c")
     ended = statuses(found, a=SUCCEEDED, b=FAILED, c=NodeStatus(State.CANCELLED, Reason.UPSTREAM_FAILED))
@@ -73,7 +73,7 @@ def test_a_retry_counts_what_kept_parents_ended_as() -> None:
     assert opening(found, {"b", "c", "d"}, ended) == {"b": Verdict.READY}
 
 
-def test_a_retry_opens_with_what_no_parent_will_decide_any_more() -> None:
+def test_a_retry_skips_a_one_failed_node_with_kept_successful_parents() -> None:
     """In a retry, a stopped node with `one_failed` is skipped at once if all of its parents succeeded and are kept."""
     found = graph("a", node("alarm", "a", trigger_rule=TriggerRule.ONE_FAILED), "b")
     ended = statuses(found, a=SUCCEEDED, b=FAILED, alarm=NodeStatus(State.CANCELLED, Reason.STOPPED))

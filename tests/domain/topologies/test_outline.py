@@ -19,7 +19,7 @@ BODY = {
 }
 
 
-def test_an_outline_says_the_same_as_the_checked_graph() -> None:
+def test_an_outline_has_all_that_a_nodes_follow_up_needs() -> None:
     """An outline has all that is needed for a node's follow-up, without the nodes' contents."""
     for body in (BODY, {"nodes": BODY["nodes"]}):
         payload = json.dumps(body).encode()
@@ -37,7 +37,7 @@ def test_an_outline_says_the_same_as_the_checked_graph() -> None:
             assert (one.expected_seconds, one.when) == (other.expected_seconds, other.when)
 
 
-def test_a_stored_graph_is_the_graph_that_was_accepted() -> None:
+def test_a_stored_graph_is_checked_again_with_the_same_messages() -> None:
     """A stored graph is checked again, except for parameters, with the same messages."""
     payload = json.dumps(BODY).encode()
     assert read_stored_graph(payload) == read_graph(payload)
@@ -46,7 +46,7 @@ def test_a_stored_graph_is_the_graph_that_was_accepted() -> None:
 
 
 @pytest.mark.parametrize("payload", [b"[]", b"{}", b'{"nodes": 5}', b'{"nodes": {"a": 5}}', b"{"])
-def test_what_is_no_graph_is_refused_whenever_it_was_stored(payload: bytes) -> None:
+def test_an_invalid_graph_is_rejected_when_stored_and_when_read(payload: bytes) -> None:
     """An invalid graph is refused with a field error when it is stored and when it is read."""
     for read in (read_graph, read_stored_graph):
         with pytest.raises(FieldInvalid):

@@ -18,14 +18,14 @@ WEIGHTED = graph(node("a", seconds=10), node("b", "a", seconds=70), node("c", "a
 """The last node has no weight of its own, and gets the mean of the other weights, 33.3 s."""
 
 
-def test_nodes_are_counted_by_state_and_cancelled_ones_by_their_reason() -> None:
+def test_nodes_are_counted_by_state_and_cancelled_nodes_by_reason() -> None:
     """Nodes are counted by state and, if they are cancelled, by the reason."""
     skipped = NodeStatus(State.CANCELLED, Reason.SKIPPED)
     found = {"a": SUCCEEDED, "b": SUCCEEDED, "c": skipped, "d": NodeStatus(State.CANCELLED), "e": RUNNING}
     assert counted(found) == {"succeeded": 2, "skipped": 1, "cancelled": 1, "running": 1}
 
 
-def test_progress_is_weighted_by_what_is_expected() -> None:
+def test_progress_is_weighted_by_expected_durations() -> None:
     """Ten seconds of 133.3 s are 7 %, and half of a node of 70 s adds 35 s."""
     assert percent(WEIGHTED, statuses(WEIGHTED)) == 0
     assert percent(WEIGHTED, statuses(WEIGHTED, a=SUCCEEDED)) == 7
@@ -33,21 +33,21 @@ def test_progress_is_weighted_by_what_is_expected() -> None:
     assert percent(WEIGHTED, statuses(WEIGHTED, a=SUCCEEDED, b=FAILED, c=SUCCEEDED)) == 75
 
 
-def test_progress_is_whole_only_when_everything_has_ended() -> None:
+def test_progress_is_complete_only_when_every_node_has_ended() -> None:
     """A last node without a weight still counts as one percent."""
     found = graph(node("a", seconds=10), node("b", "a", seconds=0))
     assert percent(found, statuses(found, a=SUCCEEDED)) == 99
     assert percent(found, statuses(found, a=SUCCEEDED, b=SUCCEEDED)) == 100
 
 
-def test_nodes_that_all_weigh_nothing_weigh_the_same() -> None:
+def test_nodes_have_equal_weights_if_all_weights_are_zero() -> None:
     """If all weights are zero, the nodes have equal weights."""
     found = graph(node("a", seconds=0), node("b", "a", seconds=0))
     assert percent(found, statuses(found, a=SUCCEEDED)) == 50
 
 
 @given(st.data(), graphs())
-def test_progress_never_goes_back_while_nodes_end(data: st.DataObject, graph: Graph) -> None:
+def test_progress_never_decreases_when_a_node_ends(data: st.DataObject, graph: Graph) -> None:
     """When a node ends, the progress increases or stays the same."""
     found = statuses(graph)
     seen = [percent(graph, found)]
@@ -58,7 +58,7 @@ def test_progress_never_goes_back_while_nodes_end(data: st.DataObject, graph: Gr
     assert seen[-1] == 100
 
 
-def test_the_critical_path_is_the_longest_way() -> None:
+def test_the_critical_path_uses_expected_or_measured_durations() -> None:
     """Before a run, the critical path uses expected durations, and afterwards measured durations."""
     expected = critical_path(WEIGHTED)
     assert expected.nodes == ("a", "b", "d")
@@ -76,7 +76,7 @@ def test_the_critical_path_is_the_longest_way() -> None:
         (TriggerRule.ALWAYS, CriticalPath(("c",), 6.0)),
     ],
 )
-def test_a_node_waits_for_the_parent_that_its_rule_waits_for(rule: TriggerRule, path: CriticalPath) -> None:
+def test_the_critical_path_contains_the_parent_required_by_the_rule(rule: TriggerRule, path: CriticalPath) -> None:
     """Depending on a node's rule, the slowest parent, the fastest parent or no parent is on the path."""
     found = graph(
         node("quick", seconds=1), node("slow", seconds=5), node("c", "quick", "slow", trigger_rule=rule, seconds=6)
@@ -84,7 +84,7 @@ def test_a_node_waits_for_the_parent_that_its_rule_waits_for(rule: TriggerRule, 
     assert critical_path(found) == path
 
 
-def test_a_node_takes_what_was_measured_else_what_is_expected() -> None:
+def test_the_duration_of_a_node_is_measured_or_expected() -> None:
     """Ended nodes have measured durations, running nodes at least their expected and waiting nodes their expected."""
     found = graph(*(node(key, seconds=10) for key in "abcde"))
     at = {
@@ -98,7 +98,7 @@ def test_a_node_takes_what_was_measured_else_what_is_expected() -> None:
 
 
 @given(graphs())
-def test_no_schedule_of_the_whole_is_shorter_than_its_critical_path(graph: Graph) -> None:
+def test_the_critical_path_is_the_longest_chain_of_dependencies(graph: Graph) -> None:
     """If each node waits for all of its parents, the critical path is the longest chain of dependencies."""
     plain = Graph(tuple(replace(node, trigger_rule=TriggerRule.ALL_SUCCESS) for node in graph.nodes))
     found = critical_path(plain)

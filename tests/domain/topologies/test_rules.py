@@ -38,7 +38,7 @@ def counted(total: int, ends: list[Outcome]) -> Counts:
 
 
 @pytest.mark.parametrize("rule", list(TriggerRule))
-def test_each_rule_decides_as_its_table_says(rule: TriggerRule) -> None:
+def test_every_rule_gives_the_verdict_in_the_table(rule: TriggerRule) -> None:
     """For three parents in each combination, every rule gives the verdict in the table."""
     assert tuple(verdict(rule, counts) for counts in SITUATIONS.values()) == TABLE[rule]
 
@@ -50,7 +50,7 @@ def test_a_node_without_parents_starts_at_once(rule: TriggerRule) -> None:
 
 
 @given(st.sampled_from(TriggerRule), st.lists(st.sampled_from(Outcome), min_size=1, max_size=8))
-def test_a_verdict_stands_and_comes_in_the_end(rule: TriggerRule, ends: list[Outcome]) -> None:
+def test_a_final_verdict_exists_after_all_ends_and_never_changes(rule: TriggerRule, ends: list[Outcome]) -> None:
     """A final verdict never changes, and there is a final verdict once all parents have ended."""
     verdicts = [verdict(rule, counted(len(ends), ends[:number])) for number in range(len(ends) + 1)]
     final = [found for found in verdicts if found is not WAIT]

@@ -41,7 +41,7 @@ def test_a_failed_run_names_at_most_five_of_the_nodes_that_failed() -> None:
     assert ending.error.message == "the node n3 failed"
 
 
-def test_a_run_that_took_too_long_says_so_unless_it_was_rolled_back() -> None:
+def test_the_deadline_is_the_reason_for_a_timed_out_runs_failure() -> None:
     """If a run exceeds its deadline, the deadline is the reason for the failure or the rollback."""
     statuses = dict.fromkeys(KEYS, NodeStatus(State.SUCCEEDED, has_result=True))
     late = run_result(State.FAILED, GRAPH, statuses, number=1, is_overdue=True)

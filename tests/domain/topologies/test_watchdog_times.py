@@ -14,7 +14,7 @@ from tests.domain.factories import NOW, task
 LOOK_AHEAD = 180 * SECOND
 
 
-def test_checks_thin_out_and_never_end_before_the_lease() -> None:
+def test_the_last_check_comes_after_the_end_of_the_lease() -> None:
     """Checks are at fixed times, at most an hour apart, and the last check comes after the lease."""
     topology = task(state=State.RUNNING, target=TopologyTarget(), run_at=NOW, notify_within_seconds=30 * 86_400)
     until = deferred_until(topology, NOW)

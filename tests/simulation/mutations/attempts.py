@@ -11,7 +11,7 @@ MUTANTS = (
         "domain/rates.py",
         "starts = now - (-(counted - now) * self.pace.interval // interval)",
         "starts = self.at - 9 * interval",
-        test="tests/domain/test_rates.py -k test_a_raised_rate_has_no_more_starts_in_a_window_than_the_new_one_may",
+        test="tests/domain/test_rates.py -k test_starts_at_the_old_rate_count_against_a_raised_rate",
     ),
     Mutant(
         "each claim of a task says that it has started late",
