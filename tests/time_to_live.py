@@ -112,7 +112,7 @@ BULK_LATEST = Rule(
 
 SUMMARY_STEPS = Rule(
     "the last moment at which the stream can deliver the write again; the stream deletes records after a day",
-    "test_a_counted_step_is_remembered_for_longer_than_the_stream",
+    "test_a_counted_step_is_kept_for_longer_than_the_stream",
 )
 SUMMARY_RECOUNT = Rule(
     "the last moment at which the summary uses it; the summary uses a recount for 60 days",
@@ -124,7 +124,7 @@ SUMMARY_COUNTS = Rule(
 )
 TASK_LIST = Rule(
     "as long as the record of the task that it names; a task that ends late is listed again",
-    "test_a_place_in_a_list_is_kept_for_longer_than_the_record",
+    "test_a_tasks_list_entries_are_kept_for_longer_than_its_record",
 )
 WATCH_TICKET = Rule("the time for which it can be used", "test_a_ticket_is_kept_for_as_long_as_it_can_be_used")
 WATCH_CONNECTION = Rule(

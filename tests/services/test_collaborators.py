@@ -47,7 +47,7 @@ USE_CASES = {name: kind for name, kind in VALUES.items() if is_given_any(kind, P
 
 
 @pytest.mark.parametrize("name", sorted(USE_CASES))
-def test_no_collaborator_may_be_forgotten(name: str) -> None:
+def test_collaborators_of_use_cases_have_no_defaults(name: str) -> None:
     """Collaborators of use cases have no defaults, so that none can be omitted."""
     optional = (field for field in fields(USE_CASES[name]) if field.init and field.default is not MISSING)
     known = PORTS | USE_CASES.keys()
@@ -67,7 +67,7 @@ class Gate:
         return self.answer
 
 
-def test_the_first_gate_that_holds_a_task_decides() -> None:
+def test_gates_after_the_first_holding_gate_are_not_called() -> None:
     """Gates after the first gate that holds a task are not called; if no gate holds the task, it starts."""
     open_, stopped, deleted = Gate(None), Gate(Postponed(NOW, "stopped")), Gate(Skipped("deleted", SkipCode.DELETED))
     occurrence = task(schedule_ref=ScheduleRef("nightly", 1, NOW))
@@ -81,7 +81,7 @@ def test_the_first_gate_that_holds_a_task_decides() -> None:
     assert StartGates((open_,), lambda: open_, lambda: open_, lambda: open_).held(occurrence) is None
 
 
-def test_the_gate_of_occurrences_is_for_occurrences_alone() -> None:
+def test_a_task_without_schedule_and_group_skips_their_gates() -> None:
     """A task without a schedule and a group starts without calling the gates for these."""
     deleted = Gate(Skipped("deleted", SkipCode.DELETED))
     assert StartGates((Gate(None),), lambda: deleted, lambda: deleted, lambda: deleted).held(task()) is None

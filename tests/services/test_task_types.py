@@ -66,7 +66,7 @@ class _ShardStore:
         raise AssertionError
 
 
-def test_without_any_defaults_none_are_read() -> None:
+def test_no_defaults_are_read_if_an_owner_has_none() -> None:
     """If there are no defaults, an item that creations read every five seconds anyway says so."""
     world = World(is_used=False)
     for _ in range(100):
@@ -90,7 +90,7 @@ def test_defaults_are_read_every_five_seconds() -> None:
     assert world.reads == {"defaults": 3, "shards": 1}
 
 
-def test_known_defaults_hold_for_a_minute_while_the_store_is_down() -> None:
+def test_known_defaults_apply_for_a_minute_while_the_store_is_down() -> None:
     """If defaults cannot be read, the last known defaults apply for a minute; after that, no task is created."""
     world = World(is_used=True)
     world.types.completed("ann", SPEC)
@@ -104,7 +104,7 @@ def test_known_defaults_hold_for_a_minute_while_the_store_is_down() -> None:
         world.types.completed("ann", SPEC)
 
 
-def test_an_unused_feature_does_not_stop_creations_at_once() -> None:
+def test_the_absence_of_defaults_is_trusted_for_a_minute() -> None:
     """If there are no defaults, this is also trusted for a minute while they cannot be read."""
     world = World(is_used=False)
     world.types.completed("ann", SPEC)

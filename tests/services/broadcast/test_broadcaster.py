@@ -33,7 +33,7 @@ class Consumer:
 
 
 @pytest.mark.parametrize("error", [ValueError("a defect"), Unavailable("throttled"), RecursionError()])
-def test_a_consumer_that_fails_keeps_nobody_waiting(error: Exception) -> None:
+def test_a_failing_consumer_does_not_block_other_consumers(error: Exception) -> None:
     """If a consumer fails, other consumers get the batch, and the failure is counted by the consumer's name."""
     before, broken, after, exact = Consumer("before"), Consumer("push", error), Consumer("after"), Consumer("summary")
     telemetry = FakeTelemetry()
@@ -42,7 +42,7 @@ def test_a_consumer_that_fails_keeps_nobody_waiting(error: Exception) -> None:
     assert telemetry.counts == {"broadcast_failures": 1}
 
 
-def test_a_figure_that_must_be_right_has_the_batch_delivered_again() -> None:
+def test_a_batch_is_delivered_again_if_an_exact_consumer_fails() -> None:
     """If an exact consumer fails, maybe for hours, the batch is delivered again, but other consumers get it first."""
     push, broken, exact = Consumer("push"), Consumer("summary", Unavailable("throttled")), Consumer("archive")
     with pytest.raises(BatchNotCounted, match="summary"):
@@ -50,7 +50,7 @@ def test_a_figure_that_must_be_right_has_the_batch_delivered_again() -> None:
     assert push.told == exact.told == [BATCH]
 
 
-def test_an_empty_batch_bothers_nobody() -> None:
+def test_no_consumer_gets_a_batch_without_readable_changes() -> None:
     """No consumer gets a batch without readable changes."""
     broken = Consumer("summary", ValueError("a defect"))
     Broadcaster([broken], [], FakeTelemetry()).broadcast(ChangeBatch())

@@ -33,7 +33,7 @@ class Bus:
 FAILED = ChangeBatch((Change("1", 0, RUNNING, replace(RUNNING, state=State.FAILED, version=3)),))
 
 
-def test_what_the_bus_takes_and_what_it_does_not_is_counted() -> None:
+def test_an_event_that_the_bus_rejects_is_counted_as_lost() -> None:
     """If the bus permanently refuses one of a failed task's two events, the refused event is counted as lost."""
     bus, telemetry = Bus(refused=1), FakeTelemetry()
     EventPublisher(bus, telemetry).consume(FAILED)

@@ -116,7 +116,7 @@ def deliveries(changes: Sequence[TaskChange], rng: random.Random) -> Iterable[Ch
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_whatever_is_delivered_however_often_the_counts_are_those_of_the_tasks(seed: int) -> None:
+def test_the_counts_equal_the_tasks_however_batches_are_delivered(seed: int) -> None:
     """However batches are ordered, repeated or split, the counts equal the tasks."""
     rng, kept = random.Random(seed), store()  # noqa: S311 - repeatable on purpose
     lives = [life(number, rng) for number in range(30)]
@@ -128,7 +128,7 @@ def test_whatever_is_delivered_however_often_the_counts_are_those_of_the_tasks(s
         assert totals(kept, owner) == Counter(Group(task.type, task.state, task.priority) for task in left)
 
 
-def test_a_change_that_counts_nothing_costs_nothing() -> None:
+def test_a_change_within_a_state_causes_no_reads_or_writes() -> None:
     """A change that keeps a task's state, such as a heartbeat, causes no reads or writes."""
 
     class Untouchable:
@@ -161,7 +161,7 @@ class Contended:
         return self.inner.count(of, counted, steps, nonce)
 
 
-def test_what_comes_when_a_minute_is_full_is_counted_once_whatever_is_told_again() -> None:
+def test_repeated_steps_beyond_a_full_minute_item_count_once() -> None:
     """If a minute's item is full, steps are recorded by ten seconds, then by one second, and each counts once."""
     kept = store()
     made = [Change(f"{n}", MORNING + n % 7 * SECOND, None, snapshot(5 * n)) for n in range(1200)]
@@ -183,7 +183,7 @@ def test_what_comes_when_a_minute_is_full_is_counted_once_whatever_is_told_again
     assert {each.span for each in next(iter(tens)).narrowed(steps)} == {SECOND}
 
 
-def test_two_that_fill_a_minute_at_once_count_each_step_once() -> None:
+def test_two_counters_that_fill_a_minute_count_each_step_once() -> None:
     """If another counter fills a minute's item, steps are recorded elsewhere, and none of them counts twice."""
     kept = store()
     made = [Change(f"{n}", MORNING, None, snapshot(5 * n)) for n in range(300)]
@@ -193,7 +193,7 @@ def test_two_that_fill_a_minute_at_once_count_each_step_once() -> None:
     assert totals(kept, "ann") == {Group("report", State.SCHEDULED, Priority.NORMAL): 300}
 
 
-def test_two_that_count_at_once_do_not_lose_a_step() -> None:
+def test_two_concurrent_counters_count_each_step_once() -> None:
     """If another counter writes first, the counter reads again, and a step delivered to both counts once."""
     kept = store()
     created = [Change(f"{n}", MORNING, None, snapshot(5 * n)) for n in range(8)]
@@ -201,7 +201,7 @@ def test_two_that_count_at_once_do_not_lose_a_step() -> None:
     assert totals(kept, "ann") == {Group("report", State.SCHEDULED, Priority.NORMAL): 8}
 
 
-def test_who_never_succeeds_says_so() -> None:
+def test_a_counter_fails_if_other_counters_always_write_first() -> None:
     """If others always write first, the counter fails, so that the batch is delivered again."""
 
     class Refusing:
@@ -219,7 +219,7 @@ def test_who_never_succeeds_says_so() -> None:
         counter(Refusing()).consume(ChangeBatch((Change("1", MORNING, None, snapshot(1)),)))
 
 
-def test_more_types_than_a_transaction_takes_are_counted_one_after_the_other() -> None:
+def test_more_types_than_fit_into_a_transaction_are_counted() -> None:
     """Each type's counts are a separate item, so that an owner can have any number of types."""
     kept, number = store(), 3 * SUMMARY_TYPES_AT_ONCE + 7
     created = [Change(f"{n}", MORNING, None, snapshot(5 * n, type=f"type-{n}")) for n in range(number)]
@@ -227,7 +227,7 @@ def test_more_types_than_a_transaction_takes_are_counted_one_after_the_other() -
     assert len(totals(kept, "ann")) == number
 
 
-def test_a_counted_step_is_remembered_for_longer_than_the_stream() -> None:
+def test_a_counted_step_is_kept_for_longer_than_the_stream() -> None:
     """Counted steps are kept for longer than the day in which the stream may deliver a write again."""
     fake: Any = FakeDynamoDB()
     table = new_table(fake)
@@ -267,7 +267,9 @@ RATES = (
 
 
 @pytest.mark.parametrize(("rate", "seconds", "expected"), RATES)
-def test_what_the_summary_writes_at_each_rate(rate: float, seconds: int, expected: dict[int, tuple[int, int]]) -> None:
+def test_the_summary_has_the_stated_deliveries_and_writes_at_each_rate(
+    rate: float, seconds: int, expected: dict[int, tuple[int, int]]
+) -> None:
     """The number of deliveries, with at most 500 changes each, and of write units is as stated for each rate."""
     assert {window: spent_at(rate, seconds, window) for window in expected} == expected
 

@@ -43,7 +43,7 @@ def new_gate() -> tuple[FaultyStore, StandingClock, SwitchGate]:
     return store, clock, SwitchGate(store, Runtime(clock, SeededRandom(), EXECUTOR, FakeTelemetry()))
 
 
-def test_while_switches_cannot_be_read_the_last_ones_hold() -> None:
+def test_the_last_known_switches_apply_while_the_table_is_down() -> None:
     """In an outage of the table, the last known switches apply, so no task is released and no other is stopped."""
     store, clock, gate = new_gate()
     stop = Switch(SwitchKey(SwitchScope.TYPE, "report"), stopped=True, reason="an incident")
@@ -57,7 +57,7 @@ def test_while_switches_cannot_be_read_the_last_ones_hold() -> None:
         assert gate.held(task(type="mail")) is None
 
 
-def test_before_the_first_reading_nothing_begins() -> None:
+def test_tasks_wait_until_a_process_has_read_the_switches() -> None:
     """Until a process has read the switches, tasks wait for some seconds."""
     store, clock, gate = new_gate()
     store.readable = False

@@ -205,7 +205,7 @@ def filters(account: Account) -> Iterator[TaskFilter]:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_list_has_the_tasks_of_its_filter_in_order(seed: int) -> None:
+def test_a_filter_lists_its_matching_tasks_once_in_order(seed: int) -> None:
     """However changes are delivered, each filter lists its matching tasks once and in order."""
     account = Account(Random(seed))  # noqa: S311 - the same history each time
     for _ in range(20):
@@ -233,7 +233,7 @@ def test_a_list_has_the_tasks_of_its_filter_in_order(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS[:3])
-def test_without_lists_a_list_has_the_same_tasks(seed: int) -> None:
+def test_a_filter_finds_the_same_tasks_without_stored_lists(seed: int) -> None:
     """If an owner has too few tasks for lists, filters find the same tasks in the same order."""
     account = Account(Random(seed), begin_at=1_000)  # noqa: S311 - as above
     for _ in range(60):
@@ -261,7 +261,7 @@ def test_a_short_run_leaves_no_entry() -> None:
     assert not [partition for partition in stored if "state=running" in partition]
 
 
-def test_changes_that_may_have_been_lost_begin_the_lists_anew() -> None:
+def test_all_tasks_are_added_again_after_possibly_lost_changes() -> None:
     """After a change that is a day old, when the stream may have lost others, all tasks are added again."""
     account = Account(Random(0))  # noqa: S311 - as above
     account.build()
@@ -279,7 +279,7 @@ def test_changes_that_may_have_been_lost_begin_the_lists_anew() -> None:
     assert found.changed_at == account.clock.at
 
 
-def test_lists_that_cannot_follow_are_added_anew_and_delay_nobody() -> None:
+def test_filters_read_all_of_an_owners_tasks_while_lists_are_throttled() -> None:
     """While an owner's lists are throttled, filters read all of that owner's tasks."""
     account = Account(Random(0))  # noqa: S311 - as above
     account.build()
@@ -295,7 +295,7 @@ def test_lists_that_cannot_follow_are_added_anew_and_delay_nobody() -> None:
         account.build()
 
 
-def test_lists_that_cannot_follow_are_begun_anew_whoever_else_stores_progress() -> None:
+def test_no_change_of_throttled_lists_is_lost_if_another_process_saves_progress() -> None:
     """If lists are throttled, an unwritten change is not lost even if another process stores its progress."""
     account = Account(Random(0))  # noqa: S311 - as above
     account.build()
@@ -366,7 +366,7 @@ def test_failed_and_due_tasks_are_listed_before_the_stream_delivers_a_change() -
     assert (listed(State.RUNNING), listed(State.FAILED)) == (False, True)
 
 
-def test_scheduled_nodes_are_listed_although_their_part_of_the_owners_list_is_not_read() -> None:
+def test_a_scheduled_node_is_listed_in_order_of_due_times() -> None:
     """Until it starts, a node that is due later is found by its entry, in the order of due times."""
     account = Account(Random(0))  # noqa: S311 - as above
     account.build()
@@ -382,7 +382,7 @@ def test_scheduled_nodes_are_listed_although_their_part_of_the_owners_list_is_no
 
 
 @pytest.mark.parametrize("late", [0, DAY, 60 * DAY, 150 * DAY])
-def test_a_place_in_a_list_is_kept_for_longer_than_the_record(late: int) -> None:
+def test_a_tasks_list_entries_are_kept_for_longer_than_its_record(late: int) -> None:
     """A task's entries in lists are kept longer than its record."""
     account = Account(Random(0))  # noqa: S311 - as above
     account.build()
@@ -398,7 +398,7 @@ def test_a_place_in_a_list_is_kept_for_longer_than_the_record(late: int) -> None
         assert max(expiries) > removed_at, name
 
 
-def test_the_longest_tags_and_names_have_lists() -> None:
+def test_long_names_that_differ_only_at_the_end_have_separate_lists() -> None:
     """Long names that differ only at the end have separate lists."""
     account = Account(Random(0))  # noqa: S311 - as above
     account.build()
@@ -412,7 +412,7 @@ def test_the_longest_tags_and_names_have_lists() -> None:
 
 
 @pytest.mark.parametrize("has_lists", [False, True])
-def test_a_list_ends_at_the_earliest_time_that_is_asked_for(has_lists: bool) -> None:  # noqa: FBT001 - a parameter
+def test_a_descending_list_reads_no_task_before_the_start_time(has_lists: bool) -> None:  # noqa: FBT001 - a parameter
     """A descending list with a start time reads no earlier task, as required for a schedule's history."""
     account = Account(Random(0), begin_at=1 if has_lists else 1_000)  # noqa: S311 - as above
     if has_lists:

@@ -164,7 +164,7 @@ def test_a_large_minute_is_dispatched_at_any_pace(number: int, pace: Millis) -> 
         assert max(deployment.sent[minute, Priority.HIGH]) < start_of(minute) - LOOK_AHEAD + slices
 
 
-def test_only_what_was_refused_is_sent_again() -> None:
+def test_a_queue_that_refused_messages_continues_separately() -> None:
     """A queue that refuses messages later continues separately from the same place, until it has caught up."""
     deployment = Deployment(20_000, 5)
     deployment.refused = frozenset(range(3, 60, 7))

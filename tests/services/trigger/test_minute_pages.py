@@ -39,7 +39,7 @@ def _pages(table: Table, positions: Mapping[int, str]) -> MinutePages:
 
 
 @pytest.mark.parametrize("most", [1, 3, 5, 100])
-def test_every_item_is_handed_on_once(most: int) -> None:
+def test_every_item_of_a_minute_is_passed_on_once(most: int) -> None:
     """With slices of any size, a shard ends with the slice that contains its last item."""
     table = Table({0: 9, 1: 0, 2: 4})
     pages = _pages(table, {0: "", 1: "", 2: ""})
@@ -52,7 +52,7 @@ def test_every_item_is_handed_on_once(most: int) -> None:
     assert sorted(found) == [(0, place) for place in range(9)] + [(2, place) for place in range(4)]
 
 
-def test_reading_goes_on_from_the_positions_of_any_slice() -> None:
+def test_reading_resumes_from_the_positions_of_any_slice() -> None:
     """A reader that continues where another stopped neither repeats nor skips an item."""
     table = Table({0: 9, 1: 2})
     positions: dict[int, str] = {0: "", 1: ""}
@@ -66,7 +66,7 @@ def test_reading_goes_on_from_the_positions_of_any_slice() -> None:
     assert sorted(found) == [(0, place) for place in range(9)] + [(1, place) for place in range(2)]
 
 
-def test_no_more_than_a_page_of_each_shard_is_held() -> None:
+def test_at_most_one_page_of_each_shard_is_in_memory() -> None:
     """The next page of a shard is read only after the items of the previous page were passed on."""
     table = Table({0: 100, 1: 100})
     pages, handed_on = _pages(table, {0: "", 1: ""}), 0
@@ -75,7 +75,7 @@ def test_no_more_than_a_page_of_each_shard_is_held() -> None:
         assert table.read - handed_on <= 2 * PAGE
 
 
-def test_a_shard_that_cannot_be_read_holds_up_no_other() -> None:
+def test_an_unreadable_shard_does_not_delay_other_shards() -> None:
     """If a shard cannot be read, the other shards are read to their ends, and that shard keeps its position."""
     table = Table({0: 5, 1: 5})
     table.broken.add(1)

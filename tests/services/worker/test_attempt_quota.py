@@ -18,7 +18,7 @@ from tests.adapters.examples import task
 from tests.clocks import NOW, StandingClock
 
 
-def test_a_process_forgets_owners_that_had_no_place_a_moment_ago() -> None:
+def test_a_worker_remembers_only_owners_with_a_used_up_quota() -> None:
     """A worker remembers only owners whose quota is currently used up."""
     clock = StandingClock()
     database: Any = FakeDynamoDB()

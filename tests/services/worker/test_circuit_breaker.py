@@ -144,7 +144,7 @@ def test_five_failures_in_a_row_open_the_circuit(process: Process, circuits: Cou
     assert circuits.read(OWNER, HOST, consistent=True).reason == "Http503"
 
 
-def test_the_failures_of_one_owner_hold_nobody_else_back(process: Process, circuits: CountingStore) -> None:
+def test_a_hosts_failures_for_one_owner_do_not_affect_other_owners(process: Process, circuits: CountingStore) -> None:
     """If a host fails for one owner, it is still called for other owners."""
     process.fail()
     assert isinstance(process.call(), Postponed)
@@ -153,7 +153,7 @@ def test_the_failures_of_one_owner_hold_nobody_else_back(process: Process, circu
         assert isinstance(each.call(), Postponed)
 
 
-def test_time_limits_that_are_too_short_close_a_host_to_nobody(process: Process) -> None:
+def test_timeouts_after_short_time_limits_never_open_the_circuit(process: Process) -> None:
     """Timeouts after one second never open the circuit; five timeouts after a minute do."""
     late = failure("Timeout", "")
     for _ in range(100):
@@ -163,7 +163,7 @@ def test_time_limits_that_are_too_short_close_a_host_to_nobody(process: Process)
     assert isinstance(process.call(), Postponed)
 
 
-def test_a_host_that_usually_takes_long_is_given_time(process: Process) -> None:
+def test_timeouts_below_twice_the_usual_response_time_do_not_count(process: Process) -> None:
     """For a host that usually takes half a minute, timeouts after 50 s do not count, but timeouts after 60 s do."""
 
     class Slow(Endpoint):
@@ -180,7 +180,7 @@ def test_a_host_that_usually_takes_long_is_given_time(process: Process) -> None:
     assert isinstance(slow.call(), Postponed)
 
 
-def test_failures_that_are_not_in_a_row_open_nothing(process: Process) -> None:
+def test_failures_that_are_not_in_a_row_do_not_open_the_circuit(process: Process) -> None:
     """A success or any response that is not a 5xx restarts the count of failures."""
     for sign_of_life in (Succeeded(b"1"), failure("Http404", "", retriable=False)):
         process.fail(CIRCUIT_THRESHOLD - 1)
@@ -189,9 +189,7 @@ def test_failures_that_are_not_in_a_row_open_nothing(process: Process) -> None:
     assert isinstance(process.call(), Postponed)
 
 
-def test_a_healthy_host_costs_no_write_and_one_reading_every_few_seconds(
-    process: Process, circuits: CountingStore
-) -> None:
+def test_a_healthy_host_costs_one_read_in_five_seconds(process: Process, circuits: CountingStore) -> None:
     """A healthy host costs one read in five seconds, and single failures cause no write."""
     for number in range(100):
         process.call(DOWN if number % CIRCUIT_THRESHOLD else Succeeded(b"1"))
@@ -202,7 +200,7 @@ def test_a_healthy_host_costs_no_write_and_one_reading_every_few_seconds(
     assert (circuits.readings, circuits.savings) == (1 + 12, 0)
 
 
-def test_another_process_learns_of_it_within_seconds(process: Process, circuits: CountingStore) -> None:
+def test_other_processes_learn_of_an_open_circuit_within_seconds(process: Process, circuits: CountingStore) -> None:
     """Other processes learn of an open circuit within seconds, without failures of their own."""
     other = another(process, circuits)
     other.call(Succeeded(b"1"))
@@ -213,7 +211,7 @@ def test_another_process_learns_of_it_within_seconds(process: Process, circuits:
     assert other.facts.counts["circuits_opened"] == 0
 
 
-def test_of_all_processes_one_makes_the_probe(process: Process, circuits: CountingStore) -> None:
+def test_only_one_process_makes_the_probe(process: Process, circuits: CountingStore) -> None:
     """During a probe, all other calls wait in every process; if the probe succeeds, the circuit closes."""
     process.fail()
     process.clock.at += CIRCUIT_OPEN
@@ -245,7 +243,7 @@ def test_a_probe_that_fails_opens_the_circuit_for_twice_as_long(process: Process
     assert (circuit.openings, circuit.open_until - process.clock.now()) == (2, 2 * CIRCUIT_OPEN)
 
 
-def test_a_probe_that_nobody_heard_of_again_ends_by_itself(process: Process, circuits: CountingStore) -> None:
+def test_a_probe_of_a_dead_process_is_replaced_after_the_deadline(process: Process, circuits: CountingStore) -> None:
     """If a probe's process dies, another probe is made after the deadline."""
     process.fail()
     process.clock.at += CIRCUIT_OPEN
@@ -256,7 +254,7 @@ def test_a_probe_that_nobody_heard_of_again_ends_by_itself(process: Process, cir
     assert process.call() == Succeeded(b"1")
 
 
-def test_hosts_and_ports_have_circuits_of_their_own(process: Process) -> None:
+def test_a_failing_host_delays_no_other_host(process: Process) -> None:
     """A failing host delays no other host, no Python handler and no cleanup."""
     process.fail()
     for url in ("https://other.example.org/", f"https://{HOST}:8443/report", ""):
@@ -265,7 +263,7 @@ def test_hosts_and_ports_have_circuits_of_their_own(process: Process) -> None:
     assert [isinstance(process.call(phase=phase), Postponed) for phase in (Phase.PREPARE, Phase.ROLLBACK)] == [True] * 2
 
 
-def test_without_its_store_a_circuit_lets_calls_through(process: Process, circuits: CountingStore) -> None:
+def test_calls_pass_while_the_store_of_circuits_is_down(process: Process, circuits: CountingStore) -> None:
     """An outage of the store of circuits neither stops calls nor raises an error."""
     circuits.available = False
     process.fail(3 * CIRCUIT_THRESHOLD)
@@ -273,14 +271,14 @@ def test_without_its_store_a_circuit_lets_calls_through(process: Process, circui
     assert process.facts.notes
 
 
-def test_a_process_keeps_no_more_hosts_in_mind_than_it_may(process: Process) -> None:
+def test_a_process_remembers_a_limited_number_of_hosts(process: Process) -> None:
     """An owner can use any number of hosts, but a process remembers only a limited number."""
     for number in range(MAX_CIRCUITS_KNOWN + 5):
         process.call(url=f"https://h{number}.example.org/")
     assert len(process.circuit_breakers._known) <= MAX_CIRCUITS_KNOWN
 
 
-def test_an_old_reading_does_not_undo_what_was_written_here(process: Process, circuits: CountingStore) -> None:
+def test_an_outdated_read_does_not_close_an_open_circuit(process: Process, circuits: CountingStore) -> None:
     """If an eventually consistent read is from before the circuit opened, the circuit stays open."""
     process.fail()
     process.clock.at += 6 * SECOND
