@@ -34,9 +34,9 @@ class Rule:
 
 RECORD = Rule(
     "the end of the task's retention after it has ended; without limit while the task is open or reopened",
-    "test_a_record_expires_after_its_end_only",
+    "test_a_record_has_an_expiry_only_after_its_task_has_ended",
 )
-CONTENT = Rule("as long as a record can refer to it", "test_a_content_outlives_its_record")
+CONTENT = Rule("as long as a record can refer to it", "test_payload_and_result_expire_days_after_the_record")
 TRACEBACK = Rule(
     "the end of the retention after its attempt; only people read it",
     "test_a_traceback_is_kept_for_the_retention",
@@ -45,7 +45,7 @@ STEP = Rule(
     "the next attempt of its task; an attempt that waits for longer than the documented time runs the step again",
     "test_a_step_is_kept_for_longer_than_its_record",
 )
-TIMER = Rule("its time plus the longest outage of the trigger", "test_a_timer_outlives_any_absence_of_the_trigger")
+TIMER = Rule("its time plus the longest outage of the trigger", "test_a_timer_is_kept_for_a_year_after_its_time")
 LOCK = Rule(
     "the end of every hold, by every clock; a renewal knows only its own hold, so the longest possible hold",
     "test_a_lock_is_never_removed_while_it_is_held",
@@ -56,7 +56,7 @@ WAITER = Rule(
 )
 DEPENDENT = Rule(
     "the next check of the waiting task, which writes it again at least once a day",
-    "test_a_note_of_a_dependent_outlives_the_next_check",
+    "test_the_item_of_a_dependent_is_kept_past_the_next_check",
 )
 SIGNAL = Rule(
     "the check of a task created before it; a task that is due after the documented time waits for another signal",
@@ -64,12 +64,12 @@ SIGNAL = Rule(
 )
 EVENT_WAITER = Rule(
     "the end of the task's wait; a task that waits again is noted again",
-    "test_a_note_of_a_waiting_task_outlives_its_wait",
+    "test_the_item_of_a_waiting_task_is_kept_past_its_wait",
 )
-KEY = Rule("the documented time for which a key is remembered", "test_a_key_is_kept_for_its_promised_time")
+KEY = Rule("the documented time for which a key is remembered", "test_an_idempotency_key_is_kept_for_a_day")
 UNIQUE_KEY = Rule(
     "as long as the record of the task that it names, because a retry takes the key again",
-    "test_the_item_of_a_key_goes_after_the_record_and_never_before",
+    "test_a_unique_keys_item_expires_only_after_its_task_has_ended",
 )
 GROUP = Rule(
     "as long as tasks can join it, members are open, and its id is documented to stay taken",
@@ -81,22 +81,22 @@ GROUP_MEMBER = Rule(
 )
 ORDER_LINE = Rule(
     "the end of the tasks in line, whose places never expire; without the turn, the first place decides",
-    "test_a_line_is_kept_without_its_turn",
+    "test_the_places_in_line_are_kept_after_the_turn_expires",
 )
 CIRCUIT = Rule("as long as the circuit is open", "test_a_circuit_is_kept_for_longer_than_it_is_open")
 RATE = Rule(
     "the time of its last place, and as far ahead as it has counted starts; without limit while paused or pinned",
-    "test_a_rate_is_remembered_for_longer_than_anybody_waits_for_it",
+    "test_a_rate_is_kept_for_longer_than_any_wait_for_it",
 )
 QUOTA_USE = Rule(
     "the end of a rate's counted windows, of a place, or of the longest topology or lease",
-    "test_what_an_owner_uses_is_kept_for_as_long_as_it_counts",
+    "test_usage_items_are_kept_for_as_long_as_they_count",
 )
 MARKER = Rule(
     "the latest moment, by every clock, at which a write that started before the deletion can arrive",
-    "test_a_deletion_marker_outlives_every_write_that_may_still_come",
+    "test_a_deletion_marker_is_kept_longer_than_any_late_write",
 )
-TOPOLOGY = Rule("as long as the topology's run", "test_what_a_topology_counts_by_is_kept_for_its_longest_run")
+TOPOLOGY = Rule("as long as the topology's run", "test_the_items_for_counting_nodes_are_kept_for_the_longest_run")
 NODE = Rule(
     "the end of its topology's retention, as long as the topology can be run again",
     "test_a_topology_that_outlasts_the_retention_succeeds",
@@ -107,7 +107,7 @@ BULK = Rule(
 )
 BULK_LATEST = Rule(
     "as long as an operation on the topology can run and be read",
-    "test_the_latest_operation_on_a_topology_stays_known",
+    "test_the_pointer_to_a_topologys_latest_operation_is_kept",
 )
 
 SUMMARY_STEPS = Rule(
@@ -120,7 +120,7 @@ SUMMARY_RECOUNT = Rule(
 )
 SUMMARY_COUNTS = Rule(
     "the last moment at which a process that knows no later generation can change or read these counts",
-    "test_the_counts_of_an_ended_generation_expire_once_nobody_uses_them",
+    "test_the_counts_of_an_old_generation_expire_after_a_day",
 )
 TASK_LIST = Rule(
     "as long as the record of the task that it names; a task that ends late is listed again",

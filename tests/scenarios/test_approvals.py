@@ -50,7 +50,7 @@ def signal(graphs: Graphs, task: Task, **body: object) -> tuple[int, Any]:
     return answer.status, answer.body
 
 
-def test_a_graph_goes_on_when_it_is_approved() -> None:
+def test_a_topology_continues_when_its_node_is_approved() -> None:
     """After its approval, a node's result is the approval's payload, and the decision is one of the node's events."""
     with Graphs() as graphs:
         graphs.submit(RELEASE)
@@ -86,7 +86,9 @@ def test_a_rejection_fails_the_node() -> None:
     ("on_timeout", "state", "error"),
     [("fail", "failed", "ApprovalTimedOut"), ("reject", "failed", "Rejected"), ("approve", "succeeded", None)],
 )
-def test_nobody_decides_in_time(on_timeout: str, state: str, error: str | None) -> None:
+def test_an_approval_gets_its_default_decision_after_its_timeout(
+    on_timeout: str, state: str, error: str | None
+) -> None:
     """If nobody decides before its timeout, an approval gets its default decision in its first attempt."""
     with Graphs() as graphs:
         task = waiting(graphs, timeout_seconds=3600, on_timeout=on_timeout)
@@ -97,7 +99,7 @@ def test_nobody_decides_in_time(on_timeout: str, state: str, error: str | None) 
         assert (ended.state, ended.error and ended.error.type, ended.attempt) == (state, error, 1)
 
 
-def test_one_decision_stands() -> None:
+def test_a_second_different_decision_on_an_approval_is_a_conflict() -> None:
     """A repeated decision gets the same response; another decision, or a task without approval, gets a conflict."""
     with Graphs() as graphs:
         task = waiting(graphs)
@@ -120,7 +122,7 @@ def test_one_decision_stands() -> None:
         assert (bad.status, bad.body["errors"][0]["field"]) == (422, "payload")
 
 
-def test_one_rejection_stands_with_its_reason() -> None:
+def test_a_repeated_rejection_with_a_different_reason_is_a_conflict() -> None:
     """Repeating a rejection returns the same response; a different reason is a conflict."""
     with Graphs() as graphs:
         task = waiting(graphs)
@@ -131,7 +133,7 @@ def test_one_rejection_stands_with_its_reason() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2_000, 250_000])
-def test_a_payload_is_compared_wherever_it_is_stored(size: int) -> None:
+def test_a_repeated_approval_is_compared_by_payload_wherever_stored(size: int) -> None:
     """An approval repeated with its payload's keys reordered succeeds, wherever the payload is stored."""
     with Graphs() as graphs:
         task = waiting(graphs)
@@ -142,7 +144,7 @@ def test_a_payload_is_compared_wherever_it_is_stored(size: int) -> None:
 
 
 @pytest.mark.parametrize("approve", [True, False])
-def test_an_approval_is_decided_while_no_worker_is_there(approve: bool) -> None:  # noqa: FBT001 - a parameter
+def test_an_approval_can_be_decided_while_no_worker_runs(approve: bool) -> None:  # noqa: FBT001 - a parameter
     """A due approval can be decided while no worker runs; workers finish the task when they run again."""
     with Graphs() as graphs:
         body = {"type": "release", "target": {"kind": "approval"}, "delay_seconds": 30}
@@ -159,7 +161,7 @@ def test_an_approval_is_decided_while_no_worker_is_there(approve: bool) -> None:
         assert ended.finished_at
 
 
-def test_a_node_is_decided_while_no_worker_is_there() -> None:
+def test_a_node_can_be_approved_while_no_worker_runs() -> None:
     """A topology whose node is approved while no worker runs continues once workers run again."""
     with Graphs() as graphs:
         graphs.faulty = True
@@ -175,7 +177,7 @@ def test_a_node_is_decided_while_no_worker_is_there() -> None:
         assert graphs.ran == ["build", "publish"]
 
 
-def test_an_approval_that_is_moved_to_a_later_time_is_decided_from_then_on() -> None:
+def test_a_postponed_approval_cannot_be_decided_before_its_new_due_time() -> None:
     """After an approval is postponed, a decision before its new due time is refused with that time."""
     with Graphs() as graphs:
         task = waiting(graphs)
@@ -189,7 +191,7 @@ def test_an_approval_that_is_moved_to_a_later_time_is_decided_from_then_on() -> 
         assert signal(graphs, task, approve=True)[0] == 200
 
 
-def test_an_approval_is_decided_just_as_a_worker_checks_it() -> None:
+def test_a_decision_during_a_workers_check_takes_effect_after_the_check() -> None:
     """A decision that arrives during a worker's check is delayed until the check ends, and then takes effect."""
     with Graphs() as graphs:
         task = waiting(graphs)
@@ -207,7 +209,7 @@ def test_an_approval_is_decided_just_as_a_worker_checks_it() -> None:
         assert graphs.record(name).state == "succeeded"
 
 
-def test_what_waits_for_an_approval_is_cancelled_at_once() -> None:
+def test_a_waiting_approval_is_cancelled_at_once() -> None:
     """A waiting approval is cancelled at once, with its topology or alone, because no target has to stop first."""
     with Graphs() as graphs:
         graphs.submit(RELEASE)
@@ -217,7 +219,7 @@ def test_what_waits_for_an_approval_is_cancelled_at_once() -> None:
         assert signal(graphs, graphs.node("approve"), approve=True)[0] == 409
 
 
-def test_an_approval_has_nothing_to_undo() -> None:
+def test_a_rollback_skips_approvals() -> None:
     """A topology's rollback skips approvals."""
     with Graphs() as graphs:
 
@@ -236,7 +238,7 @@ def test_an_approval_has_nothing_to_undo() -> None:
 
 
 @pytest.mark.parametrize("at", ["the claim", "the end of its time"])
-def test_an_approval_outlives_its_worker(at: str) -> None:
+def test_a_worker_lost_during_an_approval_uses_up_no_attempt(at: str) -> None:
     """A worker that dies while it handles an approval uses up no attempt, even if only one attempt is allowed."""
     with Graphs() as graphs:
         graphs.faulty = True

@@ -76,7 +76,7 @@ def archived() -> Iterator[Archived]:
         yield account
 
 
-def test_a_task_that_ttl_removes_is_in_the_archive_as_the_api_answered_it() -> None:
+def test_a_task_removed_by_ttl_is_archived_as_the_api_returned_it() -> None:
     """An archived line has every field of the last API response, the owner, the attempts and the events."""
     with archived() as account:
         account.target = lambda _phase, _context: {"done": [1, 2.5, "ü"]}
@@ -116,7 +116,7 @@ def test_objects_are_named_by_the_day_on_which_their_tasks_ended() -> None:
         ]
 
 
-def test_each_type_is_archived_for_its_own_time() -> None:
+def test_each_type_has_its_own_archive_retention() -> None:
     """Objects for types with a shorter retention are tagged for their lifecycle rule; 0 days means no archive."""
     with archived() as account:
         account.environ[Variable.ARCHIVE_DAYS_BY_TYPE] = json.dumps({PLAIN: 7, UNDONE: 0})
@@ -128,7 +128,7 @@ def test_each_type_is_archived_for_its_own_time() -> None:
         assert found == {short: f"{KEPT_DAYS_TAG}=7", long: None}
 
 
-def test_what_the_settings_redact_is_not_archived() -> None:
+def test_redacted_fields_are_not_archived() -> None:
     """Fields that a task type redacts are missing from the archived payload and result; other fields are unchanged."""
     with archived() as account:
         account.environ[Variable.REDACT] = json.dumps({PLAIN: ["card"]})
@@ -161,7 +161,7 @@ def test_a_payload_with_line_breaks_is_one_line() -> None:
         assert json.loads(text)["payload"] == {"a": 1}
 
 
-def test_a_batch_that_comes_twice_or_half_is_read_once() -> None:
+def test_a_repeated_or_split_batch_is_read_from_the_archive_once() -> None:
     """A repeated batch overwrites its object; if it is split differently, readers drop the equal lines."""
     with archived() as account:
         account.stream.repeats = 0.6
@@ -177,7 +177,7 @@ def test_a_batch_that_comes_twice_or_half_is_read_once() -> None:
         assert all(line == lines[0] for lines in by_key.values() for line in lines)
 
 
-def test_the_same_batch_twice_is_one_object_of_the_same_bytes() -> None:
+def test_the_name_and_bytes_of_an_object_depend_only_on_its_tasks() -> None:
     """The name and the bytes of an object depend only on its tasks."""
     with archived() as account:
         account.create()
@@ -191,7 +191,7 @@ def test_the_same_batch_twice_is_one_object_of_the_same_bytes() -> None:
         assert account.s3.objects == before
 
 
-def test_after_an_outage_of_hours_nothing_is_missing() -> None:
+def test_tasks_removed_during_an_outage_are_archived_afterwards() -> None:
     """Removals by TTL while the function is down are read from the stream and archived later."""
     with archived() as account:
         ids = {account.create() for _ in range(5)}
@@ -206,7 +206,7 @@ def test_after_an_outage_of_hours_nothing_is_missing() -> None:
         assert account.tasks().keys() == ids
 
 
-def test_while_the_bucket_fails_the_batch_is_delivered_again() -> None:
+def test_a_batch_is_delivered_again_while_the_bucket_fails() -> None:
     """If S3 refuses a write, the invocation fails and no record is skipped."""
     with archived() as account:
         task_id = account.create()
@@ -220,7 +220,7 @@ def test_while_the_bucket_fails_the_batch_is_delivered_again() -> None:
         assert account.tasks().keys() == {task_id}
 
 
-def test_a_record_that_cannot_be_read_is_kept_as_it_was() -> None:
+def test_the_stream_data_of_an_unreadable_record_is_kept() -> None:
     """An unreadable record does not block other records, and its stream data is kept for later code to read."""
     with archived() as account:
         poisoned, fine = account.create(), account.create()
@@ -233,7 +233,7 @@ def test_a_record_that_cannot_be_read_is_kept_as_it_was() -> None:
         assert json.loads(text)["dynamodb"]["OldImage"][schema.SORT_KEY] == {"S": poisoned}
 
 
-def test_a_payload_that_is_no_json_is_left_out() -> None:
+def test_a_task_with_a_damaged_payload_is_archived_without_contents() -> None:
     """A task with a damaged payload is archived without contents, and its object stays readable."""
     with archived() as account:
         damaged = [account.create() for _ in range(3)]
@@ -281,7 +281,7 @@ def test_all_attempts_are_archived() -> None:
         assert account.tasks()[task_id]["attempts"] == attempts
 
 
-def test_who_reads_an_archived_task_is_told_where_it_is() -> None:
+def test_the_error_for_an_archived_task_has_the_command_to_find_it() -> None:
     """Reading an archived task returns a problem with the command that finds the task; an unknown id does not."""
     with archived() as account:
         task_id = account.create()
@@ -317,7 +317,9 @@ def test_who_reads_an_archived_task_is_told_where_it_is() -> None:
         ("0", {PLAIN: 7, UNDONE: 0}, f"tasks of the types {PLAIN} that ended more than 30 days ago are archived"),
     ],
 )
-def test_the_types_that_are_not_archived_are_named(days: str, by_type: dict[str, int], said: str) -> None:
+def test_the_error_for_a_task_of_unknown_type_names_unarchived_types(
+    days: str, by_type: dict[str, int], said: str
+) -> None:
     """If a removed task's type is unknown, the response names the types that are not archived."""
     with archived() as account:
         account.environ |= {Variable.ARCHIVE_DAYS: days, Variable.ARCHIVE_DAYS_BY_TYPE: json.dumps(by_type)}
@@ -328,7 +330,7 @@ def test_the_types_that_are_not_archived_are_named(days: str, by_type: dict[str,
 
 
 @pytest.mark.parametrize("archived_type", [PLAIN, UNDONE])
-def test_runs_of_a_schedule_are_said_to_be_archived_if_its_type_is(archived_type: str) -> None:
+def test_is_archived_is_true_only_if_the_schedules_type_is_archived(archived_type: str) -> None:
     """`is_archived` is true only if runs of the schedule's type are archived."""
     with archived() as account:
         account.environ |= {Variable.ARCHIVE_DAYS: "0", Variable.ARCHIVE_DAYS_BY_TYPE: json.dumps({archived_type: 7})}
@@ -338,7 +340,7 @@ def test_runs_of_a_schedule_are_said_to_be_archived_if_its_type_is(archived_type
         assert applied["is_archived"] is (archived_type == PLAIN)
 
 
-def test_without_an_archive_no_task_is_said_to_be_in_one() -> None:
+def test_a_removed_task_is_not_found_if_no_archive_is_configured() -> None:
     """If no archive is configured, the response for a removed task says only that the task was not found."""
     with Scenario() as account:
         task_id = account.ask("POST", "/v1/tasks", {"type": PLAIN}).body["id"]

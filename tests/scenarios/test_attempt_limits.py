@@ -51,7 +51,7 @@ def test_no_attempt_starts_after_the_retry_duration() -> None:
         assert len(later) > 5
 
 
-def test_an_attempt_that_runs_at_the_end_of_the_retry_duration_may_succeed() -> None:
+def test_an_attempt_running_at_the_end_of_the_retry_duration_may_succeed() -> None:
     """The maximum retry duration does not end a running attempt; only its timeout does."""
     with Tasks() as tasks:
         tasks.last(40)
@@ -60,7 +60,7 @@ def test_an_attempt_that_runs_at_the_end_of_the_retry_duration_may_succeed() -> 
         assert tasks.state(task_id) is State.SUCCEEDED
 
 
-def test_what_a_lost_attempt_did_is_rolled_back_after_the_retry_duration() -> None:
+def test_a_lost_attempt_is_rolled_back_after_the_retry_duration() -> None:
     """If a worker is lost and the next attempt would be too late, the task is rolled back; the history has the loss."""
     with Tasks() as tasks:
         tasks.faulty = True
@@ -93,7 +93,7 @@ def test_a_task_that_waits_after_an_attempt_fails_at_the_end_of_its_retry_durati
         assert {each["error"]["type"] for each in attempts} == {"ValueError"}
 
 
-def test_a_task_gives_up_its_lock_after_its_wait() -> None:
+def test_a_task_that_waits_too_long_for_a_lock_fails() -> None:
     """A task that waits too long for a lock fails without an attempt; a retry may wait equally long."""
     with Tasks() as tasks:
         tasks.last(50)
@@ -118,7 +118,7 @@ def test_a_task_gives_up_its_lock_after_its_wait() -> None:
         assert tasks.phases(task_id) == ([] if tasks.state(task_id) is State.FAILED else ["run"])
 
 
-def test_a_task_that_waits_for_other_things_in_between_gives_up_its_lock_as_soon() -> None:
+def test_pauses_and_resumes_do_not_extend_a_limited_lock_wait() -> None:
     """Repeated pauses and resumes of a task do not extend its limited wait for a lock."""
     with Tasks() as tasks:
         tasks.last(50)
@@ -149,7 +149,7 @@ def test_a_later_attempt_that_waits_too_long_for_its_lock_is_rolled_back() -> No
         assert tasks.state(task_id) is State.ROLLED_BACK
 
 
-def test_a_pulled_task_gives_up_its_lock_after_its_wait() -> None:
+def test_a_pulled_task_that_waits_too_long_for_a_lock_fails() -> None:
     """If the wait for a lock is over when a pull worker asks for a lease, the task fails."""
     with Pulled() as tasks:
         tasks.create_pulled(**patient(300))
@@ -160,7 +160,7 @@ def test_a_pulled_task_gives_up_its_lock_after_its_wait() -> None:
         assert (tasks.state(second), error_of(tasks, second)) == (State.FAILED, "LockWaitExpired")
 
 
-def test_a_pulled_task_that_nobody_asks_for_again_fails_after_its_retry_duration() -> None:
+def test_a_pulled_task_without_pull_workers_fails_after_its_retry_duration() -> None:
     """If no pull worker asks for a lease, a timer has a worker function fail the task within minutes."""
     with Pulled() as tasks:
         task_id = tasks.create_pulled(**limited(60))

@@ -76,7 +76,7 @@ def test_a_far_retry_is_found_by_the_trigger(tasks: Tasks) -> None:
         assert second - first <= HOUR + SECOND
 
 
-def test_spent_attempts_fail_the_task_with_its_last_error(tasks: Tasks) -> None:
+def test_a_task_fails_with_its_last_error_after_its_last_attempt(tasks: Tasks) -> None:
     """By default a task is `failed` after five attempts, with the class and message of the last error."""
     with tasks:
         tasks.fail()
@@ -98,7 +98,7 @@ def test_an_unretriable_error_is_not_retried(tasks: Tasks) -> None:
         assert (tasks.state(task_id), len(tasks.effects)) == ("failed", 1)
 
 
-def test_old_lines_of_the_history_move_out_of_the_record(tasks: Tasks) -> None:
+def test_a_record_keeps_the_last_attempts_and_the_api_returns_all(tasks: Tasks) -> None:
     """After eight attempts, the record has the last five attempts, and the API returns all eight."""
     with tasks:
         tasks.fail(7)
@@ -127,7 +127,7 @@ def test_a_worker_killed_in_an_attempt_is_replaced_after_its_lease(tasks: Tasks)
         assert tasks.outcomes(task_id) == ["lost", "succeeded"]
 
 
-def test_a_worker_and_its_message_lost_together_are_found_by_a_scan(tasks: Tasks) -> None:
+def test_a_scan_finds_a_task_whose_worker_and_message_are_lost(tasks: Tasks) -> None:
     """If a worker dies and its message is lost, a scan finds the record's ended lease and sends the task again."""
     with tasks:
         tasks.hang()
@@ -150,7 +150,7 @@ def test_a_worker_killed_before_its_claim_costs_no_attempt(tasks: Tasks) -> None
         assert (tasks.done(task_id).attempt, len(tasks.effects)) == (1, 1)
 
 
-def test_the_last_attempt_lost_fails_the_task(tasks: Tasks) -> None:
+def test_losing_the_last_allowed_attempt_fails_the_task(tasks: Tasks) -> None:
     """A crash counts as an attempt, so a task with only one allowed attempt fails and does not run again."""
     with tasks:
         tasks.hang(9)
@@ -166,7 +166,7 @@ def test_the_last_attempt_lost_fails_the_task(tasks: Tasks) -> None:
 
 
 @pytest.mark.slow
-def test_a_task_that_outlives_its_scans_is_looked_at_every_day(tasks: Tasks) -> None:
+def test_a_task_is_checked_daily_after_the_last_scan(tasks: Tasks) -> None:
     """After the last scan of its minute, a task whose messages are lost is found by its daily timer."""
     with tasks:
         tasks.target = lambda _phase, _context: Accepted()
@@ -242,7 +242,7 @@ def _raised(error: Exception) -> object:
 
 
 @pytest.mark.parametrize("ends", ENDS)
-def test_the_outcome_of_an_attempt_that_was_replaced_is_refused(tasks: Tasks, ends: str) -> None:
+def test_the_outcome_of_a_replaced_attempt_is_rejected(tasks: Tasks, ends: str) -> None:
     """If an attempt's outcome arrives while another attempt runs, the outcome changes nothing."""
     with tasks:
 
@@ -275,7 +275,7 @@ def test_the_outcome_of_an_attempt_that_was_replaced_is_refused(tasks: Tasks, en
         assert (task.fence, task.result.data, len(tasks.effects)) == (2, b'"second"', 2)
 
 
-def test_an_attempt_that_is_cut_off_stops_itself_and_is_replaced(tasks: Tasks) -> None:
+def test_a_worker_cut_off_from_the_table_stops_and_is_replaced(tasks: Tasks) -> None:
     """A worker that cannot reach the table ends its process, and another worker runs the task after the lease."""
     with tasks:
         tasks.target = lambda _phase, context: tasks.take(5 * MINUTE if context.fence == 1 else SECOND)
@@ -290,7 +290,7 @@ def test_an_attempt_that_is_cut_off_stops_itself_and_is_replaced(tasks: Tasks) -
         assert second.at - first.at >= LEASE + MAX_CLOCK_DIFFERENCE
 
 
-def test_a_worker_that_is_cut_off_is_gone_before_its_leases_are_over(tasks: Tasks) -> None:
+def test_a_worker_cut_off_from_the_table_ends_before_its_leases(tasks: Tasks) -> None:
     """If a worker with ten running tasks is cut off, none of the tasks starts again before the worker has ended."""
     with tasks:
         tasks.target = lambda _phase, context: tasks.take(5 * MINUTE if context.fence == 1 else SECOND)
@@ -315,7 +315,7 @@ def test_a_worker_that_is_cut_off_is_gone_before_its_leases_are_over(tasks: Task
 
 
 @pytest.mark.parametrize("how", ["late heartbeat", "late finish", "away at the end", "away at the claim"])
-def test_a_table_that_is_away_for_a_while_costs_no_outcome(tasks: Tasks, how: str) -> None:
+def test_a_short_outage_of_the_table_loses_no_outcome(tasks: Tasks, how: str) -> None:
     """A failed heartbeat, outcome or claim is retried, so the task runs once, in its first attempt."""
     away = {
         "late heartbeat": (5 * SECOND, 14 * SECOND),
@@ -374,7 +374,7 @@ class Stuck(Tasks):
             self.take(20 * SECOND)
 
 
-def test_a_target_that_does_not_end_is_ended_with_its_process() -> None:
+def test_a_target_that_exceeds_its_timeout_is_ended_with_its_process() -> None:
     """Because a thread cannot be stopped, the worker records the timeout, ends its process, and the task is retried."""
     with Tasks() as tasks:
         tasks.hang()
@@ -385,7 +385,7 @@ def test_a_target_that_does_not_end_is_ended_with_its_process() -> None:
         assert tasks.effects[1].at - tasks.effects[0].at >= 5 * SECOND
 
 
-def test_the_batch_of_a_stuck_target_may_end_first(tasks: Tasks) -> None:
+def test_other_tasks_of_a_stuck_targets_batch_finish_first(tasks: Tasks) -> None:
     """Other tasks of the batch finish before the process ends, and no task runs twice."""
     with tasks:
         stuck = tasks.create(10 * SECOND, timeout_seconds=5)
@@ -398,7 +398,7 @@ def test_the_batch_of_a_stuck_target_may_end_first(tasks: Tasks) -> None:
         assert [tasks.done(task_id).attempt for task_id in [stuck, *others]] == [2, 1, 1, 1, 1, 1]
 
 
-def test_the_next_attempt_waits_for_the_process_of_a_stuck_one() -> None:
+def test_the_next_attempt_waits_for_the_stuck_process_to_end() -> None:
     """Even if sending a written retry takes long, the process ends before the next attempt starts."""
     with Stuck() as tasks:
         task_id = tasks.create(timeout_seconds=TIMEOUT, retry={"initial_seconds": 0})
@@ -411,7 +411,7 @@ def test_the_next_attempt_waits_for_the_process_of_a_stuck_one() -> None:
 
 
 @pytest.mark.parametrize("verb", ["run", "retry"])
-def test_nobody_hurries_what_a_dying_process_still_does(verb: str) -> None:
+def test_run_and_retry_requests_start_no_attempt_before_a_stuck_process_ends(verb: str) -> None:
     """Even if `run` or `retry` is requested every 200 ms, no attempt begins before the stuck process has ended."""
     with Stuck() as tasks:
         task_id = tasks.create(
@@ -428,7 +428,7 @@ def test_nobody_hurries_what_a_dying_process_still_does(verb: str) -> None:
         assert tasks.state(task_id) == "succeeded"
 
 
-def test_a_stuck_target_is_undone_when_its_process_is_gone() -> None:
+def test_a_stuck_target_is_rolled_back_after_its_process_has_ended() -> None:
     """The rollback after the last attempt does not begin while its target still runs."""
     with Stuck() as tasks:
         task_id = tasks.create(kind=UNDONE, timeout_seconds=TIMEOUT, retry=ONCE, rollback_on_failure=True)
@@ -439,7 +439,7 @@ def test_a_stuck_target_is_undone_when_its_process_is_gone() -> None:
         assert tasks.state(task_id) == "rolled_back"
 
 
-def test_the_lock_of_a_stuck_target_is_free_when_its_process_is_gone() -> None:
+def test_a_stuck_targets_lock_is_free_once_its_process_has_ended() -> None:
     """The next task with the lock starts after the stuck target has ended, without waiting for its lease."""
     with Stuck() as tasks:
         task_id = tasks.create(timeout_seconds=TIMEOUT, retry=ONCE, lock={"key": "key"})
@@ -451,7 +451,7 @@ def test_the_lock_of_a_stuck_target_is_free_when_its_process_is_gone() -> None:
         assert tasks.record(task_id).finished_at is not None
 
 
-def test_a_stuck_target_is_reported_as_failed_at_once() -> None:
+def test_the_outcome_of_a_stuck_attempt_is_visible_at_once() -> None:
     """A stuck attempt's outcome can be read before the process has ended; only the follow-up waits."""
     with Stuck() as tasks:
         task_id = tasks.create(timeout_seconds=TIMEOUT, retry=ONCE)
@@ -505,7 +505,7 @@ def throttled(monkeypatch: pytest.MonkeyPatch) -> Throttled:
     return made
 
 
-def test_a_call_that_was_never_sent_costs_no_attempt(throttled: Throttled) -> None:
+def test_a_throttled_call_uses_up_no_attempt(throttled: Throttled) -> None:
     """A throttled call uses up no attempt: it is retried at growing intervals, and then runs as the first attempt."""
     with throttled as tasks:
         tasks.until = tasks.now + HOUR
@@ -525,7 +525,7 @@ def test_a_call_that_was_never_sent_costs_no_attempt(throttled: Throttled) -> No
 
 
 @pytest.mark.parametrize("phase", ["prepare", "rollback"])
-def test_no_phase_is_counted_whose_call_was_never_sent(throttled: Throttled, phase: str) -> None:
+def test_throttled_calls_of_prepare_and_rollback_use_up_no_attempt(throttled: Throttled, phase: str) -> None:
     """Throttled calls of `prepare` and `rollback` are retried as well and use up no attempt."""
     with throttled as tasks:
         tasks.phase, tasks.until = phase, tasks.now + 10 * MINUTE
@@ -540,9 +540,7 @@ def test_no_phase_is_counted_whose_call_was_never_sent(throttled: Throttled, pha
 
 
 @pytest.mark.parametrize(("duration", "failed"), [(3 * SECOND, 0), (MINUTE, 1)])
-def test_cleaning_up_is_tried_again_when_its_call_was_never_sent(
-    throttled: Throttled, duration: Millis, failed: int
-) -> None:
+def test_a_throttled_clean_is_retried_for_some_seconds(throttled: Throttled, duration: Millis, failed: int) -> None:
     """A throttled `clean` is retried for some seconds, after which the task is finished without `clean`."""
     with throttled as tasks:
         tasks.phase, tasks.until = "clean", tasks.now + duration
@@ -583,7 +581,7 @@ def test_a_heartbeat_that_arrives_late_does_not_shorten_the_lease(tasks: Tasks, 
         assert before.lease_expires_at is not None
 
 
-def test_a_payload_that_cannot_be_read_for_a_while_costs_no_attempt(tasks: Tasks) -> None:
+def test_a_temporarily_unreadable_payload_uses_up_no_attempt(tasks: Tasks) -> None:
     """If S3 fails when the task is due, the task waits with a reason and then runs once, as its first attempt."""
     with tasks:
         huge = "".join(f"{index * 2654435761 % 2**32:08x}" for index in range(60_000))

@@ -50,7 +50,7 @@ def fill_back(schedules: Schedules, start: Millis, number: int = NUMBER, **more:
 
 @pytest.mark.parametrize("overlap", others_slow(["skip", "buffer_one"]))
 @pytest.mark.parametrize("event", EVENTS)
-def test_a_backfill_goes_on_whatever_becomes_of_its_schedule(event: str, overlap: str) -> None:
+def test_a_backfill_continues_after_a_change_of_its_schedule(event: str, overlap: str) -> None:
     """After a change of the schedule, the rest of the backfill and the regular occurrences run, each time once."""
     with Schedules() as schedules:
         schedules.make(overlap=overlap)
@@ -83,7 +83,7 @@ def test_a_backfill_survives_an_outage_of_the_trigger_and_a_catch_up() -> None:
         assert (regular, schedules.schedule()["state"]) == (6, "ended")
 
 
-def test_nothing_of_a_backfill_begins_after_its_schedule_was_deleted() -> None:
+def test_no_run_of_a_backfill_starts_after_its_schedule_is_deleted() -> None:
     """When a schedule is paused, neither the backfill's placed occurrences nor its remaining times start."""
     with Schedules() as schedules:
         schedules.make(cron="0 0 1 * *")
@@ -98,7 +98,7 @@ def test_nothing_of_a_backfill_begins_after_its_schedule_was_deleted() -> None:
 
 
 @pytest.mark.parametrize("how", ["cancel", "run"])
-def test_a_backfill_runs_what_was_once_stopped(how: str) -> None:
+def test_a_backfill_runs_scheduled_times_whose_occurrences_were_stopped(how: str) -> None:
     """A backfill runs a scheduled time whose occurrence was cancelled or run early before a change of the schedule."""
     with Schedules() as schedules:
         schedules.run(MINUTE - schedules.now % MINUTE + 15 * SECOND)
@@ -118,7 +118,7 @@ def test_a_backfill_runs_what_was_once_stopped(how: str) -> None:
     [(), ({"jitter_seconds": 0, "catch_up_seconds": 60},), ({"cron": "*/2 * * * *"}, {"cron": "* * * * *"})],
     ids=["unchanged", "edited", "with other timings"],
 )
-def test_only_what_is_missing_runs(changes: tuple[dict[str, Any], ...]) -> None:
+def test_a_backfill_of_missing_runs_skips_times_with_a_run(changes: tuple[dict[str, Any], ...]) -> None:
     """A backfill runs each minute without a run once, such as those of a pause, but not a minute whose run failed."""
     with Schedules() as schedules:
         schedules.make(overlap="allow_all", task={"type": PLAIN, "retry": {"max_attempts": 1}})
@@ -144,7 +144,7 @@ def test_only_what_is_missing_runs(changes: tuple[dict[str, Any], ...]) -> None:
         assert backfilled(schedules) == dict.fromkeys(missing, 1)
 
 
-def test_what_has_a_run_takes_no_place_in_the_pace() -> None:
+def test_times_with_a_run_do_not_slow_a_backfill_down() -> None:
     """Times that already have a run do not slow a backfill down."""
     with Schedules() as schedules:
         schedules.make(overlap="allow_all")
@@ -161,7 +161,7 @@ def test_what_has_a_run_takes_no_place_in_the_pace() -> None:
         assert len(backfilled(schedules)) == 203
 
 
-def test_an_occurrence_that_was_skipped_is_missing() -> None:
+def test_a_backfill_of_missing_runs_includes_skipped_occurrences() -> None:
     """If `overlap` skipped every second run, a backfill runs the skipped runs."""
     with Schedules() as schedules:
         schedules.last(90)
@@ -178,7 +178,7 @@ def test_an_occurrence_that_was_skipped_is_missing() -> None:
 
 
 @pytest.mark.parametrize("is_paused", [False, True])
-def test_the_runs_of_a_backfill_wait_for_each_other(is_paused: bool) -> None:  # noqa: FBT001 - a parameter of a test
+def test_overlapping_runs_of_a_backfill_run_one_at_a_time(is_paused: bool) -> None:  # noqa: FBT001 - a parameter of a test
     """Twelve overlapping runs of a backfill run one at a time while regular runs continue."""
     with Schedules() as schedules:
         schedules.last(30)
@@ -193,7 +193,7 @@ def test_the_runs_of_a_backfill_wait_for_each_other(is_paused: bool) -> None:  #
 
 
 @pytest.mark.parametrize("change", [{"cron": "*/2 * * * *"}, {"timezone": "Asia/Kathmandu"}])
-def test_a_backfill_that_was_cut_off_before_a_change_of_the_timing_repeats_nothing(change: dict[str, Any]) -> None:
+def test_an_interrupted_backfill_repeats_no_run_after_a_timing_change(change: dict[str, Any]) -> None:
     """If the API dies during a backfill and the timing changes, no scheduled time runs twice."""
     with Schedules() as schedules:
         schedules.make(overlap="allow_all")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 PACKAGE = "absent_handlers"
 
 
-def test_tasks_of_a_broken_package_wait_and_say_why(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tasks_of_a_broken_package_wait_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tasks of a broken package wait with the reason, use no attempt, and run once the package can be imported."""
     with Scenario() as scenario:
         scenario.environ[Variable.HANDLERS] = PACKAGE

@@ -41,9 +41,7 @@ def _outcome(scenario: Scenario, replies: list[Reply]) -> dict[str, Any]:
     [("cancel", {}), ("cancel", {"force": True}), ("update", {"update": {"priority": "high"}})],
     ids=["cancel", "cancel by force", "change"],
 )
-def test_a_bulk_operation_leaves_alone_what_was_renamed_before_it_came_there(
-    operation: str, wanted: dict[str, Any]
-) -> None:
+def test_a_bulk_operation_by_name_skips_a_task_renamed_meanwhile(operation: str, wanted: dict[str, Any]) -> None:
     """A task that is renamed during a paced operation by name is not affected by the operation."""
     with Scenario() as scenario:
         ids = _fill(scenario, 30)
@@ -66,7 +64,7 @@ def test_a_bulk_operation_leaves_alone_what_was_renamed_before_it_came_there(
         }
 
 
-def test_a_bulk_operation_acts_on_what_was_changed_and_still_matches() -> None:
+def test_a_bulk_operation_includes_a_changed_task_that_still_matches() -> None:
     """A task that has changed since the list was read but still matches the filter is cancelled."""
     with Scenario() as scenario:
         ids = _fill(scenario, 10)
@@ -78,7 +76,7 @@ def test_a_bulk_operation_acts_on_what_was_changed_and_still_matches() -> None:
         assert scenario.record(ids[0]).state == "cancelled"
 
 
-def test_a_bulk_cancel_by_force_stops_an_attempt_whose_heartbeats_come_between() -> None:
+def test_a_forced_bulk_cancel_stops_an_attempt_despite_its_heartbeats() -> None:
     """A heartbeat changes a running task's version, but the task still matches the filter."""
     with Scenario() as scenario:
 
@@ -101,7 +99,7 @@ def test_a_bulk_cancel_by_force_stops_an_attempt_whose_heartbeats_come_between()
         assert scenario.record(running).state == "cancelled"
 
 
-def test_a_redrive_leaves_alone_what_has_failed_otherwise_since() -> None:
+def test_a_redrive_by_error_class_skips_a_task_with_a_new_error() -> None:
     """A redrive by error class skips a task that was retried and then failed with a different error."""
     with Scenario() as scenario:
         errors: list[Exception] = [Boom("first")]

@@ -115,7 +115,7 @@ def test_a_large_topology_is_controlled_in_the_background(scenario: Scenario, ve
     assert (operation["state"], operation["affected"], operation["matched"]) == ("succeeded", MANY, MANY)
 
 
-def test_a_paced_cancel_goes_on_after_its_answer(scenario: Scenario) -> None:
+def test_a_paced_cancel_continues_after_its_response(scenario: Scenario) -> None:
     """A paced cancel is answered at once, keeps its pace and shows progress; a repeat with the key starts no second."""
     tasks = tasks_of(scenario, 20)
     body, key = {"filter": {"type": PLAIN}, "per_second": 1}, {"Idempotency-Key": "once"}
@@ -136,7 +136,7 @@ def test_a_paced_cancel_goes_on_after_its_answer(scenario: Scenario) -> None:
     assert scenario.ask("POST", CANCEL, {**body, "per_second": 2}, headers=key).status == 422
 
 
-def test_a_small_request_with_a_key_is_not_done_twice(scenario: Scenario) -> None:
+def test_a_repeated_small_bulk_request_does_not_affect_newer_tasks(scenario: Scenario) -> None:
     """A repeated request gets the first response, and does not affect tasks created since."""
     tasks_of(scenario, 3)
     body, key = {"filter": {"type": PLAIN}}, {"Idempotency-Key": "once"}
@@ -147,7 +147,7 @@ def test_a_small_request_with_a_key_is_not_done_twice(scenario: Scenario) -> Non
     assert {scenario.record(task).state for task in later} == {"scheduled"}
 
 
-def test_a_cancelled_operation_stops_and_stays_so(scenario: Scenario) -> None:
+def test_a_cancelled_bulk_operation_stops_and_is_not_restarted(scenario: Scenario) -> None:
     """A cancelled operation stops within seconds; neither a second cancel nor a repeated request restarts it."""
     tasks = tasks_of(scenario, 20)
     body, key = {"filter": {"type": PLAIN}, "per_second": 1}, {"Idempotency-Key": "once"}
@@ -165,7 +165,7 @@ def test_a_cancelled_operation_stops_and_stays_so(scenario: Scenario) -> None:
     assert len(operations_of(scenario)) == 1
 
 
-def test_what_was_accepted_is_done_wherever_its_function_is_killed() -> None:
+def test_an_accepted_bulk_operation_completes_wherever_its_function_is_killed() -> None:
     """If the function is killed at any AWS call, another invocation takes over in time and handles every task."""
     number, most = 0, 1
     while number < most:
@@ -187,7 +187,7 @@ def test_what_was_accepted_is_done_wherever_its_function_is_killed() -> None:
     assert most > 10
 
 
-def test_what_was_accepted_is_done_although_its_start_is_lost(scenario: Scenario) -> None:
+def test_an_accepted_bulk_operation_completes_if_its_invocation_is_lost(scenario: Scenario) -> None:
     """If the function's invocation is lost, a timer finds the operation in time."""
     tasks = tasks_of(scenario, 4)
 
@@ -201,7 +201,7 @@ def test_what_was_accepted_is_done_although_its_start_is_lost(scenario: Scenario
     )
 
 
-def test_the_trigger_may_die_while_it_looks_after_an_operation() -> None:
+def test_a_bulk_operation_continues_wherever_the_trigger_dies() -> None:
     """An operation continues even if the trigger dies at any call that it makes for the operation."""
     for operation in ("get_item", "put_item", "invoke"):
         with Scenario() as scenario:
@@ -223,7 +223,7 @@ def test_the_trigger_may_die_while_it_looks_after_an_operation() -> None:
             assert len(died) == (operation != "invoke")
 
 
-def test_an_operation_outlasts_throttling(scenario: Scenario) -> None:
+def test_a_bulk_operation_completes_after_throttling(scenario: Scenario) -> None:
     """An operation completes after DynamoDB has refused all of the function's writes for a while."""
     tasks = tasks_of(scenario, 6)
     until = scenario.now + 2 * MINUTE
@@ -240,7 +240,7 @@ def test_an_operation_outlasts_throttling(scenario: Scenario) -> None:
     assert operations_of(scenario)[0]["state"] == "succeeded"
 
 
-def test_two_never_carry_out_an_operation_at_once(scenario: Scenario) -> None:
+def test_a_function_that_stalls_past_its_operations_lease_changes_nothing(scenario: Scenario) -> None:
     """A function that stalls past its lease is replaced and, when it resumes, changes nothing."""
     tasks = tasks_of(scenario, 12)
     scenario.slow(lambda call: call.machine.function == "bulk" and call.operation == "update_item", 4 * MINUTE)
@@ -254,7 +254,7 @@ def test_two_never_carry_out_an_operation_at_once(scenario: Scenario) -> None:
 
 
 @pytest.mark.parametrize(("later", "state"), [("resume", "scheduled"), ("cancel", "cancelled")])
-def test_the_later_request_wins(scenario: Scenario, later: str, state: str) -> None:
+def test_a_later_request_stops_a_running_pause(scenario: Scenario, later: str, state: str) -> None:
     """A later request stops a running pause, and no node is left paused."""
     topology = graph_of(scenario, SOME)
     # The pausing function stalls at a node, and writes the node after the later request has begun.
@@ -284,7 +284,7 @@ def test_a_node_that_becomes_ready_during_a_pause_does_not_start(scenario: Scena
 
 
 @pytest.mark.slow
-def test_a_node_that_fails_stops_a_large_topology(scenario: Scenario) -> None:
+def test_a_failed_node_stops_a_large_topology_in_the_background(scenario: Scenario) -> None:
     """When a topology is cancelled, the remaining nodes are cancelled in the background, and the topology ends."""
     nodes: dict[str, Any] = {f"n{number}": {"type": PLAIN, "delay_seconds": 7200} for number in range(MANY)}
     nodes["bad"] = {"type": PLAIN, "delay_seconds": 90, "retry": {"max_attempts": 1}}
@@ -312,7 +312,7 @@ def test_a_bulk_operation_can_be_read_after_its_end(scenario: Scenario) -> None:
     assert int(item[schema.TTL]["N"]) * SECOND >= ended_at - 20 * SECOND + BULK_RETENTION
 
 
-def test_the_latest_operation_on_a_topology_stays_known(scenario: Scenario) -> None:
+def test_the_pointer_to_a_topologys_latest_operation_is_kept(scenario: Scenario) -> None:
     """The pointer to the latest operation is kept as long as the topology can run and the operation can be read."""
     topology = graph_of(scenario, SOME)
     began = scenario.now
@@ -321,7 +321,7 @@ def test_the_latest_operation_on_a_topology_stays_known(scenario: Scenario) -> N
     assert int(item[schema.TTL]["N"]) * SECOND >= began + MAX_DEADLINE_SECONDS * SECOND + BULK_RETENTION
 
 
-def test_an_operation_of_another_owner_is_unknown(scenario: Scenario) -> None:
+def test_an_operation_of_another_owner_is_not_found(scenario: Scenario) -> None:
     """An operation of another owner can be neither read nor stopped, as if the operation did not exist."""
     tasks_of(scenario, 3)
     answer = asked_soon(scenario, CANCEL, {"filter": {"type": PLAIN}, "per_second": 0.5})
@@ -333,7 +333,7 @@ def test_an_operation_of_another_owner_is_unknown(scenario: Scenario) -> None:
     assert scenario.ask("GET", "/v1/bulk-operations", headers=you).body == {"operations": []}
 
 
-def test_a_repeat_of_a_request_whose_operation_was_cancelled_says_so(scenario: Scenario) -> None:
+def test_a_repeated_request_of_a_cancelled_operation_returns_cancelled(scenario: Scenario) -> None:
     """The response to a topology's cancel says `cancelled`, even while nodes are still being cancelled."""
     ids = tasks_of(scenario, 5)
     body, key = {"filter": {"type": PLAIN}, "per_second": 0.1}, {"Idempotency-Key": "once"}
@@ -346,7 +346,7 @@ def test_a_repeat_of_a_request_whose_operation_was_cancelled_says_so(scenario: S
 
 
 @pytest.mark.parametrize("body", [{}, {"per_second": 1}], ids=["at-once", "paced"])
-def test_a_repeat_of_a_request_that_was_lost_means_no_task_that_came_since(body: dict[str, Any]) -> None:
+def test_a_repeated_lost_bulk_request_does_not_affect_newer_tasks(body: dict[str, Any]) -> None:
     """If the API dies after it stored the key, a repeated request does not affect a task created in between."""
     with Scenario() as scenario:
         scenario.faulty = True

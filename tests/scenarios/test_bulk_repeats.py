@@ -31,7 +31,7 @@ def cancelled(tasks: Tasks, ids: Sequence[str]) -> int:
 
 
 @pytest.mark.parametrize("body", [PACED, {"filter": {"type": PLAIN}}], ids=["paced", "at once"])
-def test_a_key_of_one_owner_means_nothing_to_another(body: dict[str, Any]) -> None:
+def test_an_idempotency_key_of_one_owner_does_not_affect_other_owners(body: dict[str, Any]) -> None:
     """If two owners send the same request with the same key, each request cancels only its owner's tasks."""
     with Tasks() as tasks:
         mine, yours = made(tasks, 5), made(tasks, 3, YOU)
@@ -53,7 +53,7 @@ def test_a_key_of_one_owner_means_nothing_to_another(body: dict[str, Any]) -> No
     ],
     ids=["filter", "force", "retry", "update"],
 )
-def test_a_key_is_not_used_for_another_request(path: str, body: dict[str, Any]) -> None:
+def test_an_idempotency_key_cannot_be_reused_for_a_different_request(path: str, body: dict[str, Any]) -> None:
     """A key cannot be reused for a different request, whether the first request is running, aborted or done."""
     with Tasks() as tasks:
         ids = made(tasks, 12)
@@ -88,7 +88,7 @@ def test_an_aborted_operation_is_continued_with_the_token_of_its_dry_run() -> No
         assert (cancelled(tasks, shown), cancelled(tasks, later)) == (len(shown), 0)
 
 
-def test_a_token_of_one_deployment_confirms_nothing_in_another() -> None:
+def test_a_dry_run_token_of_another_deployment_is_rejected() -> None:
     """A dry run's token is refused by a deployment with another table."""
     with Tasks() as tasks:
         task = tasks.create(HOUR)

@@ -29,7 +29,7 @@ def remarks(schedules: Schedules) -> list[str]:
     return [each["reason"] for each in schedules.schedule()["skipped_runs"] if "not known from" in each["reason"]]
 
 
-def test_the_end_of_a_calendar_is_told_once_and_in_good_time() -> None:
+def test_the_end_of_a_calendar_is_reported_once_a_month_ahead() -> None:
     """A month ahead, the log, a metric and the schedule warn of a calendar's end, once per calendar version."""
     with Schedules() as schedules:
         end = schedules.now + CALENDAR_NOTICE + 2 * HOUR
@@ -49,7 +49,7 @@ def test_the_end_of_a_calendar_is_told_once_and_in_good_time() -> None:
 
 
 @pytest.mark.parametrize("known", ["always", "later"])
-def test_a_calendar_that_is_known_is_not_told_of(known: str) -> None:
+def test_a_calendar_without_a_near_end_causes_no_warning(known: str) -> None:
     """A calendar without an end, or with an end in half a year, causes no warning."""
     with Schedules() as schedules:
         put(schedules, None if known == "always" else schedules.now + 180 * DAY)
@@ -58,7 +58,7 @@ def test_a_calendar_that_is_known_is_not_told_of(known: str) -> None:
         assert (schedules.counts()["calendars_ending"], remarks(schedules)) == (0, [])
 
 
-def test_a_schedule_that_runs_seldom_tells_in_good_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rarely_checked_schedule_warns_three_weeks_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     """A schedule that is checked only every week (in this test, every two hours) still warns three weeks ahead."""
     assert CALENDAR_NOTICE - LONGEST_SLEEP >= 3 * 7 * DAY
     monkeypatch.setattr("duetime.services.schedules.expansion_planner.LONGEST_SLEEP", 2 * HOUR)
@@ -70,7 +70,7 @@ def test_a_schedule_that_runs_seldom_tells_in_good_time(monkeypatch: pytest.Monk
         assert schedules.counts()["calendars_ending"] == 1
 
 
-def test_later_occurrences_say_that_their_calendar_is_not_known() -> None:
+def test_only_occurrences_after_a_calendars_end_have_a_warning() -> None:
     """In previews and `upcoming`, only occurrences after the calendar's end have a warning."""
     with Schedules() as schedules:
         end = schedules.now // DAY * DAY + 3 * DAY
@@ -89,7 +89,7 @@ def test_later_occurrences_say_that_their_calendar_is_not_known() -> None:
                 assert each["note"] == (words if each["scheduled_at"] >= to_iso(end) else None)
 
 
-def test_an_empty_calendar_and_one_without_events_are_refused() -> None:
+def test_an_empty_calendar_and_a_calendar_without_events_are_rejected() -> None:
     """An empty calendar is refused, because a user who stores a calendar expects it to exclude something."""
     with Schedules() as schedules:
         answer = schedules.ask("PUT", "/v1/calendars/off", {"timezone": "Europe/London"})

@@ -38,7 +38,7 @@ def callback_of(tasks: Tasks, task_id: str) -> dict[str, object]:
     return dict(found[0])
 
 
-def test_a_callback_is_a_task_that_its_owner_sees() -> None:
+def test_a_callback_is_a_task_that_its_owner_can_see() -> None:
     """A callback runs at once, and is listed under the task's id with its target, attempts and history."""
     with Tasks() as tasks:
         task_id = tasks.create(callback_url=CALLBACK_URL, tags={"team": "dba"}, priority="high")
@@ -53,14 +53,14 @@ def test_a_callback_is_a_task_that_its_owner_sees() -> None:
         assert [each["outcome"] for each in attempts] == ["succeeded"]
 
 
-def test_the_attempts_of_a_callback_take_a_day() -> None:
+def test_the_attempts_of_a_callback_are_spread_over_a_day() -> None:
     """With average jitter, the last attempt of a callback begins a day after the first."""
     retry = callback_spec(ended(), CALLBACK_URL, b"{}").retry
     assert sum(retry.wait(attempt, 0.5) for attempt in range(1, retry.max_attempts)) == pytest.approx(DAY, rel=0.03)
 
 
 @pytest.mark.slow
-def test_a_callback_is_retried_for_a_day_and_holds_up_nobody() -> None:
+def test_a_callback_is_retried_for_a_day_without_delaying_its_task() -> None:
     """A task finishes at once even if its receiver is down; the receiver gets the callback 20 hours later."""
     with Tasks() as tasks:
         tasks.faulty = True
@@ -96,7 +96,7 @@ def test_a_callback_that_its_user_cancels_by_its_name_is_not_sent_again(tasks: T
 
 
 @pytest.mark.slow
-def test_a_callback_that_is_given_up_is_a_dead_letter() -> None:
+def test_a_callback_that_fails_for_a_day_is_listed_as_failed() -> None:
     """A callback that fails for a day is counted and listed as a failed task, and can be retried."""
     with Tasks() as tasks:
         tasks.faulty = True
@@ -119,7 +119,7 @@ def test_a_callback_that_is_given_up_is_a_dead_letter() -> None:
 
 
 @pytest.mark.parametrize("is_written", [False, True])
-def test_an_outcome_has_one_callback_whatever_crashes(tasks: Tasks, *, is_written: bool) -> None:
+def test_an_outcome_has_one_callback_even_if_a_worker_dies(tasks: Tasks, *, is_written: bool) -> None:
     """If a worker dies before or after it writes the callback, the next worker does not create a second callback."""
     with tasks:
         died = tasks.once(
@@ -144,7 +144,7 @@ def has_callback(tasks: Tasks, call: Call) -> bool | None:
     return False if CALLBACK_TYPE in str(call.request) else None
 
 
-def test_a_worker_that_dies_in_a_callback_has_it_repeated(tasks: Tasks) -> None:
+def test_a_callback_is_posted_again_if_its_worker_dies(tasks: Tasks) -> None:
     """A worker dies after posting: the next attempt posts the callback again, and the target is not called again."""
     with tasks:
 
@@ -162,7 +162,7 @@ def test_a_worker_that_dies_in_a_callback_has_it_repeated(tasks: Tasks) -> None:
         assert len(tasks.effects) == 1
 
 
-def test_a_receiver_that_is_slow_has_its_time_and_no_more(tasks: Tasks) -> None:
+def test_a_callback_may_take_ten_seconds_whatever_the_tasks_timeout(tasks: Tasks) -> None:
     """A callback may take ten seconds, even if the task's own timeout is shorter."""
     with tasks:
 
@@ -176,7 +176,7 @@ def test_a_receiver_that_is_slow_has_its_time_and_no_more(tasks: Tasks) -> None:
         assert (len(tasks.callbacks), callback_of(tasks, task_id)["state"]) == (1, "succeeded")
 
 
-def test_an_outcome_that_a_target_notifies_is_called_back(tasks: Tasks) -> None:
+def test_an_outcome_that_a_target_reports_has_a_callback(tasks: Tasks) -> None:
     """If the API writes the outcome, a worker's message does the follow-up, which includes the callback."""
     with tasks:
         tasks.target = lambda _phase, _context: Accepted()
@@ -189,7 +189,7 @@ def test_an_outcome_that_a_target_notifies_is_called_back(tasks: Tasks) -> None:
         assert tasks.record(task_id).finished_at is not None
 
 
-def test_a_task_that_is_cancelled_before_it_ran_calls_nobody_back() -> None:
+def test_a_task_cancelled_before_its_start_has_no_callback() -> None:
     """A task cancelled before it ran has no callback, because the canceller already has the response."""
     with Tasks() as tasks:
         task_id = tasks.create(HOUR, callback_url=CALLBACK_URL)
@@ -198,7 +198,7 @@ def test_a_task_that_is_cancelled_before_it_ran_calls_nobody_back() -> None:
         assert tasks.callbacks == []
 
 
-def test_a_retried_task_calls_back_each_outcome(tasks: Tasks) -> None:
+def test_each_outcome_of_a_retried_task_has_a_callback(tasks: Tasks) -> None:
     """A task that fails and then succeeds in a user's retry has two callbacks, each posted by a separate task."""
     with tasks:
         tasks.fail(error=Unretriable)
@@ -212,7 +212,7 @@ def test_a_retried_task_calls_back_each_outcome(tasks: Tasks) -> None:
         assert [each["state"] for each in made] == ["succeeded", "succeeded"]
 
 
-def test_an_outcome_without_another_attempt_is_called_back_too() -> None:
+def test_a_failure_without_another_attempt_also_has_a_callback() -> None:
     """If a retried task fails again because it waits too long for a lock, each failure has a callback with its time."""
     with Tasks() as tasks:
         tasks.fail(error=Unretriable)
@@ -233,7 +233,7 @@ def test_an_outcome_without_another_attempt_is_called_back_too() -> None:
         assert len(set(tasks.notices)) == len(tasks.notices) == 2
 
 
-def test_what_a_callback_says_cannot_be_changed() -> None:
+def test_the_content_of_a_callback_cannot_be_changed_by_a_user() -> None:
     """A user cannot change what is signed, and a placeholder in a task's name is not replaced in its callback."""
     with Tasks() as tasks:
         tasks.answer_callback = lambda: 503

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize("overlap", ["skip", "buffer_one", "allow_all"])
 @pytest.mark.parametrize("lasts", others_slow([2, 90]))
-def test_a_run_that_is_caught_up_keeps_to_the_overlap_policy(overlap: str, lasts: int) -> None:
+def test_a_catch_up_run_follows_the_overlap_policy(overlap: str, lasts: int) -> None:
     """Only the latest missed occurrence runs; later occurrences run on time or one at a time, each at most once."""
     with Schedules() as schedules:
         schedules.last(lasts)
@@ -41,7 +41,7 @@ def test_a_run_that_is_caught_up_keeps_to_the_overlap_policy(overlap: str, lasts
 
 
 @pytest.mark.parametrize("slow", ["first", "second"])
-def test_two_triggers_at_once_keep_to_the_number_of_runs(slow: str) -> None:
+def test_two_concurrent_triggers_do_not_exceed_the_number_of_runs(slow: str) -> None:
     """If a trigger stalls before it saves its occurrences and another expands the schedule, each still runs once."""
     with Schedules() as schedules:
         schedules.make(overlap="allow_all", remaining_runs=6)
@@ -61,7 +61,7 @@ def test_two_triggers_at_once_keep_to_the_number_of_runs(slow: str) -> None:
         assert (shown["runs_started"], shown["remaining_runs"], shown["state"]) == (6, 0, "ended")
 
 
-def test_a_change_while_a_run_is_caught_up_keeps_to_the_number_of_runs() -> None:
+def test_a_change_during_a_catch_up_does_not_exceed_the_remaining_runs() -> None:
     """A change to `remaining_runs` during a catch-up takes effect at once, except for a run that is already placed."""
     with Schedules() as schedules:
         schedules.make(overlap="allow_all", remaining_runs=10)

@@ -34,7 +34,7 @@ def waiting(scenario: Tasks, number: int, **fields: Any) -> list[str]:  # noqa: 
 
 
 @pytest.mark.parametrize("change", [{"lock": None}, {"lock": {"key": "other"}}, {"lock": {"max_holders": 2}}])
-def test_a_task_begins_that_need_not_wait_any_more(change: dict[str, Any]) -> None:
+def test_a_task_starts_at_once_if_it_no_longer_needs_to_wait(change: dict[str, Any]) -> None:
     """A task starts at once if its lock is removed, replaced by a free lock, or given a higher capacity."""
     with Tasks() as scenario:
         [task] = waiting(scenario, 1)
@@ -67,7 +67,7 @@ def test_a_changed_task_keeps_its_place_and_its_time(change: dict[str, Any]) -> 
         assert scenario.effect_times(task)[0] - max(ended, at) < 3 * SECOND
 
 
-def test_the_lock_goes_to_the_next_of_its_line_when_the_first_wants_another() -> None:
+def test_the_next_waiter_gets_the_lock_if_the_first_gives_it_up() -> None:
     """If the first waiter gives up the lock, the next waiter gets it, even if it was just reserved for the first."""
     with Tasks() as scenario:
         first, second = waiting(scenario, 2)

@@ -30,7 +30,7 @@ def hourly() -> tuple[Schedules, Millis]:
 
 
 @pytest.mark.parametrize("is_paused", others_slow([False, True]))
-def test_each_runs_when_its_user_says_and_once(is_paused: bool) -> None:  # noqa: FBT001 - a parameter
+def test_each_changed_occurrence_runs_once_as_requested(is_paused: bool) -> None:  # noqa: FBT001 - a parameter
     """Skipped, moved, early and restored occurrences each run once as requested, even if the schedule is paused."""
     schedules, first = hourly()
     with schedules:
@@ -58,7 +58,7 @@ def test_each_runs_when_its_user_says_and_once(is_paused: bool) -> None:  # noqa
         assert schedules.schedule()["runs_started"] == len(ran)
 
 
-def test_what_was_queued_for_the_old_time_does_not_run_there() -> None:
+def test_the_queued_task_of_a_moved_occurrence_does_not_run() -> None:
     """A moved occurrence's queued task is dropped, and the occurrence runs once at its new time."""
     with Schedules() as schedules:
         schedules.make()
@@ -84,7 +84,7 @@ def test_a_new_timing_keeps_the_changes_of_its_own_occurrences_only() -> None:
         assert [each["scheduled_at"] for each in changed["changed_occurrences"]] == [to_iso(kept)]
 
 
-def test_what_cannot_be_changed_is_refused_by_its_field() -> None:
+def test_an_error_for_an_invalid_change_of_an_occurrence_names_the_field() -> None:
     """A change to a time that is past, starting or not in the schedule is refused; a repeated change has no effect."""
     schedules, first = hourly()
     with schedules:

@@ -16,7 +16,7 @@ STOP = "/v1/switches/all/all"
 
 
 @pytest.mark.parametrize("first", ["low", "high"])
-def test_a_line_for_a_lock_is_in_order_of_due_times_whatever_the_priority(first: str) -> None:
+def test_waiting_tasks_get_a_lock_by_due_time_whatever_the_priority(first: str) -> None:
     """Of two waiting tasks, the task with the earlier due time gets the lock first, whatever their priorities."""
     other = "high" if first == "low" else "low"
     with Tasks() as tasks:
@@ -44,7 +44,7 @@ def test_an_expired_task_frees_its_unique_key_and_a_paused_one_holds_it() -> Non
         assert (again.status, again.body["id"]) == (200, held)
 
 
-def test_a_run_that_waits_for_its_lock_is_still_going() -> None:
+def test_later_occurrences_are_skipped_while_a_run_waits_for_its_lock() -> None:
     """While a run waits for its lock, the following occurrences are skipped."""
     with Schedules() as schedules:
         schedules.target = lambda _phase, context: schedules.take(
@@ -61,7 +61,7 @@ def test_a_run_that_waits_for_its_lock_is_still_going() -> None:
         assert schedules.ran()
 
 
-def test_a_run_that_expires_while_it_waits_for_another_leaves_its_place() -> None:
+def test_a_run_that_expires_while_waiting_frees_its_place() -> None:
     """A run that waits for an earlier run expires after 50 s, so that the next run can wait instead."""
     with Schedules() as schedules:
         schedules.last(150)
@@ -81,7 +81,7 @@ def test_a_run_that_expires_while_it_waits_for_another_leaves_its_place() -> Non
 
 
 @pytest.mark.parametrize(("overlap", "number"), [("skip", 4), ("buffer_all", 4)])
-def test_what_a_switch_held_keeps_to_its_overlap_policy(overlap: str, number: int) -> None:
+def test_occurrences_held_by_a_switch_follow_the_overlap_policy(overlap: str, number: int) -> None:
     """After a stop during four occurrences, the occurrences that the policy keeps run one at a time."""
     with Schedules() as schedules:
         schedules.last(150)
@@ -109,7 +109,7 @@ def test_a_pause_of_its_schedule_drops_the_runs_that_wait() -> None:
         assert any("is paused" in reason for reason in schedules.skipped())
 
 
-def test_a_switch_holds_callbacks_of_what_ended_before() -> None:
+def test_a_stop_of_all_tasks_also_holds_callbacks() -> None:
     """A stop of all tasks also holds callbacks, which are posted after the stop and use up no attempt."""
     with Tasks() as tasks:
         task_id = tasks.create(callback_url=CALLBACK_URL)
@@ -144,7 +144,7 @@ def test_a_backfill_beside_a_run_in_progress_takes_its_turn() -> None:
         assert schedules.skipped()
 
 
-def test_a_pause_of_a_run_holds_up_the_next_ones() -> None:
+def test_later_occurrences_are_skipped_while_a_run_is_paused() -> None:
     """While a run is paused between attempts, later occurrences are skipped until that run is resumed and has ended."""
     with Schedules() as schedules:
         schedules.fail(1)

@@ -23,7 +23,7 @@ def _is_write_of(task_id: str, operation: str, call: Call) -> bool:
 
 
 @pytest.mark.parametrize("seconds", [(5, 55), (55, 5), (5, 5)])
-def test_a_refused_change_does_not_delay_the_accepted_one(seconds: tuple[int, int]) -> None:
+def test_a_rejected_change_does_not_delay_the_accepted_change(seconds: tuple[int, int]) -> None:
     """Two concurrent changes move a task within the same minute, and the task runs at the accepted time."""
     with Scenario() as scenario:
         created = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": 3600}).body
@@ -44,7 +44,7 @@ def test_a_refused_change_does_not_delay_the_accepted_one(seconds: tuple[int, in
         assert (task.state, (task.lateness or 0) < SECOND) == ("succeeded", True)
 
 
-def test_two_updates_at_once_are_both_merged() -> None:
+def test_two_concurrent_updates_are_merged() -> None:
     """Two concurrent updates are merged, and neither undoes the other."""
     with Scenario() as scenario:
         body = {"type": PLAIN, "delay_seconds": 3600, "tags": {"a": "0"}, "retry": {"max_attempts": 9}}
@@ -61,7 +61,7 @@ def test_two_updates_at_once_are_both_merged() -> None:
         assert task.retry == RetryPolicy(9, multiplier=3.0, max_seconds=7.0)
 
 
-def test_a_refused_change_does_not_take_the_accepted_one_to_another_queue() -> None:
+def test_a_rejected_change_does_not_move_the_task_to_another_queue() -> None:
     """If two changes set different priorities for the same instant, the message goes to the accepted queue."""
     with Scenario() as scenario:
         created = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": 3600}).body
@@ -85,7 +85,7 @@ def test_a_refused_change_does_not_take_the_accepted_one_to_another_queue() -> N
         assert scenario.record(created["id"]).attempt == 1
 
 
-def test_a_refused_change_does_not_silence_the_timer_of_the_accepted_one() -> None:
+def test_a_rejected_change_does_not_disable_the_timer_of_the_accepted_change() -> None:
     """If a change that meant to send the message itself is refused, the trigger still handles the accepted timer."""
     with Scenario() as scenario:
         created = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": 7200}).body
@@ -124,7 +124,7 @@ def test_the_heartbeats_of_one_minute_share_a_timer() -> None:
         assert scenario.record(created["id"]).attempt > 1
 
 
-def test_a_refused_change_hands_no_task_to_a_pull_worker_that_is_not_its_target() -> None:
+def test_a_rejected_change_to_pull_workers_has_no_effect() -> None:
     """A refused change's timer for pull workers has no effect, and the accepted target is called once."""
     with Scenario() as scenario:
         calls: list[str] = []
@@ -153,7 +153,7 @@ def test_a_refused_change_hands_no_task_to_a_pull_worker_that_is_not_its_target(
         assert (task.state, task.attempt, calls) == ("succeeded", 1, ["run"])
 
 
-def test_a_refused_change_to_another_target_does_not_delay_what_is_pulled() -> None:
+def test_a_rejected_change_to_an_endpoint_hardly_delays_a_pulled_task() -> None:
     """A refused change's timer for an endpoint delays a pulled task by at most a few seconds."""
     with Scenario() as scenario:
         created = scenario.ask(
@@ -176,7 +176,7 @@ def test_a_refused_change_to_another_target_does_not_delay_what_is_pulled() -> N
 
 
 @pytest.mark.parametrize(("before", "after"), [(10, 30), (60, 10)])
-def test_a_resumed_task_runs_when_a_change_in_between_says(before: int, after: int) -> None:
+def test_a_task_resumed_during_a_change_runs_at_the_new_time(before: int, after: int) -> None:
     """If a resume and a change of the due time overlap and both are accepted, the task runs at the new time."""
     with Scenario() as scenario:
         created = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": before * 60}).body
@@ -195,7 +195,7 @@ def test_a_resumed_task_runs_when_a_change_in_between_says(before: int, after: i
         assert 0 <= (task.run_at or 0) - due < SECOND
 
 
-def test_of_two_resumes_of_a_running_task_the_later_one_is_refused() -> None:
+def test_the_later_of_two_resumes_of_a_running_task_is_rejected() -> None:
     """Of two overlapping resumes, the first withdraws the request to pause and the second is a conflict."""
     with Scenario() as scenario:
         created = scenario.ask("POST", "/v1/tasks", {"type": PULLED, "timeout_seconds": 600}).body

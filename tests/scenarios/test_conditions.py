@@ -35,7 +35,7 @@ def giving(graphs: Graphs, **results: Any) -> None:  # noqa: ANN401 - JSON
     graphs.target = behave
 
 
-def test_one_of_two_branches_runs() -> None:
+def test_a_node_with_a_false_condition_is_skipped_with_its_dependents() -> None:
     """If a condition is false, its node and dependent nodes are skipped, and the join and the topology succeed."""
     with Graphs() as graphs:
         giving(graphs, check={"rows": 7})
@@ -48,7 +48,7 @@ def test_one_of_two_branches_runs() -> None:
         assert (shown["large"]["when"], shown["check"]["when"]) == ("parents.check.result.rows > `100`", None)
 
 
-def test_a_condition_that_gives_no_answer_fails_its_node() -> None:
+def test_a_condition_that_cannot_be_evaluated_fails_its_node() -> None:
     """A node whose condition cannot be evaluated fails without running, and `on_failure` applies as usual."""
     with Graphs() as graphs:
         giving(graphs, check={"rwos": 7})
@@ -83,7 +83,7 @@ def test_a_branch_is_chosen_by_the_error_of_a_parent() -> None:
 
 
 @pytest.mark.parametrize(("error", "state"), [("Unretriable", "succeeded"), ("Other", "failed")])
-def test_a_failure_is_handled_only_by_a_node_that_runs(error: str, state: str) -> None:
+def test_a_skipped_node_does_not_handle_a_failure(error: str, state: str) -> None:
     """If the handling node's condition skips the node, the topology fails."""
     with Graphs() as graphs:
         giving(graphs, pay=Unretriable("CardDeclined"))
@@ -95,7 +95,7 @@ def test_a_failure_is_handled_only_by_a_node_that_runs(error: str, state: str) -
 
 
 @pytest.mark.parametrize("rows", [7, 700])
-def test_a_retry_of_the_topology_asks_conditions_of_what_runs_again(rows: int) -> None:
+def test_a_rerun_does_not_evaluate_conditions_of_skipped_nodes_again(rows: int) -> None:
     """In a rerun with kept results, skipped nodes stay skipped, and their conditions are not evaluated again."""
     with Graphs() as graphs:
         giving(graphs, check={"rows": rows}, after=Unretriable())

@@ -30,7 +30,7 @@ def _confirmed(tasks: Tasks, path: str, body: dict[str, Any], token: str) -> Rep
 
 
 @pytest.mark.parametrize("more", [{}, {"limit": 100}], ids=["whole", "piece"])
-def test_what_is_created_after_the_dry_run_is_not_cancelled(more: dict[str, Any]) -> None:
+def test_a_task_created_after_the_dry_run_is_not_cancelled(more: dict[str, Any]) -> None:
     """A run with a token acts only on tasks from before the dry run, though the filter also matches later tasks."""
     with Tasks() as tasks:
         shown = [tasks.create(HOUR) for _ in range(3)]
@@ -43,7 +43,7 @@ def test_what_is_created_after_the_dry_run_is_not_cancelled(more: dict[str, Any]
         assert tasks.state(later) == "scheduled"
 
 
-def test_what_goes_on_in_the_background_keeps_to_the_token() -> None:
+def test_a_bulk_operation_in_the_background_respects_the_token() -> None:
     """A bulk operation in the background reads the token from its stored request."""
     with Tasks() as tasks:
         shown = [tasks.create(HOUR) for _ in range(4)]
@@ -58,7 +58,7 @@ def test_what_goes_on_in_the_background_keeps_to_the_token() -> None:
         assert (tasks.state(later), tasks.state(latest)) == ("scheduled", "scheduled")
 
 
-def test_what_fails_after_the_dry_run_is_not_retried() -> None:
+def test_a_task_that_failed_after_the_dry_run_is_not_retried() -> None:
     """A task that was created before the dry run but failed later is not retried."""
     with Tasks() as tasks:
         tasks.fail(attempts=1)
@@ -76,7 +76,7 @@ def test_what_fails_after_the_dry_run_is_not_retried() -> None:
         assert tasks.record(second) == ended
 
 
-def test_all_pieces_of_a_dry_run_count_until_one_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_pages_of_a_dry_run_have_the_same_cutoff_and_token(monkeypatch: pytest.MonkeyPatch) -> None:
     """Later pages of a dry run with the first page's token count no newer tasks and return the same token."""
     monkeypatch.setattr(filter_actions, "MAX_EXAMINED", 100)
     with Tasks() as tasks:
@@ -110,7 +110,7 @@ def test_all_pieces_of_a_dry_run_count_until_one_moment(monkeypatch: pytest.Monk
         (UPDATE, {**PLAINS, "update": {"name": "x"}}),
     ],
 )
-def test_a_token_is_good_for_its_filter_and_action_alone(path: str, body: dict[str, Any]) -> None:
+def test_a_token_is_valid_only_for_its_filter_and_action(path: str, body: dict[str, Any]) -> None:
     """With another filter or action, or with running tasks included, the token is refused and no task changes."""
     with Tasks() as tasks:
         task = tasks.create(HOUR)
@@ -133,7 +133,7 @@ def test_a_token_is_bound_to_the_update() -> None:
 
 
 @pytest.mark.parametrize("token", ["", "x", "MTE3OTUyMjgzODcyNTA", "é"])
-def test_what_is_no_token_is_refused(token: str) -> None:
+def test_an_invalid_dry_run_token_is_rejected(token: str) -> None:
     """An invalid token is refused, and no task changes."""
     with Tasks() as tasks:
         task = tasks.create(HOUR)
@@ -144,7 +144,7 @@ def test_what_is_no_token_is_refused(token: str) -> None:
         assert tasks.state(task) in {"scheduled", "cancelled"}
 
 
-def test_only_a_dry_run_hands_out_a_token() -> None:
+def test_only_a_dry_run_returns_a_token() -> None:
     """A real run returns no token, and a token from another owner is refused."""
     with Tasks() as tasks:
         tasks.create(HOUR)

@@ -66,7 +66,7 @@ def until_asked(scenario: Scenario, leaves: object) -> Any:  # noqa: ANN401 - a 
 
 
 @pytest.mark.slow
-def test_attempts_are_told_of_for_as_long_as_their_task_lives() -> None:
+def test_all_attempts_of_a_task_are_shown_while_it_is_open() -> None:
     """All attempts of a task that is retried for more than a day are shown, although the retention is one day."""
     with Scenario() as scenario:
         scenario.environ[Variable.RETENTION_DAYS] = "1"
@@ -101,7 +101,7 @@ def test_attempts_of_an_ended_task_are_removed_with_it() -> None:
         assert all(at is not None and at * SECOND > (record.expires_at or 0) for at in ends.values())
 
 
-def test_a_content_outlives_its_record() -> None:
+def test_payload_and_result_expire_days_after_the_record() -> None:
     """TTL removes items in any order, so payload and result expire days after the record."""
     with Scenario() as scenario:
         scenario.target = lambda _phase, _context: OTHER
@@ -116,7 +116,7 @@ def test_a_content_outlives_its_record() -> None:
 
 
 @pytest.mark.parametrize("size", [BIG, HUGE], ids=["item", "object"])
-def test_a_read_says_that_a_content_has_expired(size: list[str]) -> None:
+def test_a_task_shows_when_its_payload_and_result_have_expired(size: list[str]) -> None:
     """A task says when its payload and result have expired, and its rollback is refused with `content_expired`."""
     with Scenario() as scenario:
         scenario.target = lambda _phase, _context: BIG
@@ -133,7 +133,7 @@ def test_a_read_says_that_a_content_has_expired(size: list[str]) -> None:
         assert scenario.record(task).state == "succeeded"
 
 
-def test_a_task_whose_payload_is_gone_fails_with_the_reason() -> None:
+def test_a_task_with_a_missing_payload_fails_with_content_expired() -> None:
     """A task with a missing payload fails at once with `ContentExpired`, and a retry is refused for that reason."""
     with Scenario() as scenario:
         task = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "payload": BIG, "delay_seconds": 60}).body["id"]
@@ -177,7 +177,7 @@ def test_earlier_checkpoints_expire() -> None:
         assert None not in contents(scenario).values()
 
 
-def test_a_result_that_was_written_twice_expires_twice() -> None:
+def test_both_copies_of_a_result_written_twice_expire() -> None:
     """If the write of an outcome is throttled once, both stored results get an expiry."""
     with Scenario() as scenario:
         scenario.target = lambda _phase, _context: BIG
@@ -191,7 +191,7 @@ def test_a_result_that_was_written_twice_expires_twice() -> None:
 
 
 @pytest.mark.parametrize("size", [BIG, HUGE], ids=["item", "object"])
-def test_the_payload_of_a_creation_that_failed_expires(size: list[str]) -> None:
+def test_the_payload_of_a_failed_creation_expires(size: list[str]) -> None:
     """If the write of the record is throttled, the client gets 503 and the payload expires."""
     with Scenario() as scenario:
         scenario.once(
@@ -215,7 +215,7 @@ def test_the_payload_of_an_open_task_never_expires(size: list[str]) -> None:
         assert "" not in tags(scenario)
 
 
-def test_a_change_that_was_throttled_takes_no_payload_away() -> None:
+def test_a_throttled_change_sets_no_expiry_on_the_payload() -> None:
     """If a change is throttled, the client gets 503, and the record's payload still has no expiry."""
     with Scenario() as scenario:
         task = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "payload": BIG, "delay_seconds": 86_400}).body["id"]
@@ -247,7 +247,7 @@ def test_an_occurrence_and_its_schedule_keep_their_payloads() -> None:
 
 
 @pytest.mark.parametrize("how", ["create", "change", "retry"])
-def test_what_is_cancelled_before_its_content_is_kept_leaves_nothing_for_ever(how: str) -> None:
+def test_every_payload_expires_after_a_cancel_during_its_replacement(how: str) -> None:
     """If a cancel happens just before a new payload's expiry is removed, every payload has an expiry afterwards."""
     with Scenario() as scenario:
         scenario.ticking = False
@@ -295,7 +295,7 @@ def upload(scenario: Scenario) -> dict[str, object]:
     return {"type": PLAIN, "payload": {"$upload": "scan-17"}, "delay_seconds": 10}
 
 
-def test_an_uploaded_payload_lives_as_long_as_its_task() -> None:
+def test_an_uploaded_payload_is_kept_as_long_as_its_task() -> None:
     """A lifecycle rule removes an uploaded payload only after the task has ended; the original upload is removed."""
     with Scenario() as scenario:
         task = scenario.ask("POST", "/v1/tasks", upload(scenario)).body["id"]
@@ -308,7 +308,7 @@ def test_an_uploaded_payload_lives_as_long_as_its_task() -> None:
 
 
 @pytest.mark.parametrize("number", range(8))
-def test_a_creation_with_an_upload_can_fail_at_any_call_and_is_repeated(number: int) -> None:
+def test_a_creation_with_an_upload_can_be_repeated_after_any_failure(number: int) -> None:
     """If any AWS call of a creation fails, a repeat with the same key creates one task with the uploaded payload."""
     with Scenario() as scenario:
         body, calls = upload(scenario), 0
@@ -330,7 +330,7 @@ def test_a_creation_with_an_upload_can_fail_at_any_call_and_is_repeated(number: 
         assert [each["state"] for each in scenario.ask("GET", "/v1/tasks").body["tasks"]] == ["succeeded"]
 
 
-def test_concurrent_copies_of_a_creation_with_an_upload_are_one_task() -> None:
+def test_concurrent_copies_of_a_creation_with_an_upload_create_one_task() -> None:
     """If one copy of a request finds that another has already used the upload, both return the same task."""
     with Scenario() as scenario:
         body, headers = upload(scenario), {"idempotency-key": "order-17"}
@@ -346,7 +346,7 @@ def test_concurrent_copies_of_a_creation_with_an_upload_are_one_task() -> None:
 
 
 @pytest.mark.parametrize("keys", [("order-17", "order-17"), ("order-17", "order-18")])
-def test_an_upload_that_two_creations_copy_is_lost_to_neither(keys: tuple[str, str]) -> None:
+def test_two_creations_with_one_upload_each_get_an_object(keys: tuple[str, str]) -> None:
     """Two copies of one request create one task with one object; two requests create two tasks, each with an object."""
     with Scenario() as scenario:
         body = upload(scenario)

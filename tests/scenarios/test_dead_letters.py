@@ -47,7 +47,7 @@ def _give_up(tasks: Tasks, task_id: str, queue: str = "normal", generation: int 
 
 
 @pytest.mark.parametrize("most", [1, 5])
-def test_a_task_with_a_live_lease_gets_a_fresh_message(tasks: Tasks, most: int) -> None:
+def test_a_dead_letter_of_a_running_task_is_replaced_by_a_message(tasks: Tasks, most: int) -> None:
     """If a running task has a dead letter, a message is sent for after the lease, and the record does not change."""
     with tasks:
         tasks.last(20)
@@ -61,7 +61,7 @@ def test_a_task_with_a_live_lease_gets_a_fresh_message(tasks: Tasks, most: int) 
         assert message.visible_at >= (record.lease_expires_at or 0) + 5 * SECOND
 
 
-def test_a_lost_task_with_attempts_left_is_run_again(tasks: Tasks) -> None:
+def test_the_replacement_of_a_dead_letter_starts_the_next_attempt(tasks: Tasks) -> None:
     """The message that replaces a dead letter starts the next attempt."""
     with tasks:
         tasks.hang()
@@ -76,7 +76,7 @@ def test_a_lost_task_with_attempts_left_is_run_again(tasks: Tasks) -> None:
 
 
 @pytest.mark.parametrize("target", [MACHINE, {"kind": "approval", "on_timeout": "approve"}], ids=["job", "approval"])
-def test_what_outlives_its_worker_is_taken_up_again(tasks: Tasks, target: dict[str, Any]) -> None:
+def test_a_dead_letter_does_not_fail_a_jobs_or_approvals_last_attempt(tasks: Tasks, target: dict[str, Any]) -> None:
     """A dead letter does not fail the last attempt of a job or approval, which is looked up or awaited again."""
     with tasks:
 
@@ -99,7 +99,7 @@ def test_what_outlives_its_worker_is_taken_up_again(tasks: Tasks, target: dict[s
         assert task.waiting_for == (None if target is MACHINE else "an approval")
 
 
-def test_a_letter_that_concerns_no_open_work_is_deleted(tasks: Tasks) -> None:
+def test_a_dead_letter_without_open_work_is_deleted(tasks: Tasks) -> None:
     """For a dead letter whose task is outdated, paused or ended, no write and no message is made."""
     with tasks:
         changed, paused, cancelled = (tasks.create(30 * MINUTE) for _ in range(3))
@@ -131,7 +131,7 @@ def test_an_unfinished_outcome_is_finished_by_a_worker(tasks: Tasks) -> None:
         assert tasks.callbacks == [(task_id, "succeeded")]
 
 
-def test_a_letter_whose_fresh_message_is_refused_comes_again(tasks: Tasks) -> None:
+def test_a_dead_letter_is_kept_while_the_work_queue_rejects_messages(tasks: Tasks) -> None:
     """A dead letter is kept on its queue while the work queue refuses messages."""
     with tasks:
         tasks.last(20)
@@ -144,7 +144,7 @@ def test_a_letter_whose_fresh_message_is_refused_comes_again(tasks: Tasks) -> No
         assert letter.received == 1
 
 
-def test_a_dead_letter_of_a_pulled_task_is_sent_to_its_queue(tasks: Tasks) -> None:
+def test_a_pulled_tasks_dead_letter_is_sent_again_to_its_queue(tasks: Tasks) -> None:
     """A pulled task's dead letter is sent again to the queue from which pull workers read."""
     with tasks:
         task_id = tasks.create(kind=PULLED)
@@ -155,7 +155,7 @@ def test_a_dead_letter_of_a_pulled_task_is_sent_to_its_queue(tasks: Tasks) -> No
         assert tasks.counts()["dead_letters_sent_again"] == 1
 
 
-def test_the_end_of_a_member_completes_its_group(tasks: Tasks) -> None:
+def test_a_group_member_failed_by_a_dead_letter_counts_as_ended(tasks: Tasks) -> None:
     """A group member that fails because of its dead letter counts as ended."""
     with tasks:
         tasks.hang()

@@ -35,7 +35,7 @@ class DefinitionRuns(Schedules):
         return [(run["target"]["definition"]["version"], next(iter(run["payload"]["nodes"]))) for run in runs]
 
 
-def test_each_occurrence_runs_the_version_that_is_the_latest_when_it_is_placed() -> None:
+def test_an_occurrence_runs_the_definition_version_of_its_placement() -> None:
     """Occurrences placed before a change to the definition keep their graph; later occurrences have the new graph."""
     with DefinitionRuns() as scenario:
         scenario.put("before")
@@ -52,7 +52,7 @@ def test_each_occurrence_runs_the_version_that_is_the_latest_when_it_is_placed()
         assert asked["schedule"]["name"] == "nightly"
 
 
-def test_a_pinned_version_stays() -> None:
+def test_a_schedule_with_a_pinned_version_runs_only_that_version() -> None:
     """A schedule with a pinned version runs that version even if later versions exist."""
     with DefinitionRuns() as scenario:
         scenario.put("before")
@@ -62,7 +62,7 @@ def test_a_pinned_version_stays() -> None:
         assert set(scenario.versions()) == {(1, "before")}
 
 
-def test_a_schedule_whose_definition_asks_for_more_is_paused_with_the_reason() -> None:
+def test_a_schedule_without_a_newly_required_parameter_is_paused() -> None:
     """If a new version needs a parameter that the schedule does not set, the schedule is paused with the reason."""
     with DefinitionRuns() as scenario:
         scenario.put("before")
@@ -76,7 +76,7 @@ def test_a_schedule_whose_definition_asks_for_more_is_paused_with_the_reason() -
         assert set(scenario.versions()) == {(1, "before")}
 
 
-def test_a_condition_asks_the_parameters_of_its_run() -> None:
+def test_a_runs_conditions_use_the_parameters_of_the_run() -> None:
     """A run's conditions use the parameters of the run, alone or with parents' results, also in a sub-topology."""
     with DefinitionRuns() as scenario:
         nodes = {

@@ -71,7 +71,7 @@ def expect_new(scenario: Scenario, created: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("is_lost", [False, True], ids=["slow", "lands late"])
-def test_a_late_save_of_the_trigger_does_not_bring_a_deleted_schedule_back(is_lost: bool) -> None:  # noqa: FBT001 - a parameter of the test
+def test_a_late_save_by_the_trigger_does_not_change_a_recreated_schedule(is_lost: bool) -> None:  # noqa: FBT001 - a parameter of the test
     """If the trigger's save arrives after the schedule's name was reused, the new schedule does not change."""
     with Scenario() as scenario:
         assert scenario.ask("POST", "/v1/schedules", OLD).status == 201
@@ -99,7 +99,7 @@ Request = tuple[str, str, "dict[str, Any] | None"]
     ids=["update", "pause", "run", "backfill", "delete"],
 )
 @pytest.mark.parametrize("is_lost", [False, True], ids=["slow", "lands late"])
-def test_a_late_request_to_a_deleted_schedule_does_not_reach_the_new_one(
+def test_a_late_request_to_a_deleted_schedule_does_not_change_the_new(
     request_to_old: Request,
     is_lost: bool,  # noqa: FBT001 - same
 ) -> None:
@@ -115,7 +115,7 @@ def test_a_late_request_to_a_deleted_schedule_does_not_reach_the_new_one(
         expect_new(scenario, created)
 
 
-def test_a_late_remark_of_a_worker_does_not_reach_the_new_schedule() -> None:
+def test_a_workers_late_note_is_not_added_to_a_recreated_schedule() -> None:
     """A note about an occurrence of a deleted schedule is not added to a new schedule with the same name."""
     with Scenario() as scenario:
         assert scenario.ask("POST", "/v1/schedules", OLD).status == 201
@@ -135,7 +135,7 @@ def test_a_late_remark_of_a_worker_does_not_reach_the_new_schedule() -> None:
         expect_new(scenario, created)
 
 
-def test_a_creation_that_lands_after_its_schedule_was_deleted_creates_nothing() -> None:
+def test_a_late_creation_of_a_deleted_schedule_creates_nothing() -> None:
     """A first try that arrives after the schedule was created by the second try and then deleted creates nothing."""
     with Scenario() as scenario:
         met = land_late(scenario, writes("api", "#nightly", "put_item"), 36 * SECOND)
@@ -152,7 +152,7 @@ def test_a_creation_that_lands_after_its_schedule_was_deleted_creates_nothing() 
 
 @pytest.mark.parametrize("what", ["create", "change"])
 @pytest.mark.parametrize("is_made_again", [False, True], ids=["gone", "another"])
-def test_what_is_deleted_just_after_its_write_is_answered_as_written(what: str, is_made_again: bool) -> None:  # noqa: FBT001 - same
+def test_a_schedule_deleted_just_after_a_write_returns_no_404(what: str, is_made_again: bool) -> None:  # noqa: FBT001 - same
     """A creation or change whose schedule is deleted while occurrences are created gets no 404.
 
     The response is not that of another schedule with the same name, either.
@@ -180,7 +180,7 @@ def test_what_is_deleted_just_after_its_write_is_answered_as_written(what: str, 
         assert scenario.ask("GET", NIGHTLY).status == (200 if is_made_again else 404)
 
 
-def test_a_name_can_be_used_again_and_again() -> None:
+def test_a_schedule_name_can_be_reused_after_each_deletion() -> None:
     """A name can be reused right after a deletion, and again after the hidden deletion marker has expired."""
     with Scenario() as scenario:
         for _ in range(3):
@@ -213,7 +213,7 @@ def test_an_etag_of_a_deleted_schedule_does_not_match_the_new_one() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_lost", [False, True], ids=["slow", "lands late"])
-def test_a_slow_deletion_leaves_the_activity_of_the_new_schedule_alone(is_lost: bool) -> None:  # noqa: FBT001 - same
+def test_a_slow_deletion_does_not_affect_runs_of_the_new_schedule(is_lost: bool) -> None:  # noqa: FBT001 - same
     """If a slow deletion continues after the name is reused, the new schedule's runs still do not overlap."""
     with Scenario() as scenario:
         running: set[str] = set()
@@ -248,7 +248,7 @@ CALENDAR = "/v1/calendars/off"
 
 @pytest.mark.parametrize("is_lost", [False, True], ids=["slow", "lands late"])
 @pytest.mark.parametrize("late", ["PUT", "DELETE"])
-def test_a_late_write_of_a_calendar_does_not_replace_what_came_after_it(late: str, is_lost: bool) -> None:  # noqa: FBT001 - same
+def test_a_late_calendar_request_does_not_affect_a_newer_calendar(late: str, is_lost: bool) -> None:  # noqa: FBT001 - same
     """Neither a late replacement nor a late deletion affects a calendar created in between."""
     with Scenario() as scenario:
         assert scenario.ask("PUT", CALENDAR, {"dates": ["2027-01-01"]}).status == 201
@@ -269,7 +269,7 @@ def test_a_late_write_of_a_calendar_does_not_replace_what_came_after_it(late: st
             assert list(found.body["dates"]) == ["2027-03-03"]
 
 
-def test_a_late_put_of_a_calendar_does_not_bring_it_back() -> None:
+def test_a_late_calendar_request_does_not_recreate_a_deleted_calendar() -> None:
     """A calendar request that arrives after the calendar was created by a second try and deleted creates nothing."""
     with Scenario() as scenario:
         met = land_late(scenario, writes("api", "off", "put_item"))
@@ -282,7 +282,7 @@ def test_a_late_put_of_a_calendar_does_not_bring_it_back() -> None:
         assert scenario.ask("GET", "/v1/calendars").body["calendars"] == []
 
 
-def test_a_late_write_of_a_switch_does_not_bring_it_back() -> None:
+def test_a_late_write_does_not_restore_a_deleted_switch() -> None:
     """Operators' switches share one item that is never removed, so the item's version only grows."""
     with Scenario() as scenario:
         path, switch = "/v1/switches/owner/local", {"stopped": True}
@@ -295,7 +295,7 @@ def test_a_late_write_of_a_switch_does_not_bring_it_back() -> None:
         assert scenario.ask("GET", "/v1/switches").body["switches"] == []
 
 
-def test_a_late_take_of_a_lock_does_not_come_back_after_a_forced_release() -> None:
+def test_a_late_take_of_a_lock_fails_after_a_forced_release() -> None:
     """A lock's item outlives its holders and its version grows, so a late take by an ended attempt fails."""
     with Scenario() as scenario:
         scenario.faulty = True  # the first attempt is retried
@@ -308,7 +308,7 @@ def test_a_late_take_of_a_lock_does_not_come_back_after_a_forced_release() -> No
         assert scenario.ask("GET", "/v1/locks/db-17").body["holders"] == []
 
 
-def test_a_late_save_of_an_idempotency_key_does_not_replace_the_one_that_counts() -> None:
+def test_a_late_save_of_an_idempotency_key_is_ignored() -> None:
     """If a first try arrives after the second try has created the task, a third try still returns that task."""
     with Scenario() as scenario:
         body, headers = {"type": PLAIN, "delay_seconds": 600}, {"Idempotency-Key": "once"}

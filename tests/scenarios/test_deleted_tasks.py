@@ -30,7 +30,7 @@ def writes_record(task_id: str, call: Call) -> bool:
 
 
 @pytest.mark.parametrize("payload", ["secret words", "secret" + LARGE[:9_000], "secret" + LARGE])
-def test_nothing_is_left_of_an_ended_task(payload: str) -> None:
+def test_a_deleted_task_leaves_no_data_in_any_store_or_list(payload: str) -> None:
     """After a deletion, the payload, names and tags are in no store or list, and later requests get 404."""
     with Scenario() as scenario:
         task = created(scenario, payload=payload, name="secret name", tags={"secret": "tag"})
@@ -48,7 +48,7 @@ def test_nothing_is_left_of_an_ended_task(payload: str) -> None:
         assert not scenario.violations
 
 
-def test_one_that_has_not_started_is_cancelled_and_never_runs() -> None:
+def test_a_deletion_before_the_start_prevents_any_run() -> None:
     """A task that is deleted before it started is cancelled, and its message starts nothing."""
     with Scenario() as scenario:
         task = created(scenario, delay_seconds=30)
@@ -58,7 +58,7 @@ def test_one_that_has_not_started_is_cancelled_and_never_runs() -> None:
         assert (record.state, record.attempt, record.erased) == ("cancelled", 0, True)
 
 
-def test_a_repeat_of_its_creation_does_not_make_it_again() -> None:
+def test_a_repeated_creation_does_not_recreate_a_deleted_task() -> None:
     """A repeated creation says that the task was deleted; a request with another key creates a new task."""
     with Scenario() as scenario:
         body = {"type": PLAIN, "delay_seconds": 30}
@@ -71,7 +71,7 @@ def test_a_repeat_of_its_creation_does_not_make_it_again() -> None:
         assert (batch.status, batch.body["id"] != task["id"]) == (201, True)
 
 
-def test_a_lost_answer_of_the_deletion_does_no_harm() -> None:
+def test_a_deletion_succeeds_if_its_response_is_lost() -> None:
     """If a deletion's response is lost and the SDK repeats the write, the deletion still succeeds."""
     with Scenario() as scenario:
         task = created(scenario)
@@ -87,7 +87,7 @@ def test_a_lost_answer_of_the_deletion_does_no_harm() -> None:
         assert scenario.ask("GET", path).status == 404
 
 
-def test_a_deletion_of_another_version_is_refused() -> None:
+def test_a_deletion_with_another_version_in_if_match_is_rejected() -> None:
     """A deletion whose `If-Match` names another version is refused, and the task does not change."""
     with Scenario() as scenario:
         task = created(scenario)
@@ -98,7 +98,7 @@ def test_a_deletion_of_another_version_is_refused() -> None:
 
 
 @pytest.mark.parametrize("pause", [1, 40, 90])
-def test_of_a_retry_and_a_deletion_at_once_one_wins(pause: int) -> None:
+def test_only_one_of_a_concurrent_retry_and_deletion_takes_effect(pause: int) -> None:
     """If a deletion and a retry overlap, either the task is deleted, or it runs again with its payload."""
     with Scenario() as scenario:
         task = created(scenario, type="no.such", allow_unknown_type=True, payload=LARGE, retry={"max_attempts": 1})
@@ -115,7 +115,7 @@ def test_of_a_retry_and_a_deletion_at_once_one_wins(pause: int) -> None:
             assert (deleted[0].status, retried[0].status, found.body["payload"]) == (409, 200, LARGE)
 
 
-def test_a_schedule_goes_on_without_a_deleted_run() -> None:
+def test_a_permanent_schedule_continues_after_a_run_is_deleted() -> None:
     """A permanent schedule continues after a run that has ended or is pending is deleted."""
     with Scenario() as scenario:
         schedule = {"name": "poller", "permanent": {"gap_seconds": 60}, "task": {"type": PLAIN}}

@@ -33,7 +33,7 @@ def listed(graphs: Graphs) -> list[str]:
     return [task["id"] for task in graphs.ask("GET", "/v1/tasks", query="include_nodes=true").body["tasks"]]
 
 
-def test_nothing_is_left_of_a_topology_and_its_nodes() -> None:
+def test_a_deleted_topology_leaves_no_data_in_any_store_or_list() -> None:
     """After a deletion, payloads and node names are in no store or list, and later requests get 404."""
     with Graphs() as graphs:
         topology = graphs.submit(SECRET, name="secret name")
@@ -53,7 +53,7 @@ def test_nothing_is_left_of_a_topology_and_its_nodes() -> None:
         assert not graphs.violations
 
 
-def test_one_that_has_not_started_is_cancelled_and_never_runs() -> None:
+def test_a_deletion_before_the_start_prevents_any_run() -> None:
     """A topology that is deleted before it started never creates a node."""
     with Graphs() as graphs:
         topology = graphs.submit(DIAMOND, delay_seconds=600)
@@ -62,7 +62,7 @@ def test_one_that_has_not_started_is_cancelled_and_never_runs() -> None:
         assert (graphs.ran, graphs.whole().erased) == ([], True)
 
 
-def test_one_that_runs_is_not_deleted() -> None:
+def test_deleting_a_running_topology_is_a_conflict() -> None:
     """Deleting a running topology is a conflict; a topology that was cancelled and has ended can be deleted."""
     with Graphs() as graphs:
         nodes: dict[str, dict[str, Any]] = {
@@ -79,7 +79,7 @@ def test_one_that_runs_is_not_deleted() -> None:
         assert listed(graphs) == []
 
 
-def test_a_node_is_deleted_with_its_topology_only() -> None:
+def test_a_node_cannot_be_deleted_without_its_topology() -> None:
     """A node cannot be deleted alone, even after its end, and the error says to delete its topology."""
     with Graphs() as graphs:
         graphs.submit(DIAMOND)
@@ -89,7 +89,7 @@ def test_a_node_is_deleted_with_its_topology_only() -> None:
         assert graphs.ask("GET", f"{PATH}/{graphs.topology}").body["counts"] == {"succeeded": 4}
 
 
-def test_a_node_that_runs_again_keeps_its_topology() -> None:
+def test_a_topology_cannot_be_deleted_while_a_node_is_retried() -> None:
     """An ended topology with a retried node can be deleted only once that node has ended."""
     with Graphs() as graphs:
         fails = {"a"}
@@ -128,7 +128,7 @@ def test_the_nodes_of_every_run_are_deleted() -> None:
         assert listed(graphs) == []
 
 
-def test_a_deletion_that_was_cut_off_goes_on_when_it_is_repeated() -> None:
+def test_a_repeat_of_an_interrupted_deletion_removes_the_remaining_nodes() -> None:
     """A deletion that is cut off deletes the topology at once, and a repeat removes the remaining nodes."""
     with Graphs() as graphs:
         topology = graphs.submit(SECRET)
@@ -149,7 +149,7 @@ def test_a_deletion_that_was_cut_off_goes_on_when_it_is_repeated() -> None:
 
 
 @pytest.mark.parametrize("pause", [1, 40, 90])
-def test_of_a_retry_and_a_deletion_of_a_topology_one_wins(pause: int) -> None:
+def test_only_one_of_a_topologys_concurrent_retry_and_deletion_takes_effect(pause: int) -> None:
     """If a deletion and a retry overlap, either the topology is deleted, or it runs again and keeps its successes."""
     with Graphs() as graphs:
         topology = graphs.submit(FAILING)
@@ -174,7 +174,7 @@ def test_of_a_retry_and_a_deletion_of_a_topology_one_wins(pause: int) -> None:
 
 
 @pytest.mark.slow
-def test_many_nodes_are_deleted_by_a_bulk_operation() -> None:
+def test_a_topologys_many_nodes_are_deleted_in_the_background() -> None:
     """Deleting a topology with many nodes is answered soon, and the nodes are deleted in the background."""
     with Graphs() as graphs:
         topology = graphs.submit(

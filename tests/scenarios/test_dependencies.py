@@ -31,7 +31,7 @@ def refused(tasks: Tasks, **fields: Any) -> tuple[str, str]:  # noqa: ANN401 - J
     return fault["field"], fault["reason"]
 
 
-def test_a_task_waits_for_others_and_starts_within_a_second_of_the_last_end() -> None:
+def test_a_task_starts_within_a_second_of_its_last_dependencys_end() -> None:
     """A task with dependencies is blocked past its due time; its lateness counts from the last dependency's end."""
     with Tasks() as tasks:
         tasks.last(30)
@@ -48,7 +48,7 @@ def test_a_task_waits_for_others_and_starts_within_a_second_of_the_last_end() ->
         assert (tasks.done(third).lateness or 0) < SECOND
 
 
-def test_a_due_time_is_the_earliest_start() -> None:
+def test_a_dependent_does_not_start_before_its_due_time() -> None:
     """A task whose dependency ends before the task's due time still waits for its due time."""
     with Tasks() as tasks:
         first = tasks.create()
@@ -60,7 +60,7 @@ def test_a_due_time_is_the_earliest_start() -> None:
         assert 0 <= tasks.effect_times(second)[0] - due < SECOND
 
 
-def test_what_has_ended_before_the_creation_counts() -> None:
+def test_a_dependency_that_ended_before_the_creation_counts() -> None:
     """A new task starts at once if its dependency has already succeeded, and ends at once if the dependency failed."""
     with Tasks() as tasks:
         done = tasks.create()
@@ -76,7 +76,7 @@ def test_what_has_ended_before_the_creation_counts() -> None:
         assert error == {"type": "upstream_failed", "message": f"all_success: the task {failed} is failed"}
 
 
-def test_a_failure_ends_a_chain_and_other_rules_run_after_it() -> None:
+def test_a_failure_ends_dependents_unless_they_run_after_failures() -> None:
     """A failure ends all direct and indirect dependents, but tasks with `all_done` or `one_failed` run."""
     with Tasks() as tasks:
         tasks.fail(attempts=1)
@@ -95,7 +95,7 @@ def test_a_failure_ends_a_chain_and_other_rules_run_after_it() -> None:
 
 
 @pytest.mark.parametrize("length", [10, pytest.param(1_000, marks=pytest.mark.slow)])
-def test_a_chain_runs_in_order(length: int) -> None:
+def test_the_tasks_of_a_chain_run_in_order(length: int) -> None:
     """Each task in a chain starts soon after the previous task ends."""
     with Tasks() as tasks:
         chain = [tasks.create(MINUTE)]
@@ -108,7 +108,7 @@ def test_a_chain_runs_in_order(length: int) -> None:
 
 
 @pytest.mark.slow
-def test_as_many_dependencies_as_allowed_and_many_dependents_of_one() -> None:
+def test_a_task_has_fifty_dependencies_and_two_hundred_dependents() -> None:
     """A task with fifty dependencies runs after the last of them ends, and then its two hundred dependents run."""
     with Tasks() as tasks:
         tasks.last(20)
@@ -123,7 +123,7 @@ def test_as_many_dependencies_as_allowed_and_many_dependents_of_one() -> None:
         assert len(tasks.effects) == 251
 
 
-def test_dependencies_that_cannot_be_are_refused_by_name() -> None:
+def test_an_error_for_an_invalid_dependency_names_the_field() -> None:
     """Unknown, foreign, deleted and repeated dependencies are refused, and so is `debounce` with `after`."""
     with Tasks() as tasks:
         mine = tasks.create()
@@ -149,7 +149,7 @@ def test_a_task_of_an_ordered_key_cannot_wait_for_an_occurrence() -> None:
 
 
 @pytest.mark.parametrize("then", ["retry", "nothing"])
-def test_a_dependency_that_is_retried_does_not_start_what_has_ended(then: str) -> None:
+def test_an_ended_dependent_stays_ended_when_its_dependency_is_retried(then: str) -> None:
     """A dependent that has ended stays ended when its dependency is retried, until a user retries the dependent."""
     with Tasks() as tasks:
         tasks.fail(attempts=99)
@@ -261,7 +261,7 @@ def test_a_crash_at_any_point_loses_no_task(at: Callable[[Call], bool], *, lose:
         assert len(tasks.effect_times(second)) == 1
 
 
-def test_an_end_between_the_read_and_the_note_is_seen() -> None:
+def test_a_dependency_that_ends_while_its_dependent_is_recorded_counts() -> None:
     """If a dependency ends while its dependent is being recorded, the dependent reads it again and starts."""
     with Tasks() as tasks:
         tasks.last(5)
@@ -272,7 +272,7 @@ def test_an_end_between_the_read_and_the_note_is_seen() -> None:
         assert tasks.state(second) is State.SUCCEEDED
 
 
-def test_an_outcome_that_is_written_while_it_is_marked_has_its_follow_ups() -> None:
+def test_a_dependent_starts_if_the_outcome_precedes_the_dependencys_mark() -> None:
     """A worker that read a dependency's record before the record was marked still starts the dependent."""
     with Tasks() as tasks:
         tasks.last(5)
@@ -294,7 +294,7 @@ def test_a_lost_first_message_is_found_by_the_first_scan() -> None:
         assert tasks.state(second) is State.BLOCKED
 
 
-def test_an_outcome_is_remembered_after_its_record_has_expired(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dependencys_outcome_counts_after_its_record_has_expired(monkeypatch: pytest.MonkeyPatch) -> None:
     """A dependency's outcome counts even if its record is removed before another dependency ends."""
     monkeypatch.setattr(dependencies, "OUTCOME_REMEMBERED", 31 * DAY)
     with Tasks() as tasks:
@@ -309,7 +309,7 @@ def test_an_outcome_is_remembered_after_its_record_has_expired(monkeypatch: pyte
         assert tasks.state(third) is State.SUCCEEDED
 
 
-def test_a_note_of_a_dependent_outlives_the_next_check() -> None:
+def test_the_item_of_a_dependent_is_kept_past_the_next_check() -> None:
     """The item that records a dependent is kept longer than the next check, which renews it."""
     with Tasks() as tasks:
         tasks.create(after=[tasks.create(HOUR)])
@@ -320,7 +320,7 @@ def test_a_note_of_a_dependent_outlives_the_next_check() -> None:
         assert int(note[schema.TTL]["N"]) * SECOND > tasks.now + 20 * DAY
 
 
-def test_a_task_waits_for_an_occurrence_that_is_to_come() -> None:
+def test_a_task_can_wait_for_a_future_occurrence() -> None:
     """A task can wait for an occurrence that has no task yet; `task_id` is shown once the task exists."""
     with Schedules() as schedules:
         schedules.last(5)
@@ -352,7 +352,7 @@ def test_an_occurrence_that_never_comes_skips_its_dependents() -> None:
         assert (record.state, record.error and record.error.type) == (State.CANCELLED, "skipped")
 
 
-def test_occurrences_that_cannot_be_are_refused() -> None:
+def test_invalid_occurrences_as_dependencies_are_rejected() -> None:
     """Unknown schedules, times that are not in the schedule, and past occurrences without a task are refused."""
     with Schedules() as schedules:
         schedules.make(cron="*/15 * * * *")

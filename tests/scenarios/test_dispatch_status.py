@@ -16,7 +16,7 @@ def instant(text: str) -> int:
     return round(datetime.fromisoformat(text).timestamp() * SECOND)
 
 
-def test_an_outage_of_the_trigger_is_seen_and_its_end_too() -> None:
+def test_last_tick_at_shows_an_outage_of_the_trigger_and_its_end() -> None:
     """`last_tick_at` is null before the first tick, then at most a minute old, and does not change in an outage."""
     with Scenario() as account:
         account.ticking = False
@@ -33,7 +33,7 @@ def test_an_outage_of_the_trigger_is_seen_and_its_end_too() -> None:
         assert instant(found["dispatched_until"]) < account.now
 
 
-def test_messages_are_counted_by_queue() -> None:
+def test_delayed_messages_are_counted_by_queue() -> None:
     """A task that is due within a minute is counted as a delayed message on its priority's or pulled type's queue."""
     with Scenario() as account:
         urls = {"render": account.environ[Variable.QUEUE_LOW]}
@@ -49,7 +49,7 @@ def test_messages_are_counted_by_queue() -> None:
     assert [(each["waiting"], each["delayed"], each["in_flight"]) for each in queues] == [(0, 1, 0), *[(0, 0, 0)] * 3]
 
 
-def test_others_than_operators_are_not_told() -> None:
+def test_only_operators_can_read_the_dispatch_status() -> None:
     """Only operators can read the status, because it covers all owners' tasks."""
     with Scenario() as account:
         account.environ |= {Variable.OPERATORS: "boss", Variable.ADMINS: ""}

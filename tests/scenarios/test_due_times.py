@@ -36,7 +36,7 @@ def test_a_task_runs_at_its_due_time_and_not_before(delay: Millis) -> None:
 
 
 @pytest.mark.parametrize("years", [0, 56])
-def test_a_task_due_in_the_past_is_late_from_its_creation(years: int) -> None:
+def test_the_lateness_of_a_task_due_earlier_counts_from_its_creation(years: int) -> None:
     """If a task's due time is past at its creation, its lateness counts from the creation, wherever it is shown."""
     with Tasks() as tasks:
         due_at = "1970-01-01T00:00:00Z" if years else to_iso(tasks.now - HOUR)
@@ -45,7 +45,7 @@ def test_a_task_due_in_the_past_is_late_from_its_creation(years: int) -> None:
         assert_lateness_agrees(tasks, task_id, below=SECOND)
 
 
-def test_a_due_time_that_is_changed_to_the_past_counts_from_the_change() -> None:
+def test_lateness_counts_from_a_change_to_a_past_due_time() -> None:
     """A task that is moved to a past due time runs at once, and its lateness counts from the change."""
     with Tasks() as tasks:
         task_id = tasks.create(24 * HOUR)
@@ -55,7 +55,7 @@ def test_a_due_time_that_is_changed_to_the_past_counts_from_the_change() -> None
         assert_lateness_agrees(tasks, task_id, below=SECOND)
 
 
-def test_a_task_that_its_user_held_is_late_from_when_it_was_resumed() -> None:
+def test_the_lateness_of_a_paused_task_counts_from_its_resume() -> None:
     """The time that a task was paused past its due time does not count as lateness."""
     with Tasks() as tasks:
         task_id = tasks.create(HOUR)
@@ -91,7 +91,7 @@ def test_many_tasks_spread_over_minutes_all_run_once_on_time() -> None:
         assert max(late) <= NEXT_TO_NOTHING + 150
 
 
-def test_a_task_the_trigger_finds_costs_one_message() -> None:
+def test_a_task_beyond_the_look_ahead_is_sent_only_once() -> None:
     """A task beyond the look-ahead is sent only once, by the trigger's first read."""
     with Tasks() as tasks:
         tasks.create(10 * MINUTE)
@@ -121,7 +121,7 @@ def test_missed_ticks_are_caught_up() -> None:
         assert sorted(effect.task_id for effect in tasks.effects) == sorted(made)
 
 
-def test_after_missed_ticks_what_is_still_to_come_is_on_time() -> None:
+def test_tasks_in_later_minutes_are_on_time_after_missed_ticks() -> None:
     """After missed ticks, the next tick continues from the cursor, so tasks in later minutes are on time."""
     with Tasks() as tasks:
         made = [tasks.create((20 + minute) * MINUTE) for minute in range(5)]
@@ -160,7 +160,7 @@ def _shard(task_id: str) -> int:
     return TaskId(task_id).shard
 
 
-def test_many_shards_are_read_by_invocations_of_their_own() -> None:
+def test_many_shards_are_read_in_groups_by_several_invocations() -> None:
     """Forty shards are read in three groups, and tasks in all groups run."""
     with Deployments(40) as tasks:
         for index in range(60):
@@ -176,7 +176,7 @@ NUMBERS = [(4, 16), (16, 24), (4, 40)]
 @pytest.mark.slow
 @pytest.mark.parametrize(("before", "after"), NUMBERS)
 @pytest.mark.parametrize("gap", [MINUTE, 15 * MINUTE])
-def test_shards_grow_while_the_trigger_has_still_the_old_number(before: int, after: int, gap: Millis) -> None:
+def test_tasks_in_new_shards_run_before_the_trigger_is_redeployed(before: int, after: int, gap: Millis) -> None:
     """Tasks in new shards run on time even if the trigger is deployed later than the API."""
     with Deployments(before) as tasks:
         tasks.run(10 * MINUTE)
@@ -191,7 +191,7 @@ def test_shards_grow_while_the_trigger_has_still_the_old_number(before: int, aft
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("after", "before"), NUMBERS)
-def test_a_lower_number_strands_nothing(before: int, after: int) -> None:
+def test_tasks_in_removed_shards_still_run_on_time(before: int, after: int) -> None:
     """After the number of shards is lowered, tasks in the removed shards still run on time."""
     with Deployments(before) as tasks:
         made = [tasks.create(10 * MINUTE) for _ in range(40)]
@@ -204,7 +204,7 @@ def test_a_lower_number_strands_nothing(before: int, after: int) -> None:
 
 
 @pytest.mark.parametrize("late", [30 * MINUTE, 3 * HOUR])
-def test_the_first_tick_of_a_stack_reads_everything_before_it(late: Millis) -> None:
+def test_the_first_tick_of_a_stack_runs_all_earlier_tasks(late: Millis) -> None:
     """The first tick of a new stack runs all earlier tasks, however late the tick is."""
     with Tasks() as tasks:
         tasks.faulty, tasks.ticking = True, False
@@ -223,7 +223,7 @@ def _writes_records(call: Call) -> bool:
     return is_single or call.operation == "batch_execute_statement"
 
 
-def test_a_batch_that_is_repeated_after_its_minutes_is_found_although_its_messages_are_refused() -> None:
+def test_a_batch_repeated_after_its_minutes_is_found_by_timers() -> None:
     """A repeated batch sets new timers, because the trigger has already read the minutes of its records."""
     with Tasks() as tasks:
         tasks.faulty = True
@@ -242,7 +242,7 @@ def test_a_batch_that_is_repeated_after_its_minutes_is_found_although_its_messag
 
 
 @pytest.mark.slow
-def test_an_event_is_one_task_while_shards_grow() -> None:
+def test_an_event_creates_one_task_while_the_number_of_shards_grows() -> None:
     """An event that is delivered before and after a deployment with more shards creates one task."""
     with Deployments(16) as tasks:
         origin = to_iso(tasks.now)

@@ -121,7 +121,7 @@ def test_a_task_takes_the_first_signal_that_meets_its_condition() -> None:
         ("join('', [payload, payload]) != 'x' && length(map(&sort(@), payload.a)) > `0`", {"a": [list(range(9))] * 9}),
     ],
 )
-def test_a_signal_about_which_the_condition_is_not_true_is_ignored(when: str, payload: object) -> None:
+def test_a_signal_that_does_not_meet_the_condition_is_ignored(when: str, payload: object) -> None:
     """If a condition is not exactly true for a signal, the task continues to wait until its timeout."""
     with Graphs() as graphs:
         task = waiting(graphs, target={"when": when, "timeout_seconds": 600})
@@ -154,7 +154,7 @@ def test_a_condition_can_be_changed_while_the_task_waits() -> None:
         assert shown(graphs, other.id.text)["result"] == 6
 
 
-def test_a_condition_does_not_keep_a_worker_busy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_waiting_task_with_too_many_signals_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     """If there are too many signals to evaluate, the waiting task fails with `TooManySignals`."""
     monkeypatch.setattr(event_waits, "_ALL_STEPS", 100)
     with Graphs() as graphs:
@@ -182,7 +182,7 @@ def test_a_node_waits_for_an_event() -> None:
         assert stands(graphs)["remind"] == "skipped"
 
 
-def test_each_item_of_a_map_waits_for_an_event_of_its_own() -> None:
+def test_each_item_of_a_map_waits_for_its_own_event() -> None:
     """A map's event key can have a placeholder for its item, so that each item waits for its own event."""
     with Graphs() as graphs:
         target = {"kind": "wait_for_event", "event": EVENT, "key": "<duetime.item>"}
@@ -196,7 +196,7 @@ def test_each_item_of_a_map_waits_for_an_event_of_its_own() -> None:
         assert graphs.run_until_ended().state == "succeeded"
 
 
-def test_an_event_does_not_happen_in_time() -> None:
+def test_a_task_whose_event_does_not_happen_fails_at_its_timeout() -> None:
     """A task whose event does not happen fails at its timeout, and nodes that run after a failure start."""
     with Graphs() as graphs:
         graphs.submit(ORDER, on_failure="continue")
@@ -215,7 +215,7 @@ def test_an_event_does_not_happen_in_time() -> None:
 @pytest.mark.parametrize(
     ("before", "lookback", "state"), [(10, 0, "waiting"), (10, 60, "succeeded"), (90, 60, "waiting")]
 )
-def test_a_signal_that_was_sent_before(before: int, lookback: int, state: str) -> None:
+def test_earlier_signals_count_only_with_a_look_back_time(before: int, lookback: int, state: str) -> None:
     """Signals sent before a task's creation do not count, unless the task has a look-back time."""
     with Graphs() as graphs:
         assert signal(graphs, "o-17", 1)["woken"] == 0
@@ -225,7 +225,7 @@ def test_a_signal_that_was_sent_before(before: int, lookback: int, state: str) -
         assert graphs.record(task_id).state == state
 
 
-def test_a_signal_before_the_due_time_counts_from_then_on() -> None:
+def test_a_due_task_takes_the_first_signal_since_its_creation() -> None:
     """When a task is due, it takes the first signal sent since its creation."""
     with Graphs() as graphs:
         task_id = created(graphs, "o-17", delay_seconds=3600)
@@ -238,7 +238,7 @@ def test_a_signal_before_the_due_time_counts_from_then_on() -> None:
 
 
 @pytest.mark.parametrize(("pause", "status"), [(SECOND // 4, 200), (5 * SECOND, 202)])
-def test_a_signal_comes_just_as_a_worker_lets_the_task_wait(pause: int, status: int) -> None:
+def test_a_signal_during_a_workers_check_repeats_the_check(pause: int, status: int) -> None:
     """If a signal arrives during a worker's check, the check is repeated, in the background if necessary."""
     with Graphs() as graphs:
         task = waiting(graphs)
@@ -257,7 +257,7 @@ def test_a_signal_comes_just_as_a_worker_lets_the_task_wait(pause: int, status: 
 
 
 @pytest.mark.parametrize("operation", ["query", "put_item", "update_item"])
-def test_a_task_outlives_the_worker_that_lets_it_wait(operation: str) -> None:
+def test_a_worker_lost_before_an_event_wait_uses_up_no_attempt(operation: str) -> None:
     """A worker that dies at any step uses up no attempt, and a signal sent in the meantime is found."""
     with Graphs() as graphs:
         graphs.faulty = True
@@ -276,7 +276,7 @@ def test_a_task_outlives_the_worker_that_lets_it_wait(operation: str) -> None:
         assert (graphs.record(task_id).state, shown(graphs, task_id)["result"]) == ("succeeded", 1)
 
 
-def test_a_paused_task_finds_its_signal_when_it_is_resumed() -> None:
+def test_a_paused_task_takes_its_signal_when_it_is_resumed() -> None:
     """A signal does not wake a paused task, which takes the signal when it is resumed."""
     with Graphs() as graphs:
         task = waiting(graphs)
@@ -289,7 +289,7 @@ def test_a_paused_task_finds_its_signal_when_it_is_resumed() -> None:
         assert graphs.record(task.id.text).state == "succeeded"
 
 
-def test_a_waiting_task_is_changed_to_another_event() -> None:
+def test_a_task_changed_to_another_event_waits_only_for_that_event() -> None:
     """A task that is changed to another event is woken by a signal for the new event only."""
     with Graphs() as graphs:
         task = waiting(graphs, "o-17")
@@ -299,7 +299,7 @@ def test_a_waiting_task_is_changed_to_another_event() -> None:
         assert [signal(graphs, key)["woken"] for key in ("o-17", "o-18")] == [0, 1]
 
 
-def test_a_waiting_task_that_is_moved_does_not_end_before_its_new_time() -> None:
+def test_a_postponed_task_takes_an_earlier_signal_at_its_new_time() -> None:
     """A signal sent before a postponed task's new due time is kept, and the task takes it at that time."""
     with Graphs() as graphs:
         task = waiting(graphs)
@@ -311,7 +311,7 @@ def test_a_waiting_task_that_is_moved_does_not_end_before_its_new_time() -> None
         assert shown(graphs, task.id.text)["result"] == 1
 
 
-def test_a_retried_task_waits_for_another_signal() -> None:
+def test_a_retried_task_needs_a_signal_sent_after_the_retry() -> None:
     """A retried task ends only with a signal that was sent after the retry."""
     with Graphs() as graphs:
         task = waiting(graphs, target={"timeout_seconds": 120})
@@ -337,7 +337,7 @@ def test_a_cancelled_task_takes_no_signal() -> None:
         assert graphs.record(task.id.text).state == "cancelled"
 
 
-def test_a_waiting_task_has_nothing_to_undo() -> None:
+def test_a_rollback_skips_nodes_that_waited_for_an_event() -> None:
     """A topology's rollback skips nodes that waited for an event."""
     with Graphs() as graphs:
 
@@ -355,7 +355,7 @@ def test_a_waiting_task_has_nothing_to_undo() -> None:
         assert stands(graphs) == {"paid": "rolled_back", "bad": "rolled_back"}
 
 
-def test_a_repeated_signal_is_the_same_signal() -> None:
+def test_a_signal_repeated_with_its_idempotency_key_wakes_no_later_task() -> None:
     """A signal repeated with its idempotency key does not wake later tasks; a changed body is refused."""
     with Graphs() as graphs:
         first = waiting(graphs)
@@ -403,7 +403,7 @@ def test_a_signal_is_kept_for_as_long_as_a_task_can_wait() -> None:
         assert 30 * DAY <= int(stored[schema.TTL]["N"]) * SECOND - sent_at < 30 * DAY + MINUTE
 
 
-def test_a_note_of_a_waiting_task_outlives_its_wait() -> None:
+def test_the_item_of_a_waiting_task_is_kept_past_its_wait() -> None:
     """The item that leads from a signal to a waiting task is kept longer than the wait."""
     with Graphs() as graphs:
         task = waiting(graphs, "o-17", target={"timeout_seconds": 3600})
@@ -432,7 +432,7 @@ def test_a_note_of_a_waiting_task_outlives_its_wait() -> None:
         ({"event": "a", "when": "payload == '\ud800'"}, "target.when"),
     ],
 )
-def test_an_invalid_wait_is_refused(target: dict[str, Any], field: str) -> None:
+def test_an_error_for_an_invalid_event_wait_names_the_field(target: dict[str, Any], field: str) -> None:
     """The error for an invalid wait names the invalid field."""
     with Graphs() as graphs:
         answer = graphs.ask("POST", "/v1/tasks", {"type": "t", "target": {"kind": "wait_for_event", **target}})
@@ -449,7 +449,7 @@ def test_an_invalid_wait_is_refused(target: dict[str, Any], field: str) -> None:
         ({"name": "a", "owner": "ann"}, "owner"),
     ],
 )
-def test_an_invalid_signal_is_refused(body: dict[str, Any], field: str) -> None:
+def test_an_error_for_an_invalid_signal_names_the_field(body: dict[str, Any], field: str) -> None:
     """The error for an invalid signal names the invalid field."""
     with Graphs() as graphs:
         answer = graphs.ask("POST", "/v1/signals", body)

@@ -62,7 +62,7 @@ def test_runs_that_fail_miss_the_expectation_once_a_day(delay: int) -> None:
         assert any("by the deadline" in reason for reason in told)
 
 
-def test_a_schedule_that_never_succeeds_misses_each_of_its_periods() -> None:
+def test_each_period_without_a_success_counts_as_a_miss() -> None:
     """Every ten minutes without a success count as one miss if a success is expected every ten minutes."""
     with Schedules() as schedules:
         schedules.fail(error=Unretriable)
@@ -71,7 +71,7 @@ def test_a_schedule_that_never_succeeds_misses_each_of_its_periods() -> None:
         assert expected(schedules)["misses"] == schedules.counts()["expectations_missed"] == 3
 
 
-def test_a_schedule_whose_time_does_not_come_misses_its_periods() -> None:
+def test_periods_without_a_due_run_also_count_as_misses() -> None:
     """An hourly expectation is missed even if no run is due within the hour."""
     with Schedules() as schedules:
         schedules.make(rate="1 day", start_at=to_iso(schedules.now + DAY), expect_every_seconds=3600)
@@ -81,7 +81,7 @@ def test_a_schedule_whose_time_does_not_come_misses_its_periods() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("days", [1.9, 2.1, 7])
-def test_a_period_of_days_is_missed_once_it_is_over(days: float) -> None:
+def test_an_expectation_over_days_is_missed_at_its_periods_end(days: float) -> None:
     """If every run fails, an expectation over days has one miss, at the end of its period and not before."""
     with Schedules() as schedules:
         schedules.fail(error=Unretriable)
@@ -113,7 +113,7 @@ def test_a_success_counts_however_many_runs_fail_after_it() -> None:
 
 
 @pytest.mark.slow
-def test_a_success_counts_whose_run_lasted_longer_than_runs_are_read_back() -> None:
+def test_the_success_of_a_long_run_counts_despite_skipped_occurrences() -> None:
     """The success of a long run counts, although many occurrences were skipped during the run."""
     with Schedules() as schedules:
         schedules.last(800)
@@ -124,7 +124,7 @@ def test_a_success_counts_whose_run_lasted_longer_than_runs_are_read_back() -> N
         assert expected(schedules)["met_at"] is not None
 
 
-def test_a_success_begins_the_next_period() -> None:
+def test_a_success_starts_the_next_period() -> None:
     """If runs succeed every eight minutes, an expectation of a success every ten minutes is never missed."""
     with Schedules() as schedules:
         schedules.make(rate="8 minutes", expect_every_seconds=600)
@@ -134,7 +134,7 @@ def test_a_success_begins_the_next_period() -> None:
         assert instant_of(found["met_at"]) > schedules.now - 25 * MINUTE
 
 
-def test_a_success_after_a_miss_ends_it() -> None:
+def test_a_success_after_a_miss_is_shown_beside_the_counted_miss() -> None:
     """After a miss, a later success is shown, but the miss stays counted."""
     with Schedules() as schedules:
         schedules.fail(error=Unretriable)
@@ -148,7 +148,7 @@ def test_a_success_after_a_miss_ends_it() -> None:
         assert instant_of(found["met_at"]) > instant_of(found["missed_at"])
 
 
-def test_a_failed_run_that_is_tried_again_counts_by_its_success() -> None:
+def test_a_failed_run_counts_as_a_success_once_its_retry_succeeds() -> None:
     """A run that failed at the deadline counts as a success for the next period once its retry succeeds."""
     with Schedules() as schedules:
         schedules.fail(error=Unretriable)
@@ -163,7 +163,7 @@ def test_a_failed_run_that_is_tried_again_counts_by_its_success() -> None:
         assert expected(schedules)["met_at"] is not None
 
 
-def test_a_paused_schedule_misses_nothing_and_begins_anew() -> None:
+def test_a_paused_schedule_has_no_misses_until_a_full_period_later() -> None:
     """A paused schedule has no misses; after a resume, a complete period passes before the next miss."""
     with Schedules() as schedules:
         schedules.fail(error=Unretriable)
@@ -179,7 +179,7 @@ def test_a_paused_schedule_misses_nothing_and_begins_anew() -> None:
         assert schedules.counts()["expectations_missed"] == 1
 
 
-def test_an_expectation_that_is_added_and_removed_counts_meanwhile() -> None:
+def test_misses_are_counted_only_while_there_is_an_expectation() -> None:
     """Misses are counted only while the schedule has an expectation."""
     with Schedules() as schedules:
         schedules.fail(error=Unretriable)
@@ -195,7 +195,7 @@ def test_an_expectation_that_is_added_and_removed_counts_meanwhile() -> None:
         assert schedules.counts()["expectations_missed"] == 1
 
 
-def test_an_outage_of_the_trigger_is_seen_after_it() -> None:
+def test_deadlines_missed_in_an_outage_are_checked_afterwards() -> None:
     """After a three-hour outage, the trigger checks the missed deadlines, a few at a time."""
     with Schedules() as schedules:
         schedules.make(rate="5 minutes", expect_every_seconds=1800)
@@ -207,7 +207,7 @@ def test_an_outage_of_the_trigger_is_seen_after_it() -> None:
         assert 4 <= expected(schedules)["misses"] <= 6
 
 
-def test_a_deadline_that_the_store_does_not_answer_is_looked_into_later() -> None:
+def test_a_miss_is_counted_later_if_records_cannot_be_read() -> None:
     """If records cannot be read at a deadline, the miss is counted once, later."""
     with Schedules() as schedules:
         schedules.fail(error=Unretriable)
@@ -223,7 +223,7 @@ def test_a_deadline_that_the_store_does_not_answer_is_looked_into_later() -> Non
         assert expected(schedules)["misses"] == schedules.counts()["expectations_missed"] >= 1
 
 
-def test_a_schedule_without_expectations_reads_no_record_more() -> None:
+def test_the_trigger_reads_no_records_for_a_schedule_without_expectations() -> None:
     """For a schedule without an expectation, the trigger reads no task records."""
     with Schedules() as schedules:
         schedules.make(rate="5 minutes")
@@ -269,7 +269,7 @@ def test_the_shorter_of_two_limits_applies(own: int, limits: set[int]) -> None:
         assert last.running_seconds == min(own, 31)
 
 
-def test_failed_runs_have_no_usual_duration() -> None:
+def test_failed_runs_do_not_affect_the_usual_duration() -> None:
     """Failed runs do not affect the usual duration, however long they took."""
     with Schedules() as schedules:
         schedules.fail(error=Unretriable)
@@ -293,7 +293,7 @@ def test_failed_runs_have_no_usual_duration() -> None:
         ({"expect_duration_factor": 3}, 400),
     ],
 )
-def test_an_expectation_that_cannot_be_is_refused(fields: dict[str, Any], status: int) -> None:
+def test_an_invalid_expectation_is_rejected(fields: dict[str, Any], status: int) -> None:
     """An invalid expectation is refused, and no schedule is created."""
     with Schedules() as schedules:
         body = {

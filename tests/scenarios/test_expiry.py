@@ -41,7 +41,7 @@ def reads_lock(call: Call) -> bool:
 
 
 @pytest.mark.parametrize("kind", [PLAIN, UNDONE, PHASED])
-def test_what_a_switch_holds_past_its_expiry_fails_at_once(kind: str) -> None:
+def test_a_task_held_by_a_switch_fails_at_its_expiry(kind: str) -> None:
     """A task that a switch holds fails at its expiry, with callback and notice, and its target is never called."""
     with Tasks() as tasks:
         tasks.faulty = True
@@ -65,7 +65,7 @@ def test_what_a_switch_holds_past_its_expiry_fails_at_once(kind: str) -> None:
         assert "it had not started by" in tasks.ask("GET", f"/v1/tasks/{task_id}/explain").body["text"]
 
 
-def test_a_message_that_comes_too_late_starts_nothing() -> None:
+def test_a_message_that_arrives_after_the_expiry_starts_no_task() -> None:
     """If the recovery scan's message arrives after a task's expiry, the task does not start."""
     with Tasks() as tasks:
         tasks.faulty = True
@@ -76,7 +76,7 @@ def test_a_message_that_comes_too_late_starts_nothing() -> None:
         assert tasks.phases() == []
 
 
-def test_a_worker_that_is_slow_after_its_claim_starts_nothing() -> None:
+def test_a_slow_worker_does_not_call_the_target_after_the_expiry() -> None:
     """A worker that claims a task in time but is then slow does not call the target after the expiry."""
     with Tasks() as tasks:
         tasks.faulty = True
@@ -88,7 +88,7 @@ def test_a_worker_that_is_slow_after_its_claim_starts_nothing() -> None:
         assert tasks.phases() == []
 
 
-def test_one_that_waits_for_a_lock_leaves_the_line_when_it_expires() -> None:
+def test_a_task_that_waits_for_a_lock_leaves_the_line_at_expiry() -> None:
     """A task that waits for a lock fails at its expiry, and the next task in line gets the lock."""
     with Tasks() as tasks:
         tasks.faulty = True
@@ -107,7 +107,7 @@ def test_one_that_waits_for_a_lock_leaves_the_line_when_it_expires() -> None:
         assert tasks.effect_times(last)[0] - tasks.effect_times(first)[0] < 105 * SECOND
 
 
-def test_what_has_begun_in_time_goes_on() -> None:
+def test_a_task_that_started_in_time_can_be_retried_after_its_expiry() -> None:
     """A retry, or an attempt after a lost worker, can start after the expiry."""
     with Tasks() as tasks:
         tasks.faulty = True
@@ -126,7 +126,7 @@ def test_what_has_begun_in_time_goes_on() -> None:
 
 
 @pytest.mark.parametrize(("pause", "state"), [(10, "succeeded"), (120, "failed")])
-def test_a_pause_does_not_stop_the_clock(pause: int, state: str) -> None:
+def test_a_task_resumed_after_its_expiry_expires(pause: int, state: str) -> None:
     """A paused task does not expire, but a task that is resumed after its expiry does."""
     with Tasks() as tasks:
         task_id = tasks.create(5 * SECOND, expires_seconds=60)
@@ -140,7 +140,7 @@ def test_a_pause_does_not_stop_the_clock(pause: int, state: str) -> None:
 
 
 @pytest.mark.parametrize("verb", ["run", "retry"])
-def test_whoever_wants_it_run_all_the_same_has_it_run(verb: str) -> None:
+def test_run_and_retry_requests_remove_the_expiry(verb: str) -> None:
     """`run` before the expiry and `retry` after it remove the limit, and a repeated request has no other effect."""
     with Tasks() as tasks:
         task_id = tasks.create(5 * SECOND, expires_seconds=10)
@@ -160,7 +160,7 @@ def test_whoever_wants_it_run_all_the_same_has_it_run(verb: str) -> None:
         assert len(tasks.effect_times(task_id)) == 1
 
 
-def test_another_due_time_or_another_limit_moves_the_expiry() -> None:
+def test_a_changed_due_time_or_limit_moves_the_expiry() -> None:
     """The expiry counts from the due time or the creation, whichever is later."""
     with Tasks() as tasks:
         task_id = tasks.create(10 * SECOND, expires_seconds=10)
@@ -174,7 +174,7 @@ def test_another_due_time_or_another_limit_moves_the_expiry() -> None:
         assert tasks.state(late) == "succeeded"
 
 
-def test_a_cancel_while_it_waits_is_a_cancel() -> None:
+def test_a_waiting_task_that_is_cancelled_does_not_expire() -> None:
     """A task that is cancelled while it waits does not expire."""
     with Tasks() as tasks:
         tasks.ask("PUT", STOP, {"stopped": True})
@@ -185,7 +185,7 @@ def test_a_cancel_while_it_waits_is_a_cancel() -> None:
         assert tasks.state(task_id) == "cancelled"
 
 
-def test_a_pulled_task_that_nobody_asks_for_expires() -> None:
+def test_a_pulled_task_without_pull_workers_expires_within_minutes() -> None:
     """A worker function fails an expired pulled task within minutes, also after a changed limit or a pause."""
     with Pulled() as tasks:
         task_id = tasks.create_pulled(expires_seconds=60, callback_url=CALLBACK_URL)
@@ -206,7 +206,7 @@ def test_a_pulled_task_that_nobody_asks_for_expires() -> None:
         assert tasks.lease() == []
 
 
-def test_a_lease_outlasts_the_expiry() -> None:
+def test_a_leased_task_does_not_expire_during_its_lease() -> None:
     """A pulled task that is leased in time does not expire during its lease; after the expiry it is not leased."""
     with Pulled() as tasks:
         kept = tasks.create_pulled(expires_seconds=60)
@@ -223,7 +223,7 @@ def test_a_lease_outlasts_the_expiry() -> None:
         assert has_expired(tasks, late)
 
 
-def test_a_node_that_expires_has_failed() -> None:
+def test_an_expired_node_counts_as_failed() -> None:
     """If a node expires, its topology fails, its child does not run, and a node that runs after a failure does."""
     with Graphs() as graphs:
         graphs.ask("PUT", "/v1/switches/type/slow", {"stopped": True})
@@ -239,7 +239,7 @@ def test_a_node_that_expires_has_failed() -> None:
         assert graphs.whole().state == "failed"
 
 
-def test_a_run_of_a_schedule_that_expires_is_told_of() -> None:
+def test_an_expired_run_of_a_schedule_is_shown_with_the_reason() -> None:
     """An expired run of a schedule is shown with the reason, and a catch-up run has the full limit again."""
     with Schedules() as schedules:
         schedules.make(cron="*/10 * * * *", task={"type": PLAIN, "expires_seconds": 60})

@@ -43,7 +43,7 @@ def shares(weight: int = 1, key: str = KEY) -> set[str]:
     return {group_of(OWNER, f"{number}.{key}") for number in range(weight)}
 
 
-def test_every_message_of_a_task_is_in_the_group_of_its_key() -> None:
+def test_all_messages_of_a_task_are_in_its_fair_keys_group() -> None:
     """All messages of a task are in its key's group, whoever sends them, or without a key in its owner's group."""
     with Tasks() as tasks:
         tasks.faulty = True
@@ -63,7 +63,7 @@ def test_every_message_of_a_task_is_in_the_group_of_its_key() -> None:
         assert min(len(groups[task_id]) for task_id in (now, later, moved, lost)) >= 2
 
 
-def test_a_weight_spreads_a_key_over_as_many_groups() -> None:
+def test_a_fair_key_with_weight_three_is_spread_over_three_groups() -> None:
     """The tasks of a key with weight 3 are spread over three groups."""
     with Tasks() as tasks:
         groups = watch_groups(tasks)
@@ -73,7 +73,7 @@ def test_a_weight_spreads_a_key_over_as_many_groups() -> None:
         assert {each for found in groups.values() for each in found} == shares(3)
 
 
-def test_another_key_holds_from_the_change_on() -> None:
+def test_a_waiting_task_with_a_changed_key_is_sent_in_its_group() -> None:
     """A waiting task whose key changes is sent in the new key's group; `null` removes the key."""
     with Tasks() as tasks:
         groups = watch_groups(tasks)
@@ -87,7 +87,7 @@ def test_another_key_holds_from_the_change_on() -> None:
         assert set(groups[freed]) == {OWNER}
 
 
-def test_a_due_task_moves_to_its_new_key() -> None:
+def test_a_due_task_is_sent_again_in_its_new_keys_group() -> None:
     """A due task that no worker has received is sent again in its new key's group, and runs once."""
     with Tasks() as tasks:
         groups = watch_groups(tasks)
@@ -102,7 +102,7 @@ def test_a_due_task_moves_to_its_new_key() -> None:
         assert (tasks.state(task_id), tasks.record(task_id).attempt) == ("succeeded", 1)
 
 
-def test_runs_of_schedules_have_the_key_of_their_task() -> None:
+def test_occurrences_are_sent_in_the_group_of_the_schedules_key() -> None:
     """Each occurrence is sent in the group of its schedule's task key."""
     with Schedules() as schedules:
         groups = watch_groups(schedules)
@@ -111,7 +111,7 @@ def test_runs_of_schedules_have_the_key_of_their_task() -> None:
         assert {each for found in groups.values() for each in found} == shares()
 
 
-def test_nodes_have_the_key_of_their_topology_unless_they_have_one() -> None:
+def test_nodes_without_a_fair_key_use_their_topologys_key() -> None:
     """Nodes and map items use their topology's key, and callbacks use their task's key."""
     items = {"type": PLAIN, "depends_on": ["a"], "map": {"over": "parents.a.result"}}
     nodes = {"a": {"type": PLAIN}, "b": {"type": PLAIN, "fair_key": "own"}, "items": items}
@@ -129,7 +129,7 @@ def test_nodes_have_the_key_of_their_topology_unless_they_have_one() -> None:
         assert set().union(*by_name.values()) == shares()
 
 
-def test_pulled_tasks_and_messages_to_queues_are_in_the_group_of_the_key() -> None:
+def test_messages_of_pulled_tasks_are_in_the_keys_group() -> None:
     """Messages of pulled tasks are in the key's group."""
     with Pulled() as tasks:
         groups = watch_groups(tasks)

@@ -32,7 +32,7 @@ def _all_pieces(tasks: Tasks, body: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("order", ["asc", "desc"])
-def test_a_filter_action_goes_on_where_it_stopped_and_is_complete(order: str) -> None:
+def test_a_filter_action_over_pages_affects_each_task_once(order: str) -> None:
     """Of 25 tasks in pages of up to 4, each is cancelled once, in order, and a repeat changes nothing."""
     with Tasks() as tasks:
         made = sorted(_fill(tasks, 25), reverse=order == "desc")
@@ -48,7 +48,7 @@ def test_a_filter_action_goes_on_where_it_stopped_and_is_complete(order: str) ->
         assert [tasks.record(task_id) for task_id in made] == records
 
 
-def test_a_piece_examines_no_more_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_with_few_matches_ends_before_its_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     """If few tasks match, a page ends with a token before it times out."""
     monkeypatch.setattr(filter_actions, "MAX_EXAMINED", 100)
     with Tasks() as tasks:
@@ -70,7 +70,7 @@ def test_tasks_that_were_changed_by_a_filter_run_at_their_new_time() -> None:
         assert tasks.tally() == {"succeeded": 3}
 
 
-def test_an_outage_in_the_middle_loses_neither_count_nor_place() -> None:
+def test_a_filter_action_interrupted_by_an_outage_returns_count_and_token() -> None:
     """If the table fails midway, the response has the work done and a token; if nothing was done, the request fails."""
     with Tasks() as tasks:
         tasks.faulty = True
@@ -93,7 +93,7 @@ def test_an_outage_in_the_middle_loses_neither_count_nor_place() -> None:
         assert {tasks.state(task_id) for task_id in made} == {"cancelled"}
 
 
-def test_records_that_are_gone_do_not_hold_up_a_filter_action() -> None:
+def test_a_filter_action_skips_a_page_of_expired_tasks() -> None:
     """A complete page of expired tasks that are still listed is skipped."""
     with Tasks() as tasks:
         made = sorted(_fill(tasks, 130), reverse=True)

@@ -34,7 +34,7 @@ def test_only_active_schedules_with_times_are_in_the_forecast() -> None:
     assert [each["schedules"] for each in found["collisions"]] == [["also", "hourly"]] * 2
 
 
-def test_a_forecast_of_a_part_of_the_schedules_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_forecast_above_the_maximum_number_of_schedules_is_incomplete(monkeypatch: pytest.MonkeyPatch) -> None:
     """Above the maximum number of schedules, only the first ones by name are counted, and `is_complete` is false."""
     monkeypatch.setattr(preview, "MAX_FORECAST_SCHEDULES", 5)
     monkeypatch.setattr(preview, "_FORECAST_PAGE", 2)
@@ -49,7 +49,7 @@ def test_a_forecast_of_a_part_of_the_schedules_says_so(monkeypatch: pytest.Monke
     assert {each["name"] for period in found["periods"] for each in period["schedules"]} == {"n5"}
 
 
-def test_a_forecast_ends_before_the_gateway_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_forecast_returns_the_schedules_counted_within_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """When the time limit for counting is reached, the schedules counted so far are returned."""
     monkeypatch.setattr(preview, "_FORECAST_TIME", -1)
     with Scenario() as account:
@@ -60,7 +60,7 @@ def test_a_forecast_ends_before_the_gateway_gives_up(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("hours", ["0", "169", "x", "1.5"])
-def test_a_forecast_is_of_one_hour_to_a_week(hours: str) -> None:
+def test_a_forecast_of_less_than_one_or_over_168_hours_is_rejected(hours: str) -> None:
     """A number of hours outside 1 to 168 is refused, and the error names `hours`."""
     with Scenario() as account:
         refused = account.ask("GET", "/v1/forecast", query=f"hours={hours}")

@@ -58,7 +58,7 @@ def run_bulk(scenario: Scenario, kind: str, body: Mapping[str, Any]) -> None:
     scenario.run(5 * MINUTE)
 
 
-def test_a_bulk_operation_lets_the_contents_of_what_it_cancels_expire(scenario: Scenario) -> None:
+def test_a_bulk_cancel_sets_an_expiry_on_contents(scenario: Scenario) -> None:
     """The bulk function copies objects onto themselves, as each function that ends tasks does."""
     for number in range(3):
         create(scenario, payload=HUGE, delay_seconds=LATER + number)
@@ -66,7 +66,7 @@ def test_a_bulk_operation_lets_the_contents_of_what_it_cancels_expire(scenario: 
     assert expiring(scenario) == 3
 
 
-def test_a_bulk_operation_hands_on_a_lock_that_is_reserved_for_what_it_cancels(scenario: Scenario) -> None:
+def test_a_bulk_cancel_passes_on_reserved_locks(scenario: Scenario) -> None:
     """The bulk function reads a lock's line, and removes the next waiters from the line."""
     scenario.target = lambda _phase, _context: scenario.take(20 * SECOND)
     ids = [create(scenario, lock=LOCK) for _ in range(3)]
@@ -80,7 +80,7 @@ def test_a_bulk_operation_hands_on_a_lock_that_is_reserved_for_what_it_cancels(s
     assert ("bulk", "dynamodb:DeleteItem", grants.TABLE) in grants.USED
 
 
-def test_a_dead_letter_of_a_task_that_has_spent_its_attempts_fails_it(scenario: Scenario) -> None:
+def test_a_dead_letter_of_a_task_without_attempts_left_fails_the_task(scenario: Scenario) -> None:
     """If a dead letter fails a task, a worker does the follow-up, and the dead-letter function touches no content."""
     scenario.faulty = True
     scenario.target = lambda _phase, _context: cast("Machine", scenario.time.process().home).die()
@@ -92,7 +92,7 @@ def test_a_dead_letter_of_a_task_that_has_spent_its_attempts_fails_it(scenario: 
     assert expiring(scenario) == 1
 
 
-def test_a_dead_letter_of_a_task_that_waits_sets_a_timer(scenario: Scenario) -> None:
+def test_a_dead_letter_of_an_unclaimed_task_sets_a_timer(scenario: Scenario) -> None:
     """For an unclaimed task whose minute is over, the dead-letter function writes a timer in the next minute."""
     scenario.faulty = True
     for queue in scenario.sqs.queues.values():
@@ -111,7 +111,7 @@ def test_a_dead_letter_of_a_task_that_waits_sets_a_timer(scenario: Scenario) -> 
     assert timer in grants.USED
 
 
-def test_a_retry_of_a_topology_keeps_the_contents_of_the_nodes_that_succeeded(scenario: Scenario) -> None:
+def test_a_topology_retry_removes_the_expiry_of_kept_nodes_contents(scenario: Scenario) -> None:
     """When a topology is retried, the topology function removes the tag that lets kept nodes' contents expire."""
     scenario.faulty = True  # In a retry, a node begins long after the kept parent.
     broken = True
@@ -139,7 +139,7 @@ def test_a_retry_of_a_topology_keeps_the_contents_of_the_nodes_that_succeeded(sc
     assert "s3:PutObjectTagging" in {use[1] for use in grants.USED if use[0] == "topology"}
 
 
-def test_a_plan_that_finds_its_large_topology_cancelled_has_the_nodes_stopped_in_the_background(
+def test_the_plan_of_a_cancelled_large_topology_stops_nodes_in_the_background(
     scenario: Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If the canceller died, the topology function invokes the bulk function to stop the nodes."""
@@ -166,7 +166,7 @@ def test_a_plan_that_finds_its_large_topology_cancelled_has_the_nodes_stopped_in
     assert ("topology", "lambda:InvokeFunction", grants.function("bulk")) in grants.USED
 
 
-def test_a_topology_keeps_and_lets_go_what_its_nodes_have_outside(scenario: Scenario) -> None:
+def test_the_topology_function_sets_and_removes_expiries_of_node_payloads(scenario: Scenario) -> None:
     """The topology function reads a large graph, keeps node payloads, and lets the payloads of stopped nodes expire."""
 
     def fail(_phase: str, _context: Context) -> None:
@@ -185,7 +185,7 @@ def test_a_topology_keeps_and_lets_go_what_its_nodes_have_outside(scenario: Scen
     assert ("topology", "s3:PutObject") in {use[:2] for use in grants.USED}
 
 
-def test_a_topology_hands_on_a_lock_that_is_reserved_for_a_node_it_pauses(scenario: Scenario) -> None:
+def test_the_topology_function_passes_on_a_paused_nodes_reserved_lock(scenario: Scenario) -> None:
     """If the function that was pausing the nodes died, the topology function completes the pause at its next check."""
     scenario.faulty = True
     scenario.target = lambda _phase, _context: scenario.take(20 * SECOND)
@@ -222,7 +222,7 @@ def test_a_topology_hands_on_a_lock_that_is_reserved_for_a_node_it_pauses(scenar
     assert taken_out in grants.USED
 
 
-def test_the_trigger_hands_a_large_payload_of_a_schedule_on(scenario: Scenario) -> None:
+def test_the_trigger_copies_a_schedules_large_payload_to_the_task(scenario: Scenario) -> None:
     """The trigger reads a schedule's object and writes the task's object with a tag, which the trigger then removes."""
     body = {"name": "big", "rate": "1 minute", "task": {"type": PLAIN, "payload": HUGE}}
     assert scenario.ask("POST", "/v1/schedules", body).status == 201
@@ -243,7 +243,7 @@ def test_an_event_with_a_large_payload_becomes_a_task(scenario: Scenario) -> Non
     }
 
 
-def test_a_call_of_one_thread_is_not_taken_for_that_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_calls_of_concurrent_threads_are_attributed_to_the_right_function(monkeypatch: pytest.MonkeyPatch) -> None:
     """While one thread of a worker invokes the egress, calls of other threads count as the worker's calls."""
     monkeypatch.setattr(grants, "_ACTING", [])
     asked: list[str | None] = []
@@ -272,7 +272,7 @@ def test_a_call_of_one_thread_is_not_taken_for_that_of_another(monkeypatch: pyte
     assert asked == [None, "worker", "egress", "worker", "worker", "bulk", "worker"]
 
 
-def test_a_call_that_is_not_granted_is_refused(scenario: Scenario) -> None:
+def test_a_call_without_a_grant_is_rejected(scenario: Scenario) -> None:
     """In tests, functions have the same policies as in a deployment, and a call without a grant is refused."""
     with pytest.raises(ClientError, match="not authorized to perform: dynamodb:Scan on resource"):
         grants.check("worker", scenario.environ, "dynamodb", "scan", {"TableName": "tasks"})

@@ -84,7 +84,7 @@ def test_a_group_whose_following_task_is_cancelled_completes_with_its_last_membe
         assert not groups.has_run(completion)
 
 
-def test_a_group_completes_when_its_following_task_ends_without_that() -> None:
+def test_cancelling_a_paused_following_task_completes_the_group() -> None:
     """If the following task is paused when the last member ends, cancelling it completes the group."""
     with Groups() as groups:
         groups.join(5 * MINUTE)
@@ -155,7 +155,7 @@ def test_a_rule_decides_whether_the_task_runs(rule: str, *, runs: bool) -> None:
         assert groups.group()["state"] == "completed"
 
 
-def test_members_are_cancelled_and_retried_as_a_whole() -> None:
+def test_cancelled_members_count_as_ended_and_retried_members_are_awaited() -> None:
     """Cancelled members count as ended, and the group waits for a member that is retried before its completion."""
     with Groups() as groups:
         groups.fail()
@@ -175,7 +175,7 @@ def test_members_are_cancelled_and_retried_as_a_whole() -> None:
         assert groups.ask("POST", "/v1/groups/other/retry", {}).body["code"] == "group_not_found"
 
 
-def test_a_member_that_is_retried_later_changes_the_counts_only() -> None:
+def test_a_members_retry_after_completion_changes_only_the_counts() -> None:
     """After completion, a member's retry changes the counts, but the following task does not run again."""
     with Groups() as groups:
         groups.fail()
@@ -214,7 +214,7 @@ def is_record(call: Call) -> bool:
     return call.operation == "put_item" and schema.STATE in call.request["Item"]
 
 
-def test_an_end_that_was_not_noted_is_found() -> None:
+def test_a_check_finds_a_members_end_that_was_not_counted() -> None:
     """If a worker dies after writing the outcome but before counting it, the next check reads the record."""
     with Groups() as groups:
         groups.faulty = True
@@ -228,7 +228,7 @@ def test_an_end_that_was_not_noted_is_found() -> None:
         assert len(groups.effect_times(completion)) == 1
 
 
-def test_a_creation_that_crashed_does_not_keep_a_group_from_its_completion() -> None:
+def test_a_crashed_member_creation_does_not_block_a_groups_completion() -> None:
     """If the API dies between writing the member's item and its record, the item is dropped later."""
     with Groups() as groups:
         groups.faulty = True
@@ -242,7 +242,7 @@ def test_a_creation_that_crashed_does_not_keep_a_group_from_its_completion() -> 
 
 
 @pytest.mark.parametrize("nth", range(12))
-def test_a_crash_at_any_call_of_a_close_is_repaired_by_a_repeat(nth: int) -> None:
+def test_a_repeated_close_completes_the_group_after_any_crash(nth: int) -> None:
     """If the API dies at its nth call, a repeated request closes the group, and the following task runs once."""
     with Groups() as groups:
         groups.faulty = True
@@ -268,7 +268,7 @@ def test_a_crash_at_any_call_of_a_close_is_repaired_by_a_repeat(nth: int) -> Non
 
 
 @pytest.mark.parametrize("nth", range(10))
-def test_a_crash_at_any_call_of_the_last_attempt_loses_nothing(nth: int) -> None:
+def test_the_following_task_runs_once_after_any_crash_of_the_last_member(nth: int) -> None:
     """If the last member's worker dies at its nth call, the following task still runs once."""
     with Groups() as groups:
         groups.faulty = True
@@ -309,7 +309,7 @@ def test_a_member_is_kept_while_it_is_open() -> None:
         assert schema.TTL not in item
 
 
-def test_the_waiting_task_can_be_explained() -> None:
+def test_the_explanation_of_a_following_task_names_its_group() -> None:
     """The explanation of a following task names the group that the task waits for."""
     with Groups() as groups:
         groups.join(HOUR)
@@ -321,7 +321,7 @@ def test_the_waiting_task_can_be_explained() -> None:
         assert f"all members of the group {ID} have ended" in gate["text"]
 
 
-def test_an_url_is_called_in_place_of_a_task() -> None:
+def test_a_groups_callback_url_is_called_as_the_following_task() -> None:
     """With `callback_url`, the following task is an HTTP call."""
     with Groups() as groups:
         groups.join()

@@ -77,7 +77,7 @@ def begun(schedules: Schedules) -> int:
 
 
 @pytest.mark.parametrize("change", others_slow(["pause", "delete"]))
-def test_nothing_begins_after_a_repeated_stop_of_a_schedule(change: str) -> None:
+def test_no_run_starts_after_a_repeated_stop_of_a_schedule(change: str) -> None:
     """If the API dies at any call of a request to stop a schedule, no run starts after the repeated request."""
     for number, schedules in half_changed(change):
         before = begun(schedules)
@@ -102,7 +102,7 @@ def test_each_occurrence_runs_once_after_a_repeated_change(change: str) -> None:
 
 
 @pytest.mark.slow
-def test_so_many_runs_remain_as_a_repeated_change_says() -> None:
+def test_exactly_three_runs_start_after_a_repeated_change_to_three_runs() -> None:
     """If the API dies at any call of a change to three remaining runs, exactly three runs start after the repeat."""
     for number, schedules in half_changed("remaining"):
         before = begun(schedules)
@@ -114,7 +114,7 @@ def test_so_many_runs_remain_as_a_repeated_change_says() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("change", ["content", "delete"])
-def test_no_payload_is_left_for_ever_by_a_repeated_change(change: str) -> None:
+def test_all_payloads_expire_after_a_repeated_change_and_a_deletion(change: str) -> None:
     """If the API dies at any call of a repeated change, all contents of the schedule expire once it is deleted."""
     for number, schedules in half_changed(change, task={"type": PLAIN, "payload": LARGE + "old"}):
         if change == "content":
@@ -125,7 +125,7 @@ def test_no_payload_is_left_for_ever_by_a_repeated_change(change: str) -> None:
 
 
 @pytest.mark.parametrize("next_request", others_slow(["none", "create"]))
-def test_no_payload_is_left_for_ever_by_a_deletion_that_is_not_repeated(next_request: str) -> None:
+def test_a_payload_expires_after_an_interrupted_deletion_of_its_schedule(next_request: str) -> None:
     """If the API dies at any call of a deletion, the payload expires, unless the schedule still exists."""
     number, dies = 0, True
     while dies:
@@ -198,7 +198,7 @@ def test_a_repeated_request_to_a_topology_is_completed(verb: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_repeated_deletion_of_a_topology_leaves_nothing() -> None:
+def test_a_repeated_deletion_of_a_topology_deletes_all_nodes_and_payloads() -> None:
     """If the API dies at any call of a deletion, its repeat deletes all nodes and their payloads."""
     number, dies = 0, True
     while dies:

@@ -83,7 +83,7 @@ def raising(error: BaseException, phase: str = "run", times: int = 99) -> Callab
 
 
 @pytest.mark.parametrize("error", BASE_ERRORS, ids=range(len(BASE_ERRORS)))
-def test_whatever_a_handler_raises_fails_its_attempt_at_once(error: BaseException) -> None:
+def test_any_error_of_a_handler_fails_its_attempt_at_once(error: BaseException) -> None:
     """Any error of a handler fails the attempt at once with the error's class, and the retry policy applies."""
     with Tasks() as tasks:
         tasks.target = raising(error)
@@ -103,7 +103,7 @@ def test_whatever_a_handler_raises_fails_its_attempt_at_once(error: BaseExceptio
 
 @pytest.mark.parametrize("phase", ["prepare", "run", "clean"])
 @pytest.mark.parametrize("error", [asyncio.CancelledError(), GeneratorExit(FILE)], ids=["cancelled", "closed"])
-def test_every_phase_may_raise_anything(error: BaseException, phase: str) -> None:
+def test_any_error_in_prepare_or_run_is_retried_at_once(error: BaseException, phase: str) -> None:
     """Errors in `prepare` and `run` are retried at once, but errors in `clean` do not change the outcome."""
     with Tasks() as tasks:
         tasks.target = raising(error, phase, times=1)
@@ -113,7 +113,7 @@ def test_every_phase_may_raise_anything(error: BaseException, phase: str) -> Non
         assert tasks.record(task_id).finished_at is not None
 
 
-def test_a_rollback_may_raise_anything() -> None:
+def test_a_rollback_is_retried_after_any_error() -> None:
     """A rollback is retried after any error."""
     with Tasks() as tasks:
         fail, undo = raising(Unretriable(FILE)), raising(KeyboardInterrupt(), "rollback", times=1)
@@ -124,7 +124,7 @@ def test_a_rollback_may_raise_anything() -> None:
         assert tasks.phases(task_id) == ["run", "rollback", "rollback"]
 
 
-def test_a_text_that_utf_8_cannot_write_is_escaped() -> None:
+def test_characters_that_utf_8_cannot_encode_are_escaped_in_errors() -> None:
     """In an error's message and traceback, characters that UTF-8 cannot encode are escaped."""
     with Tasks() as tasks:
         tasks.target = raising(Unretriable(f"cannot read {FILE}"))
@@ -137,7 +137,7 @@ def test_a_text_that_utf_8_cannot_write_is_escaped() -> None:
         assert f"Unretriable: cannot read {WRITTEN}" in attempt["error"]["traceback"]
 
 
-def test_a_progress_message_does_not_lose_its_attempt() -> None:
+def test_an_invalid_progress_message_does_not_fail_its_attempt() -> None:
     """A progress message is converted to text, escaped and cut if necessary; the attempt succeeds."""
     with Tasks() as tasks:
 
@@ -182,7 +182,7 @@ UNKEPT: list[object] = [
 
 
 @pytest.mark.parametrize("value", UNKEPT, ids=range(len(UNKEPT)))
-def test_a_result_that_cannot_be_kept_is_refused_at_once(value: object) -> None:
+def test_an_attempt_with_a_result_that_is_not_json_fails(value: object) -> None:
     """An attempt whose result is not JSON fails with `ResultNotJson` and is not retried, as it would fail again."""
     with Tasks() as tasks:
         tasks.target = lambda _phase, _context: value
@@ -195,7 +195,7 @@ def test_a_result_that_cannot_be_kept_is_refused_at_once(value: object) -> None:
 
 
 @pytest.mark.parametrize("value", UNKEPT, ids=range(len(UNKEPT)))
-def test_a_checkpoint_that_cannot_be_kept_is_refused_at_once(value: object) -> None:
+def test_an_attempt_with_a_checkpoint_that_is_not_json_fails(value: object) -> None:
     """An attempt whose checkpoint is not JSON fails with `ResultNotJson`, as for a result."""
     with Tasks() as tasks:
 
@@ -215,7 +215,7 @@ def test_a_checkpoint_that_cannot_be_kept_is_refused_at_once(value: object) -> N
 
 @pytest.mark.parametrize("attempts", [1, 2, 3, 4])
 @pytest.mark.parametrize("after", [0, 70, 130])
-def test_every_attempt_that_is_lost_is_found_in_time(attempts: int, after: int) -> None:
+def test_every_lost_attempt_is_replaced_within_the_time_limit(attempts: int, after: int) -> None:
     """If an attempt's worker and message vanish, the next attempt begins within the lease and three minutes."""
     with Tasks() as tasks:
         tasks.faulty = True
@@ -230,7 +230,7 @@ def test_every_attempt_that_is_lost_is_found_in_time(attempts: int, after: int) 
         assert tasks.outcomes(task_id) == [*["lost"] * attempts, "succeeded"][-5:]
 
 
-def test_a_worker_killed_with_its_message_left_is_replaced_after_its_lease() -> None:
+def test_a_killed_worker_is_replaced_after_its_lease_by_redelivery() -> None:
     """After every attempt whose worker is killed, the queue delivers the message again after the lease."""
     with Tasks() as tasks:
         tasks.faulty = True
@@ -245,7 +245,7 @@ def test_a_worker_killed_with_its_message_left_is_replaced_after_its_lease() -> 
         assert tasks.done(task_id).attempt == 4
 
 
-def test_the_last_attempt_that_is_lost_fails_in_time() -> None:
+def test_a_task_whose_only_attempt_is_lost_fails_in_time() -> None:
     """A task whose only attempt lost its worker and message fails within the time limit."""
     with Tasks() as tasks:
         tasks.faulty = True

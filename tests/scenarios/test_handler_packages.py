@@ -127,7 +127,7 @@ def test_with_a_canary_attempts_are_counted_by_version(tasks: Packaged) -> None:
     assert counted[f"version_failures{{version=worker:{version}}}"] == 0
 
 
-def test_a_package_costs_no_further_write(tasks: Packaged) -> None:
+def test_a_package_needs_no_additional_write(tasks: Packaged) -> None:
     """The claim's write contains the nonce, and the package's function writes nothing."""
     with tasks:
         counted: list[list[tuple[str, str]]] = []
@@ -138,7 +138,7 @@ def test_a_package_costs_no_further_write(tasks: Packaged) -> None:
         assert counted[0] == counted[1] == 2 * [("worker", "update_item")]
 
 
-def test_every_phase_is_an_invocation(tasks: Packaged) -> None:
+def test_every_phase_of_a_package_is_one_invocation(tasks: Packaged) -> None:
     """The worker invokes the package's function once for each phase."""
     with tasks:
         task_id = tasks.perform(lambda context: context.phase, kind=PHASED)
@@ -147,7 +147,7 @@ def test_every_phase_is_an_invocation(tasks: Packaged) -> None:
         assert tasks.record(task_id).finished_at is not None
 
 
-def test_an_attempt_is_told_what_it_would_be_told_in_the_worker(tasks: Packaged) -> None:
+def test_the_context_in_a_package_is_the_same_as_in_the_worker(tasks: Packaged) -> None:
     """The context in a package is the same as in the worker, apart from ids, times and the type."""
     seen: list[Any] = []
     lateness: list[object] = []
@@ -163,7 +163,7 @@ def test_an_attempt_is_told_what_it_would_be_told_in_the_worker(tasks: Packaged)
         assert seen[0][2] == {"team": "dba"}
 
 
-def test_errors_of_a_package_are_those_of_the_handler(tasks: Packaged) -> None:
+def test_an_error_in_a_package_keeps_type_message_and_traceback(tasks: Packaged) -> None:
     """An error in a package is passed on with its type, message, traceback and `Unretriable`."""
 
     def fail(_context: Context) -> None:
@@ -178,7 +178,7 @@ def test_errors_of_a_package_are_those_of_the_handler(tasks: Packaged) -> None:
         assert "test_handler_packages.py" in str(tasks.ask("GET", f"/v1/tasks/{task_id}/attempts").body)
 
 
-def test_a_batch_handler_gets_one_task(tasks: Packaged) -> None:
+def test_a_batch_handler_in_a_package_gets_one_task(tasks: Packaged) -> None:
     """Each attempt in a package is a separate invocation, so a batch has one task."""
     sizes: list[int] = []
 
@@ -197,7 +197,7 @@ def test_a_batch_handler_gets_one_task(tasks: Packaged) -> None:
         del REGISTRY[BATCHED]
 
 
-def test_a_function_that_dies_fails_the_attempt(tasks: Packaged) -> None:
+def test_a_dying_package_function_fails_the_attempt_with_handler_crashed(tasks: Packaged) -> None:
     """If a package's function dies, the attempt fails with `HandlerCrashed`, and the next attempt runs."""
 
     def die(context: Context) -> str:
@@ -233,7 +233,7 @@ def test_progress_is_stored_while_the_handler_runs(tasks: Packaged) -> None:
         assert tasks.invoked == ["handlers", "attempts", "attempts"]
 
 
-def test_a_handler_learns_that_it_shall_stop(tasks: Packaged) -> None:
+def test_a_pause_request_ends_a_packages_attempt_with_a_checkpoint(tasks: Packaged) -> None:
     """A requested pause ends the attempt with a checkpoint, which the next attempt gets."""
     got: list[object] = []
 
@@ -259,7 +259,7 @@ def test_a_handler_learns_that_it_shall_stop(tasks: Packaged) -> None:
         assert tasks.state(task_id) == "succeeded"
 
 
-def test_a_step_runs_once_over_all_attempts(tasks: Packaged) -> None:
+def test_a_step_runs_only_once_across_all_attempts(tasks: Packaged) -> None:
     """The attempts function stores a step's result, and the next attempt gets that result."""
     charged: list[int] = []
 
@@ -329,7 +329,7 @@ def result(tasks: Packaged, task_id: str) -> bytes:
     return content.data
 
 
-def test_a_token_ends_with_its_attempt(tasks: Packaged) -> None:
+def test_an_attempts_token_is_useless_after_its_end(tasks: Packaged) -> None:
     """An attempt's token is useless after its end, and a token with another nonce never works."""
 
     def asked(token: str) -> Any:  # noqa: ANN401 - the function's answer
@@ -359,7 +359,7 @@ def _is_of_package() -> bool:
     return machine.function == "handlers"
 
 
-def test_a_broken_package_costs_no_attempt_and_no_other_package(
+def test_a_broken_package_uses_no_attempt_and_affects_no_other_types(
     tasks: Packaged, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Tasks of a broken package wait with the reason and use no attempt, while other types run."""

@@ -30,7 +30,7 @@ def _beats(call: Call) -> bool:
     return call.operation == "invoke"
 
 
-def test_each_good_tick_tells_the_monitor_once(tasks: Tasks) -> None:
+def test_each_complete_tick_sends_one_heartbeat_to_the_monitor(tasks: Tasks) -> None:
     """With a monitor, the egress function fetches the monitor's URL ten times in ten minutes."""
     with tasks:
         tasks.run(10 * MINUTE)
@@ -39,14 +39,14 @@ def test_each_good_tick_tells_the_monitor_once(tasks: Tasks) -> None:
         assert tasks.counts()["heartbeats"] == len(tasks.fetched)
 
 
-def test_nothing_is_told_where_no_monitor_is_named() -> None:
+def test_no_heartbeat_is_sent_without_a_monitor_url() -> None:
     """Without a monitor URL the trigger invokes nothing."""
     with Tasks() as tasks:
         tasks.run(5 * MINUTE)
         assert not [line for line in tasks.lines if line[2] == "invoke"]
 
 
-def test_ticks_that_cannot_read_tell_nothing(tasks: Tasks) -> None:
+def test_no_heartbeat_is_sent_by_ticks_that_cannot_read(tasks: Tasks) -> None:
     """Heartbeats stop while the table fails queries, and start again afterwards."""
     with tasks:
         tasks.run(2 * MINUTE)
@@ -59,7 +59,7 @@ def test_ticks_that_cannot_read_tell_nothing(tasks: Tasks) -> None:
         assert len(tasks.fetched) >= before + 4
 
 
-def test_a_trigger_that_is_not_invoked_tells_nothing(tasks: Tasks) -> None:
+def test_no_heartbeat_is_sent_without_ticks(tasks: Tasks) -> None:
     """Without ticks there are no heartbeats, so that the monitor notices the outage."""
     with tasks:
         tasks.run(2 * MINUTE)
@@ -70,7 +70,7 @@ def test_a_trigger_that_is_not_invoked_tells_nothing(tasks: Tasks) -> None:
         assert len(tasks.fetched) == before
 
 
-def test_a_trigger_with_a_wrong_clock_tells_nothing(tasks: Tasks) -> None:
+def test_a_trigger_with_a_wrong_clock_sends_no_heartbeat(tasks: Tasks) -> None:
     """A trigger with a wrong clock reads no tasks, so it sends no heartbeat."""
     with tasks:
         tasks.run(2 * MINUTE)
@@ -86,7 +86,7 @@ def test_a_trigger_with_a_wrong_clock_tells_nothing(tasks: Tasks) -> None:
         assert len(tasks.fetched) == before
 
 
-def test_a_heartbeat_that_is_refused_fails_no_tick_and_delays_no_task(tasks: Tasks) -> None:
+def test_a_throttled_heartbeat_fails_no_tick_and_delays_no_task(tasks: Tasks) -> None:
     """If the egress is throttled, tasks are still on time, and the unsent heartbeats are counted."""
     with tasks:
         tasks.refuse(_beats)

@@ -79,7 +79,7 @@ def test_a_cancel_stops_a_job_whose_start_got_no_response(
         assert tasks.counts()["worker_errors"] == (happens is die)
 
 
-def test_a_cancel_tells_that_no_job_was_found(tasks: Jobs, service: str) -> None:
+def test_a_cancelled_task_without_a_found_job_ends_with_job_unknown(tasks: Jobs, service: str) -> None:
     """If no job is found for a cancelled task, the task ends after the search with `JobUnknown`."""
     with tasks:
         at_start(tasks, fail, is_made=False)
@@ -94,7 +94,7 @@ def test_a_cancel_tells_that_no_job_was_found(tasks: Jobs, service: str) -> None
         assert (tasks.state(task_id), error and error.type, tasks.running()) == ("cancelled", "JobUnknown", [])
 
 
-def test_a_start_that_never_arrived_is_made_again(tasks: Jobs, service: str) -> None:
+def test_the_same_attempt_starts_a_job_if_the_search_finds_none(tasks: Jobs, service: str) -> None:
     """If the search finds no job, the same attempt starts a job."""
     with tasks:
         at_start(tasks, fail, is_made=False)
@@ -107,7 +107,7 @@ def test_a_start_that_never_arrived_is_made_again(tasks: Jobs, service: str) -> 
 
 
 @pytest.mark.parametrize("happens", [fail, die])
-def test_a_job_that_is_listed_late_is_not_started_again(
+def test_the_search_for_a_job_lasts_until_the_list_is_current(
     tasks: Jobs, repeating: str, happens: Callable[[Call], None]
 ) -> None:
     """For services that can start a name twice, the search lasts until the service's job list is up to date."""
@@ -122,7 +122,7 @@ def test_a_job_that_is_listed_late_is_not_started_again(
         assert (tasks.outcomes(task_id), tasks.record(task_id).attempt) == (["succeeded"], 1)
 
 
-def test_the_lock_of_a_task_is_held_while_its_job_is_looked_for(tasks: Jobs) -> None:
+def test_a_task_keeps_its_lock_while_its_job_is_searched_for(tasks: Jobs) -> None:
     """While a job is looked for, the task keeps its lock, because the job may be running."""
     with tasks:
         at_start(tasks, fail)
@@ -137,7 +137,7 @@ def test_the_lock_of_a_task_is_held_while_its_job_is_looked_for(tasks: Jobs) -> 
         assert tasks.state(other) == "succeeded"
 
 
-def test_what_keeps_a_task_from_starting_does_not_end_an_attempt_whose_job_may_run(tasks: Jobs) -> None:
+def test_a_lost_workers_job_is_found_despite_switch_and_expiry(tasks: Jobs) -> None:
     """A lost worker's job is found although a switch is on and the task has passed its expiry."""
     with tasks:
         at_start(tasks, die)

@@ -42,7 +42,7 @@ def test_the_end_of_an_execution_is_the_outcome_of_its_task(tasks: Jobs) -> None
         assert (shown["state"], shown["result"]) == ("succeeded", {"rows": 7})
 
 
-def test_an_execution_that_fails_is_tried_again_under_another_name(tasks: Jobs) -> None:
+def test_a_failed_execution_is_retried_under_another_name(tasks: Jobs) -> None:
     """An execution's name can be used only once, so the next attempt's execution has another name."""
     with tasks:
         task_id = tasks.create_job(retry={"max_attempts": 2, "initial_seconds": 0})
@@ -54,7 +54,7 @@ def test_an_execution_that_fails_is_tried_again_under_another_name(tasks: Jobs) 
         assert len({each.name for each in tasks.executions}) == 2
 
 
-def test_an_end_whose_event_is_lost_is_found_by_a_check(tasks: Jobs) -> None:
+def test_a_check_finds_the_end_of_a_job_without_its_event(tasks: Jobs) -> None:
     """If the event for a job's end is lost, a check finds the end within five minutes, or later for longer runs."""
     with tasks:
         task_id = tasks.create_job()
@@ -64,7 +64,7 @@ def test_an_end_whose_event_is_lost_is_found_by_a_check(tasks: Jobs) -> None:
         assert tasks.state(task_id) == "succeeded"
 
 
-def test_events_that_come_twice_or_too_early_do_no_harm(tasks: Jobs) -> None:
+def test_early_and_repeated_job_events_have_no_effect(tasks: Jobs) -> None:
     """Events are verified, so neither an early event nor a repeated event has an effect."""
     with tasks:
         task_id = tasks.create_job(retry={"max_attempts": 3, "initial_seconds": 0})
@@ -86,7 +86,7 @@ def test_events_that_come_twice_or_too_early_do_no_harm(tasks: Jobs) -> None:
 
 @pytest.mark.parametrize("target", [MACHINE, CONTAINER], ids=["execution", "container"])
 @pytest.mark.parametrize("is_last", [False, True])
-def test_a_start_whose_worker_is_lost_is_one_job_and_one_attempt(
+def test_a_worker_lost_during_a_start_causes_no_second_job(
     tasks: Jobs, target: dict[str, Any], *, is_last: bool
 ) -> None:
     """If a worker is lost during a start, the next worker finds the job, even if only one attempt is allowed."""
@@ -125,7 +125,7 @@ def test_a_cancel_stops_the_job(tasks: Jobs, target: dict[str, Any]) -> None:
         assert (tasks.counts()["worker_errors"], tasks.counts()["jobs_stopped"]) == (0, 1)
 
 
-def test_a_cancel_that_comes_while_the_job_starts_stops_it(tasks: Jobs) -> None:
+def test_a_cancel_during_the_start_of_a_job_stops_the_job(tasks: Jobs) -> None:
     """A job whose task is cancelled during the start is stopped afterwards."""
     with tasks:
 
@@ -157,7 +157,7 @@ def test_a_job_that_takes_too_long_is_stopped_before_the_next_attempt(tasks: Job
         assert (task.state, task.error.type, tasks.outcomes(task_id)) == ("failed", "Timeout", ["retried", "failed"])
 
 
-def test_a_job_that_a_person_stops_is_not_tried_again(tasks: Jobs) -> None:
+def test_a_job_that_a_person_stops_is_not_retried(tasks: Jobs) -> None:
     """A task whose job is stopped by a person fails with `JobStopped`, without further attempts."""
     with tasks:
         task_id = tasks.create_job(retry={"max_attempts": 3, "initial_seconds": 0})
@@ -178,7 +178,7 @@ def test_a_job_that_a_person_stops_is_not_tried_again(tasks: Jobs) -> None:
         (137, "UserInitiated", "JobStopped"),
     ],
 )
-def test_the_exit_code_of_its_container_is_the_outcome(
+def test_the_exit_code_of_a_container_decides_the_tasks_outcome(
     tasks: Jobs, code: int | None, stop_code: str, expected: str | None
 ) -> None:
     """A container's exit code zero is a success; without an exit code, the error says why the container stopped."""
@@ -241,7 +241,7 @@ def test_the_end_of_a_job_is_the_outcome_of_its_task(tasks: Jobs, service: str) 
         )
 
 
-def test_a_job_that_fails_is_tried_again(tasks: Jobs, service: str) -> None:
+def test_a_failed_job_is_retried_under_another_name(tasks: Jobs, service: str) -> None:
     """After a failed job, the next attempt starts a job with another name, and the error has the reason."""
     with tasks:
         task_id = tasks.create_job(JOB_TARGETS[service], retry={"max_attempts": 2, "initial_seconds": 0})
@@ -261,7 +261,7 @@ def test_a_job_that_fails_is_tried_again(tasks: Jobs, service: str) -> None:
         assert len(set(jobs.names.values())) == 2
 
 
-def test_a_lost_start_is_found_by_its_name(tasks: Jobs, service: str) -> None:
+def test_a_job_whose_start_was_lost_is_found_by_name(tasks: Jobs, service: str) -> None:
     """If a worker dies after starting a job, the job is found in the service's list, and no second job is started."""
     with tasks:
 
@@ -312,7 +312,7 @@ def test_a_job_that_a_person_stops_fails_its_task_at_once(tasks: Jobs, service: 
 
 
 @pytest.mark.parametrize("service", ["codebuild", "glue"])
-def test_a_job_that_no_task_has_started_is_nobodys(tasks: Jobs, service: str) -> None:
+def test_events_of_jobs_that_no_task_started_are_ignored(tasks: Jobs, service: str) -> None:
     """Events about jobs that no task started fail nothing, and their messages are deleted."""
     with tasks:
         jobs = tasks.job_services[service]
@@ -328,7 +328,7 @@ def test_a_job_that_no_task_has_started_is_nobodys(tasks: Jobs, service: str) ->
 
 
 @pytest.mark.parametrize("service", ["codebuild", "glue"])
-def test_a_service_with_too_many_jobs_costs_no_attempt(tasks: Jobs, service: str) -> None:
+def test_a_service_with_too_many_jobs_uses_up_no_attempt(tasks: Jobs, service: str) -> None:
     """If a service has too many jobs, the task waits and shows the reason, and no attempt is used."""
     with tasks:
         jobs = tasks.job_services[service]
@@ -341,7 +341,7 @@ def test_a_service_with_too_many_jobs_costs_no_attempt(tasks: Jobs, service: str
         assert (tasks.record(task_id).awaiting_notification, tasks.record(task_id).attempt) == (True, 1)
 
 
-def test_a_job_is_one_start_of_its_rate(tasks: Jobs) -> None:
+def test_only_a_jobs_start_counts_for_the_rate(tasks: Jobs) -> None:
     """Only a job's start counts for the rate; its checks and end do not."""
     with tasks:
         rate = {"key": "crm", "limit": 1, "per_seconds": 600}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize("takes", [130 * SECOND, 4 * MINUTE])
-def test_a_minute_that_outlasts_the_hold_delays_nothing_else(takes: Millis) -> None:
+def test_a_slow_reader_of_a_minute_delays_no_other_minute(takes: Millis) -> None:
     """If a reader is slow, the next tick takes over its minute, and other minutes are read in the meantime."""
     with Tasks() as tasks:
         tasks.faulty = True
@@ -40,7 +40,7 @@ def test_a_minute_that_outlasts_the_hold_delays_nothing_else(takes: Millis) -> N
 
 
 @pytest.mark.slow
-def test_messages_that_take_long_are_each_sent_by_two_readers_at_most() -> None:
+def test_tasks_run_once_even_if_two_readers_send_them() -> None:
     """If every send is slower than the hold, each task of a minute runs once, whether one or two readers send it.
 
     The early scan sends the tasks once more, because they are late.

@@ -68,7 +68,7 @@ def rate(tasks: Watched) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("hold", [stop, lock, rate])
-def test_a_task_that_is_held_back_has_not_started(hold: Callable[[Watched], dict[str, Any]]) -> None:
+def test_a_held_task_causes_no_late_event_until_its_call(hold: Callable[[Watched], dict[str, Any]]) -> None:
     """A task that is held back causes no event until its target is called, and then one event."""
     with Watched() as tasks:
         held = tasks.create(**hold(tasks))
@@ -96,7 +96,7 @@ def test_a_task_that_starts_in_time_is_not_late() -> None:
         assert (tasks.late(long), tasks.late(retried)) == ([], [])
 
 
-def test_a_late_start_is_told_while_the_attempt_runs() -> None:
+def test_the_first_heartbeat_sends_the_late_event() -> None:
     """The first heartbeat sends the late event, with an id by which consumers recognize duplicates."""
     with Watched() as tasks:
         tasks.receiving = False
@@ -123,7 +123,7 @@ def test_a_task_that_was_never_called_is_not_late() -> None:
         assert (tasks.late(cancelled), tasks.late(expired)) == ([], [])
 
 
-def test_a_leased_task_tells_of_its_late_start() -> None:
+def test_a_pulled_tasks_late_event_is_sent_at_the_first_heartbeat() -> None:
     """A pulled task's event is sent at the worker's first heartbeat, since an earlier lease can still be released."""
     with Watched() as tasks:
         tasks.receiving = False
@@ -138,7 +138,7 @@ def test_a_leased_task_tells_of_its_late_start() -> None:
         assert len(tasks.late(leased)) == 1
 
 
-def test_a_task_that_is_tried_again_after_its_end_is_late_once() -> None:
+def test_a_users_retry_of_a_late_task_causes_no_second_event() -> None:
     """A user's retry of a late task causes no second event."""
     with Watched() as tasks:
         tasks.receiving = False

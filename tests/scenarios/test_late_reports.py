@@ -65,7 +65,7 @@ def test_a_late_report_of_a_pull_worker_changes_nothing(since: str, report: str)
 
 @pytest.mark.parametrize("notice", NOTICES)
 @pytest.mark.parametrize("since", SINCE)
-def test_a_late_notice_of_a_target_changes_nothing(since: str, notice: str) -> None:
+def test_a_targets_later_reports_do_not_affect_the_task(since: str, notice: str) -> None:
     """After a target's first report, later reports do not affect the task."""
     with Scenario() as scenario:
         scenario.target = lambda _phase, _context: Accepted()
@@ -90,7 +90,7 @@ def test_a_late_notice_of_a_target_changes_nothing(since: str, notice: str) -> N
 
 
 @pytest.mark.parametrize("notice", NOTICES)
-def test_a_late_notice_does_not_concern_a_task_that_is_rolled_back(notice: str) -> None:
+def test_reports_after_a_rollback_are_rejected(notice: str) -> None:
     """If a success was reported and the task is rolled back, later reports are refused."""
     with Scenario() as scenario:
         scenario.target = lambda phase, _context: scenario.take(20 * SECOND) if phase == "rollback" else Accepted()

@@ -66,7 +66,7 @@ def _schedule_made_again(number: int, overlap: str) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("overlap", ["skip", "allow_all"])
-def test_no_late_write_reaches_a_schedule_that_was_made_again(overlap: str) -> None:
+def test_no_late_write_affects_a_recreated_schedule(overlap: str) -> None:
     """Whichever write by the API, trigger or worker is late, the new schedule is not affected."""
     number = 1
     while _schedule_made_again(number, overlap):
@@ -96,7 +96,7 @@ def _lock_freed(number: int) -> bool:
 
 
 @pytest.mark.slow
-def test_no_late_write_holds_up_a_lock_that_was_freed_by_force() -> None:
+def test_no_late_write_blocks_a_lock_that_was_released_by_force() -> None:
     """Whichever write to the lock or its line is late, no two tasks hold the lock, and no task is stuck."""
     number = 1
     while _lock_freed(number):

@@ -240,7 +240,7 @@ QUICK = [
 
 
 @pytest.mark.parametrize("way", [way if way in QUICK else pytest.param(way, marks=pytest.mark.slow) for way in WAYS])
-def test_as_many_runs_begin_as_remain(way: str) -> None:
+def test_exactly_as_many_runs_begin_as_the_limit_allows(way: str) -> None:
     """Exactly as many runs begin as the limit allows, the schedule ends, and `remaining_runs` is always right."""
     with Schedules() as schedules:
         schedules.last(WAYS[way].lasts)
@@ -258,7 +258,7 @@ def test_as_many_runs_begin_as_remain(way: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
-def test_no_run_begins_for_a_time_after_the_end(way: str) -> None:
+def test_no_run_begins_for_a_time_after_end_at(way: str) -> None:
     """If `end_at` comes before all runs are used up, no run begins for a later time, and runs are left over."""
     with Schedules() as schedules:
         end = schedules.now + 7 * MINUTE
@@ -274,7 +274,7 @@ def test_no_run_begins_for_a_time_after_the_end(way: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", [way for way in WAYS if way not in OF_SEVERAL])
-def test_the_end_or_the_number_whichever_comes_first(way: str) -> None:
+def test_only_the_allowed_run_between_start_at_and_end_at_begins(way: str) -> None:
     """If only one of the allowed runs is between `start_at` and `end_at`, only that run begins."""
     with Schedules() as schedules:
         start = schedules.now + 3 * MINUTE
@@ -320,7 +320,7 @@ def test_a_failure_pauses_before_the_runs_are_used_up(way: str) -> None:
 
 @pytest.mark.parametrize("overlap", others_slow(["skip", "buffer_one", "allow_all"]))
 @pytest.mark.parametrize("is_counted", [False, True])
-def test_a_worker_that_dies_as_a_run_is_counted_counts_it_once(overlap: str, is_counted: bool) -> None:  # noqa: FBT001 - a parameter
+def test_a_run_counts_once_even_if_its_worker_dies(overlap: str, is_counted: bool) -> None:  # noqa: FBT001 - a parameter
     """If a worker dies before or after counting a run, exactly the allowed number of runs still begins."""
     with Schedules() as schedules:
         schedules.last(100)
@@ -359,7 +359,7 @@ def test_runs_that_wait_for_a_lock_are_counted_once() -> None:
 
 
 @pytest.mark.parametrize("number", [5, 1])
-def test_more_or_fewer_runs_are_let_begin_by_a_change(number: int) -> None:
+def test_exactly_the_new_number_of_runs_begins_after_a_change(number: int) -> None:
     """If `remaining_runs` is changed after two of three runs, exactly the new number of runs still begins."""
     with Schedules() as schedules:
         schedules.make(remaining_runs=3)
@@ -370,7 +370,7 @@ def test_more_or_fewer_runs_are_let_begin_by_a_change(number: int) -> None:
         assert (len(begun(schedules)), schedules.schedule()["state"]) == (2 + number, "ended")
 
 
-def test_a_limit_that_is_set_and_removed_later() -> None:
+def test_a_limit_on_runs_can_be_set_and_removed_later() -> None:
     """A limit of two ends the schedule after two runs, and removing the limit makes the schedule run again."""
     with Schedules() as schedules:
         schedules.make(overlap="allow_all")
@@ -387,7 +387,9 @@ def test_a_limit_that_is_set_and_removed_later() -> None:
 @pytest.mark.parametrize(
     ("overlap", "limit", "number"), [("allow_all", None, 0), ("skip", None, 5), ("allow_all", 5, 5), ("skip", 5, 5)]
 )
-def test_runs_are_counted_where_they_are_limited_or_take_turns(overlap: str, limit: int | None, number: int) -> None:
+def test_only_limited_or_nonoverlapping_runs_cost_a_write_for_counting(
+    overlap: str, limit: int | None, number: int
+) -> None:
     """Counting costs one write per run if runs are limited or may not overlap, and otherwise no write."""
     with Schedules() as schedules:
         counts: list[Call] = []

@@ -28,7 +28,7 @@ def use(scenario: Scenario, path: str, **body: object) -> tuple[int, Any]:
     return answer.status, answer.body.get("code", answer.body.get("used_for"))
 
 
-def test_a_link_decides_on_a_node() -> None:
+def test_a_link_approves_a_node_with_a_payload() -> None:
     """A topology continues when a link approves one of its nodes with a payload."""
     with Graphs() as graphs:
         graphs.submit(RELEASE)
@@ -41,7 +41,7 @@ def test_a_link_decides_on_a_node() -> None:
         assert graphs.ran == ["build", "publish"]
 
 
-def test_a_retried_task_accepts_no_earlier_link() -> None:
+def test_a_link_from_before_a_retry_is_rejected() -> None:
     """A link from before a task's retry is refused, but a new link works."""
     with Graphs() as graphs:
         task_id = waiting(graphs).id.text
@@ -72,7 +72,7 @@ def accepting() -> Tasks:
     return tasks
 
 
-def test_a_link_completes_the_attempt_that_it_was_created_for() -> None:
+def test_a_link_completes_its_own_attempt_once() -> None:
     """A link completes the attempt with a result; afterwards it is refused, as is a link to fail the attempt."""
     with accepting() as tasks:
         task_id = deferred(tasks)
@@ -84,7 +84,7 @@ def test_a_link_completes_the_attempt_that_it_was_created_for() -> None:
         assert use(tasks, failed) == (410, "link_ended")
 
 
-def test_a_link_that_reports_a_failure_ends_the_task() -> None:
+def test_a_link_that_reports_a_failure_fails_the_task_without_retry() -> None:
     """A link that reports a failure fails the task without a retry, with the given reason as the error message."""
     with accepting() as tasks:
         task_id = deferred(tasks)
@@ -97,7 +97,7 @@ def test_a_link_that_reports_a_failure_ends_the_task() -> None:
         assert (task["state"], task["error"]) == ("failed", {"type": "ReportedByLink", "message": "no stock"})
 
 
-def test_a_later_attempt_accepts_no_earlier_link() -> None:
+def test_a_link_to_an_ended_attempt_is_rejected() -> None:
     """A link to an ended attempt is refused, even if the next attempt is also waiting for a report."""
     with accepting() as tasks:
         task_id = deferred(tasks, retry={"max_attempts": 3, "initial_seconds": 1})
@@ -108,7 +108,7 @@ def test_a_later_attempt_accepts_no_earlier_link() -> None:
         assert use(tasks, link_to(tasks, task_id, "complete")) == (200, "complete")
 
 
-def test_a_use_whose_answer_is_lost_is_not_lost() -> None:
+def test_a_decision_by_link_survives_a_lost_response() -> None:
     """If the function dies after the decision, the decision is kept, and a repeated request marks the link as used."""
     with Graphs() as graphs:
         task_id = waiting(graphs).id.text

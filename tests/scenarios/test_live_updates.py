@@ -48,7 +48,7 @@ def agrees(live: Live, watcher: Watcher) -> bool:
     return True
 
 
-def test_a_client_is_told_of_the_life_of_a_task(live: Live) -> None:
+def test_a_client_gets_a_tasks_state_and_then_each_change(live: Live) -> None:
     """A client gets a task's current state, and then each change with increasing versions."""
     everything, one = live.connect(), live.connect()
     assert everything.subscribe() == {"kind": "snapshot", "ref": "1", "version": 0, "item": None}
@@ -68,7 +68,7 @@ def test_a_client_is_told_of_the_life_of_a_task(live: Live) -> None:
 
 
 @pytest.mark.slow
-def test_a_subscription_that_races_with_a_thousand_changes_misses_none(live: Live) -> None:
+def test_a_subscription_during_a_thousand_changes_misses_none(live: Live) -> None:
     """Whenever a subscription begins amid concurrent changes, the client's final view is correct."""
     ids = [create(live) for _ in range(12)]
     for start in range(0, 24, 6):
@@ -98,7 +98,7 @@ def begin(live: Live, watcher: Watcher, topic: str, ref: str) -> None:
 
 
 @pytest.mark.parametrize("at", range(5))
-def test_the_only_change_is_not_missed_wherever_it_falls_into_a_subscription(live: Live, at: int) -> None:
+def test_a_change_at_any_point_during_a_subscription_reaches_the_client(live: Live, at: int) -> None:
     """A change between any two calls of the subscribing function reaches the client."""
     task_id, watcher = create(live), live.connect()
     live.broadcast()
@@ -128,7 +128,7 @@ def test_the_only_change_is_not_missed_wherever_it_falls_into_a_subscription(liv
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_whatever_happens_to_frames_the_view_agrees_with_rest_in_the_end(live: Live, seed: int) -> None:
+def test_a_clients_view_agrees_with_rest_despite_lost_or_reordered_frames(live: Live, seed: int) -> None:
     """Lost, duplicate and reordered frames do no harm to clients that read again from time to time."""
     chance = random.Random(seed)  # noqa: S311 - repeatable on purpose
     watchers = [live.connect(), live.connect()]
@@ -151,7 +151,7 @@ def test_whatever_happens_to_frames_the_view_agrees_with_rest_in_the_end(live: L
         assert agrees(live, watcher)
 
 
-def test_a_function_that_was_dead_for_an_hour_tells_the_rest_and_no_view_goes_back(live: Live) -> None:
+def test_late_messages_do_not_replace_newer_state_read_over_rest(live: Live) -> None:
     """Late messages that are older than what the client has read over REST do not change its view."""
     watcher = live.connect()
     watcher.subscribe()
@@ -173,7 +173,7 @@ def test_a_function_that_was_dead_for_an_hour_tells_the_rest_and_no_view_goes_ba
     assert agrees(live, watcher)
 
 
-def test_a_record_that_nobody_can_read_keeps_no_other_from_being_told(live: Live) -> None:
+def test_an_unreadable_record_does_not_block_other_changes(live: Live) -> None:
     """If a record cannot be read, the other records in its batch are sent, and so is that task's next change."""
     watcher = live.connect()
     watcher.subscribe()
@@ -190,7 +190,7 @@ def test_a_record_that_nobody_can_read_keeps_no_other_from_being_told(live: Live
     assert agrees(live, watcher)
 
 
-def test_a_flood_of_changes_is_told_in_bounded_frames_or_as_stale(live: Live) -> None:
+def test_too_many_changes_are_sent_as_a_stale_message(live: Live) -> None:
     """If a batch has too many changes for a client, it gets a `stale` message; reading again corrects its view."""
     watcher = live.connect()
     watcher.subscribe()
@@ -213,7 +213,7 @@ def test_a_flood_of_changes_is_told_in_bounded_frames_or_as_stale(live: Live) ->
     assert len(watcher.view) == 180
 
 
-def test_one_owner_sees_nothing_of_another(live: Live) -> None:
+def test_a_subscription_to_another_owners_resources_is_rejected(live: Live) -> None:
     """A subscription to another owner's task, schedule or topology is refused and not stored."""
     task_id = create(live)
     live.ask("POST", "/v1/schedules", {"name": "nightly", "cron": "0 1 * * *", "task": {"type": PLAIN}})
@@ -233,7 +233,7 @@ def test_one_owner_sees_nothing_of_another(live: Live) -> None:
     assert len(stranger.texts) == seen
 
 
-def test_a_ticket_is_good_once_and_for_half_a_minute(live: Live) -> None:
+def test_a_ticket_is_valid_once_and_for_half_a_minute(live: Live) -> None:
     """A ticket that is used, expired or invented cannot open a connection."""
     ticket = live.ticket()
     live.connect(ticket)
@@ -247,7 +247,7 @@ def test_a_ticket_is_good_once_and_for_half_a_minute(live: Live) -> None:
     assert {item["p"]["S"] for item in live.items(schema.WATCH_CONNECTION_PREFIX)} == {"wc#connection1="}
 
 
-def test_who_reads_the_table_finds_no_ticket(live: Live) -> None:
+def test_the_table_stores_no_usable_ticket(live: Live) -> None:
     """The table stores tickets only in a form that cannot open a connection."""
     ticket = live.ticket()
     assert ticket not in json.dumps(live.items())
@@ -274,7 +274,7 @@ def test_a_connection_is_kept_for_longer_than_it_can_be_open(live: Live) -> None
     assert live.items(schema.WATCH_CONNECTION_PREFIX) == live.items(schema.WATCH_SUBSCRIPTION_PREFIX) == []
 
 
-def test_a_connection_that_vanished_is_forgotten_with_the_next_push(live: Live) -> None:
+def test_a_vanished_connection_is_removed_at_the_next_push(live: Live) -> None:
     """If the gateway reports during a push that a connection is gone, the connection is removed."""
     watcher, other = live.connect(), live.connect()
     watcher.subscribe()
@@ -287,7 +287,7 @@ def test_a_connection_that_vanished_is_forgotten_with_the_next_push(live: Live) 
     assert other.frames[-1]["kind"] == "change"
 
 
-def test_a_closed_connection_leaves_nothing(live: Live) -> None:
+def test_a_closed_connection_is_removed_with_its_subscriptions(live: Live) -> None:
     """When the gateway reports a connection's end, the connection and its subscriptions are removed."""
     watcher = live.connect()
     for ref in "ab":
@@ -299,7 +299,7 @@ def test_a_closed_connection_leaves_nothing(live: Live) -> None:
 
 @pytest.mark.parametrize("what", ["process", "connection"])
 @pytest.mark.parametrize("at", range(8))
-def test_what_is_cut_off_anywhere_leaves_a_client_that_can_begin_again(live: Live, at: int, what: str) -> None:
+def test_a_client_can_reconnect_after_a_failure_at_any_call(live: Live, at: int, what: str) -> None:
     """If a process or connection ends at any call, the client can open a new connection that works."""
     live.faulty = True
     calls: list[Call] = []
@@ -339,7 +339,7 @@ def test_what_is_cut_off_anywhere_leaves_a_client_that_can_begin_again(live: Liv
     assert [item["s"]["S"] for item in live.items("ws#")] == [f"{watcher.id}#0"]
 
 
-def test_a_connection_has_so_many_subscriptions_and_no_more(live: Live) -> None:
+def test_a_subscription_above_the_limit_of_a_connection_is_rejected(live: Live) -> None:
     """A subscription above the limit is refused, unless it replaces another subscription or another has ended."""
     watcher = live.connect()
     for number in range(MAX_SUBSCRIPTIONS):
@@ -352,7 +352,7 @@ def test_a_connection_has_so_many_subscriptions_and_no_more(live: Live) -> None:
     assert len(live.items(schema.WATCH_SUBSCRIPTION_PREFIX)) == MAX_SUBSCRIPTIONS
 
 
-def test_many_subscriptions_at_once_are_no_more_than_may_be(live: Live) -> None:
+def test_concurrent_subscriptions_do_not_exceed_the_limit(live: Live) -> None:
     """The limit on subscriptions is kept even if a connection's messages are handled concurrently."""
     watcher = live.connect()
     for number in range(3 * MAX_SUBSCRIPTIONS):
@@ -366,7 +366,7 @@ def test_many_subscriptions_at_once_are_no_more_than_may_be(live: Live) -> None:
 @pytest.mark.parametrize(
     "text", ["", "[" * 50_000, "9" * 9_999, "null", '{"do":"subscribe"}', '{"do":{"$ne":1}}', "x" * 200_000, "\ud800"]
 )
-def test_a_hostile_message_is_answered_and_hurts_nobody(live: Live, text: str) -> None:
+def test_the_response_to_an_invalid_message_names_the_error(live: Live, text: str) -> None:
     """The response to an invalid message names the error, and the connection's subscriptions continue."""
     watcher = live.connect()
     watcher.subscribe()
@@ -378,7 +378,7 @@ def test_a_hostile_message_is_answered_and_hurts_nobody(live: Live, text: str) -
     assert watcher.frames[-1]["kind"] == "change"
 
 
-def test_a_message_on_a_connection_that_is_not_known_is_refused(live: Live) -> None:
+def test_a_message_from_an_unknown_connection_is_rejected(live: Live) -> None:
     """An unknown connection cannot subscribe."""
     watcher = live.connect()
     for item in live.items(schema.WATCH_CONNECTION_PREFIX):
@@ -388,7 +388,7 @@ def test_a_message_on_a_connection_that_is_not_known_is_refused(live: Live) -> N
     assert watcher.say(do="ping", ref="p") == {"kind": "pong", "ref": "p"}
 
 
-def test_a_connection_that_takes_no_more_keeps_no_other_from_its_changes(live: Live) -> None:
+def test_a_blocked_connection_does_not_block_other_connections(live: Live) -> None:
     """If the gateway refuses one client's messages, other clients still get their messages."""
     slow, other = live.connect(), live.connect()
     slow.subscribe()
@@ -405,7 +405,7 @@ def test_a_connection_that_takes_no_more_keeps_no_other_from_its_changes(live: L
     assert len(slow.view) == 2
 
 
-def test_with_nobody_watching_a_batch_costs_one_read_for_each_owner(live: Live) -> None:
+def test_a_batch_without_watchers_costs_one_read_per_owner(live: Live) -> None:
     """If nobody watches, the function reads the watchers once per owner in a batch, and writes and sends nothing."""
     for owner in ("ann", "bob"):
         for _ in range(5):
@@ -419,7 +419,7 @@ def test_with_nobody_watching_a_batch_costs_one_read_for_each_owner(live: Live) 
     assert {call.service for call in calls} == {"dynamodb"}
 
 
-def test_a_list_by_filter_is_told_of_what_enters_and_leaves_it(live: Live) -> None:
+def test_a_filter_subscription_reports_tasks_that_enter_and_leave(live: Live) -> None:
     """A task that stops matching a subscription's filter is sent once more, marked as having left."""
     watcher = live.connect()
     watcher.subscribe(filter={"state": "scheduled", "tags": {"team": "dba"}})
@@ -433,7 +433,7 @@ def test_a_list_by_filter_is_told_of_what_enters_and_leaves_it(live: Live) -> No
     assert [(each["id"], each["refs"], each["left"]) for each in changes] == [(mine, ["1"], []), (mine, [], ["1"])]
 
 
-def test_a_schedule_and_its_runs_are_told(live: Live) -> None:
+def test_watchers_of_a_schedule_get_its_changes_and_runs(live: Live) -> None:
     """Watchers of a schedule get its pause, its tasks and its deletion."""
     live.ask("POST", "/v1/schedules", {"name": "often", "rate": "1 minute", "task": {"type": PLAIN}})
     watcher = live.connect()

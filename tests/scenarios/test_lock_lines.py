@@ -71,7 +71,7 @@ def about(seconds: float) -> object:
 
 
 @pytest.mark.parametrize("limit", [1, 2, 5])
-def test_no_more_than_the_limit_hold_a_lock(limit: int) -> None:
+def test_no_more_tasks_than_the_limit_hold_a_lock(limit: int) -> None:
     """Of twelve tasks that are due at once, exactly as many run concurrently as the lock allows."""
     with Crowd() as tasks:
         made = [tasks.locked(max_holders=limit) for _ in range(12)]
@@ -81,7 +81,7 @@ def test_no_more_than_the_limit_hold_a_lock(limit: int) -> None:
         assert tasks.tally() == {"succeeded": 12}
 
 
-def test_a_lock_of_one_is_an_ordering_key() -> None:
+def test_waiting_tasks_get_a_lock_in_order_of_due_times() -> None:
     """Waiting tasks get the lock in order of their due times, in whatever order they were created."""
     with Crowd(20) as tasks:
         made = {second: tasks.locked(second) for second in (0, 7, 3, 9, 5, 1)}
@@ -89,7 +89,7 @@ def test_a_lock_of_one_is_an_ordering_key() -> None:
         assert tasks.order() == [made[second] for second in sorted(made)]
 
 
-def test_nobody_overtakes_the_line() -> None:
+def test_a_newly_due_task_does_not_overtake_tasks_in_line() -> None:
     """A task that is due just when the lock is released does not overtake waiting tasks."""
     with Crowd(10) as tasks:
         made = [tasks.locked(second) for second in [*range(10), 10, 20]]
@@ -97,7 +97,7 @@ def test_nobody_overtakes_the_line() -> None:
         assert tasks.order() == made
 
 
-def test_a_lock_is_handed_on_at_once() -> None:
+def test_a_released_lock_is_passed_on_at_once() -> None:
     """The next task in line starts as soon as its message arrives, and its wait has used no attempt."""
     with Crowd() as tasks:
         tasks.locked()
@@ -112,7 +112,7 @@ def test_a_lock_is_handed_on_at_once() -> None:
         assert (task.attempt, task.waiting_for, len(task.attempt_history)) == (1, None, 1)
 
 
-def test_a_lock_given_back_while_the_next_is_still_being_put_back_is_not_missed() -> None:
+def test_a_lock_released_before_its_waiter_is_put_back_is_passed_on() -> None:
     """A lock that is released after a worker joins the line and before it puts back the task is not missed."""
     with Crowd() as tasks:
         tasks.locked()
@@ -127,7 +127,7 @@ def test_a_lock_given_back_while_the_next_is_still_being_put_back_is_not_missed(
         assert 5 <= tasks.began(second) <= 8
 
 
-def test_locks_of_other_keys_and_owners_are_other_locks() -> None:
+def test_each_key_of_each_owner_is_a_separate_lock() -> None:
     """Each key of each owner is a separate lock."""
     with Crowd() as tasks:
         tasks.locked()
@@ -166,7 +166,7 @@ def test_a_holder_keeps_its_lock_with_its_heartbeats() -> None:
         assert (tasks.most, len(tasks.order())) == (1, 2)
 
 
-def test_a_lock_of_the_run_is_not_held_while_a_task_is_prepared() -> None:
+def test_a_lock_with_scope_run_is_not_held_during_prepare() -> None:
     """With scope `run`, tasks can prepare concurrently, but they run one at a time."""
     with Crowd() as tasks:
         for _ in range(3):
@@ -178,7 +178,7 @@ def test_a_lock_of_the_run_is_not_held_while_a_task_is_prepared() -> None:
         assert tasks.tally() == {"succeeded": 3}
 
 
-def test_a_lock_of_the_task_is_held_until_it_is_cleaned_up() -> None:
+def test_a_lock_with_scope_task_is_held_until_the_cleanup() -> None:
     """With scope `task`, a task prepares only after the previous one has cleaned up."""
     with Crowd() as tasks:
         for _ in range(3):
@@ -187,7 +187,7 @@ def test_a_lock_of_the_task_is_held_until_it_is_cleaned_up() -> None:
         assert tasks.phases() == ["prepare", "run", "clean"] * 3
 
 
-def test_a_failed_attempt_gives_its_lock_back() -> None:
+def test_a_failed_attempt_releases_its_lock() -> None:
     """While a task waits for its next attempt, another task can get the lock and run."""
     with Crowd() as tasks:
         first = tasks.create(tasks.start - tasks.now, lock={"key": KEY}, retry={"initial_seconds": 3600})
@@ -218,7 +218,7 @@ def test_a_rollback_needs_the_lock_too() -> None:
 
 
 @pytest.mark.parametrize("is_lost", [False, True])
-def test_a_deferred_task_keeps_its_lock_until_it_is_notified_of(*, is_lost: bool) -> None:
+def test_a_deferred_task_keeps_its_lock_until_its_end_is_reported(*, is_lost: bool) -> None:
     """A deferred task's end passes the lock on at once, or at the next check if passing it on fails."""
     with Crowd() as tasks:
         first = tasks.locked(scope="run")
@@ -240,7 +240,7 @@ def test_a_deferred_task_keeps_its_lock_until_it_is_notified_of(*, is_lost: bool
         assert is_lost or tasks.began(second) == about(now)
 
 
-def test_those_who_left_the_line_hold_nobody_up() -> None:
+def test_tasks_that_left_the_line_are_skipped_when_a_lock_is_released() -> None:
     """Waiting tasks that were cancelled, paused or postponed are skipped when the lock is passed on."""
     with Crowd(20) as tasks:
         tasks.locked()
@@ -254,7 +254,7 @@ def test_those_who_left_the_line_hold_nobody_up() -> None:
         assert tasks.began(last) == about(20)
 
 
-def test_a_task_that_was_paused_in_the_line_checks_at_once_when_it_is_resumed() -> None:
+def test_a_task_paused_in_line_checks_its_lock_when_resumed() -> None:
     """A task that was paused in line has lost its place, so it checks for a free lock as soon as it is resumed."""
     with Crowd(20) as tasks:
         tasks.locked()
@@ -269,7 +269,7 @@ def test_a_task_that_was_paused_in_the_line_checks_at_once_when_it_is_resumed() 
         assert tasks.began(last) == about(70)
 
 
-def test_a_reservation_that_nobody_takes_up_ends() -> None:
+def test_an_unused_reservation_passes_the_lock_to_the_next_task() -> None:
     """If the task with the reservation never comes, the next task in line gets the lock."""
     with Crowd(20) as tasks:
         tasks.locked()
@@ -285,7 +285,7 @@ def test_a_reservation_that_nobody_takes_up_ends() -> None:
         assert tasks.state(third) == "succeeded"
 
 
-def test_a_lock_freed_by_force_goes_to_the_next_and_stops_its_holder() -> None:
+def test_a_forced_release_passes_the_lock_on_and_stops_the_holder() -> None:
     """If a lock is freed by force, the next task runs at once, and the holder's process ends at its next heartbeat."""
     with Crowd(3600) as tasks:
         first = tasks.create(tasks.start - tasks.now, lock={"key": KEY}, timeout_seconds=800)
@@ -302,7 +302,7 @@ def test_a_lock_freed_by_force_goes_to_the_next_and_stops_its_holder() -> None:
         assert (tasks.state(first), tasks.state(second)) == ("succeeded", "succeeded")
 
 
-def test_a_deferred_task_learns_from_its_heartbeat_that_its_lock_is_gone() -> None:
+def test_the_heartbeat_of_a_deferred_task_returns_lock_lost() -> None:
     """The heartbeat of a deferred task gets `lock_lost` as a response, so that the external target can stop."""
     with Crowd() as tasks:
         tasks.target = lambda _phase, _context: Accepted()

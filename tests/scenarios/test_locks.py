@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 LOCK = {"key": "db-17"}
 
 
-def test_a_lock_that_is_renewed_for_days_is_not_removed() -> None:
+def test_a_lock_renewed_for_days_does_not_expire() -> None:
     """Heartbeats of a deferred task keep its lock beyond the lock's time to live."""
     with Scenario() as scenario:
         scenario.target = lambda _phase, _context: Accepted()
@@ -73,7 +73,7 @@ class Line(Scenario):
 
 
 @pytest.mark.parametrize("what", STEERINGS)
-def test_a_lock_that_was_reserved_for_a_task_that_does_not_come_is_handed_on(what: str) -> None:
+def test_a_lock_reserved_for_an_unavailable_task_is_passed_on(what: str) -> None:
     """Whatever the first waiter's user requests when its turn comes, the lock does not stay idle."""
     method, path, body, query = STEERINGS[what]
     with Line({}) as scenario:
@@ -88,7 +88,7 @@ def test_a_lock_that_was_reserved_for_a_task_that_does_not_come_is_handed_on(wha
 
 
 @pytest.mark.parametrize("unavailable", ["query", "put_item"])
-def test_a_cancel_is_answered_although_the_lock_cannot_be_handed_on(unavailable: str) -> None:
+def test_a_cancel_succeeds_even_if_the_lock_cannot_be_passed_on(unavailable: str) -> None:
     """If a cancelled task's lock cannot be passed on, its reservation ends, and the next task finds the free lock."""
     with Line({}) as scenario:
         _first, second, third = scenario.ids
@@ -110,9 +110,7 @@ def test_a_cancel_is_answered_although_the_lock_cannot_be_handed_on(unavailable:
         ("POST", "/cancel", {"force": True}, "cancelled"),
     ],
 )
-def test_a_lock_is_handed_on_by_an_attempt_that_is_asked_to_stop_before_it_takes_it(
-    verb: str, path: str, stop: object, state: str
-) -> None:
+def test_a_waiting_task_asked_to_stop_passes_its_lock_on(verb: str, path: str, stop: object, state: str) -> None:
     """A waiting task that is asked to stop passes its turn on without taking the lock."""
     with Scenario() as scenario:
         began: dict[str, int] = {}
@@ -144,7 +142,7 @@ def test_a_lock_is_handed_on_by_an_attempt_that_is_asked_to_stop_before_it_takes
         assert scenario.record(ids[1]).state == state
 
 
-def test_a_lock_is_not_taken_while_its_holder_works_by_a_clock_that_is_behind() -> None:
+def test_a_lock_is_kept_despite_the_maximum_clock_difference() -> None:
     """A lock stays with a pull worker to the end of its lease, which one API process wrote and another reads.
 
     The processes' clocks differ by almost five seconds, the maximum difference.
@@ -172,7 +170,7 @@ def _set_clocks(scenario: Scenario, skew: int) -> None:
         machine.step_clock(skew)
 
 
-def test_a_lock_that_was_released_by_force_is_answered_although_it_cannot_be_handed_on() -> None:
+def test_a_forced_release_succeeds_even_if_the_lock_cannot_be_passed_on() -> None:
     """Release by force succeeds if the lock cannot be passed on; a repeat could take it from its next holder."""
     with Line({}) as scenario:
         _first, _second, third = scenario.ids
@@ -192,7 +190,7 @@ def test_a_lock_that_was_released_by_force_is_answered_although_it_cannot_be_han
         assert scenario.run_until(lambda: third in scenario.began, within=6 * MINUTE)
 
 
-def test_an_outcome_is_answered_although_the_lock_cannot_be_handed_on_at_once() -> None:
+def test_an_outcome_is_stored_even_if_the_lock_cannot_be_released() -> None:
     """If the lock cannot be released, the outcome is stored, and a later try releases the lock to the next task."""
     with Scenario() as scenario:
         scenario.faulty = True

@@ -39,7 +39,7 @@ def answered(replies: list[list[Any]]) -> int:
     return sum(map(bool, replies))
 
 
-def test_no_more_requests_wait_than_may(scenario: Scenario) -> None:
+def test_requests_above_the_limit_on_waits_return_soon(scenario: Scenario) -> None:
     """All requests except two are answered soon, as after a timeout, and every task is created."""
     simulation = waiting(scenario, 12)
     scenario.run(3 * SECOND)
@@ -51,7 +51,7 @@ def test_no_more_requests_wait_than_may(scenario: Scenario) -> None:
     assert len({replies[0].body["id"] for replies in simulation}) == 12
 
 
-def test_a_place_is_given_back_as_soon_as_a_wait_is_over(scenario: Scenario) -> None:
+def test_a_requests_place_is_released_when_its_wait_ends(scenario: Scenario) -> None:
     """Each of many successive requests can wait for its task's outcome."""
     for _ in range(3 * MOST):
         reply = scenario.ask("POST", "/v1/tasks", {"type": PLAIN}, query=f"wait_seconds={WAIT}")
@@ -75,7 +75,7 @@ def test_a_request_that_waits_costs_two_units(scenario: Scenario) -> None:
     assert len(writes) == 2
 
 
-def test_the_place_of_a_process_that_died_is_free_after_its_wait(scenario: Scenario) -> None:
+def test_a_dead_process_loses_its_place_when_its_wait_is_over(scenario: Scenario) -> None:
     """A dead process's place is reused after the time at which its wait must have ended."""
     scenario.faulty = True
     first = waiting(scenario, 8)
@@ -89,7 +89,7 @@ def test_the_place_of_a_process_that_died_is_free_after_its_wait(scenario: Scena
     assert (reply.status, reply.body["state"]) == (201, "succeeded")
 
 
-def test_pull_workers_that_wait_are_counted_too(scenario: Scenario) -> None:
+def test_a_pull_worker_without_a_place_gets_an_empty_response(scenario: Scenario) -> None:
     """A pull worker that gets no place has an empty response at once, and can ask again."""
     body = {"types": [PULLED], "lease_seconds": 30, "worker": "X", "wait_seconds": WAIT}
     simulation = [scenario.send("POST", "/v1/leases", body) for _ in range(8)]
@@ -100,7 +100,7 @@ def test_pull_workers_that_wait_are_counted_too(scenario: Scenario) -> None:
     assert answered(simulation) == 8
 
 
-def test_a_store_that_does_not_answer_lets_nobody_wait(scenario: Scenario) -> None:
+def test_a_request_without_a_place_is_answered_without_waiting(scenario: Scenario) -> None:
     """If no place can be taken, the task is created and the request is answered without waiting."""
     scenario.faulty = True
     scenario.before_call = lambda call: (

@@ -24,7 +24,7 @@ def _told_at(tasks: Tasks) -> Millis:
     return tasks.now
 
 
-def test_a_long_attempt_in_a_worker_is_told_once_while_it_runs() -> None:
+def test_a_long_attempt_in_a_worker_causes_one_notice() -> None:
     """The notice is sent within two seconds of the limit, and the attempt's success causes no other notice."""
     with Tasks() as tasks:
         tasks.last(300)
@@ -38,7 +38,7 @@ def test_a_long_attempt_in_a_worker_is_told_once_while_it_runs() -> None:
         assert tasks.notices == [(f"{task}-1-running", "task.running_long")]
 
 
-def test_an_attempt_that_ends_in_time_tells_nothing() -> None:
+def test_an_attempt_that_ends_in_time_causes_no_notice() -> None:
     """Neither a short attempt nor a long wait causes a notice."""
     with Tasks() as tasks:
         tasks.last(100)
@@ -49,7 +49,7 @@ def test_an_attempt_that_ends_in_time_tells_nothing() -> None:
         assert tasks.notices == []
 
 
-def test_each_attempt_is_told_by_an_id_of_its_own() -> None:
+def test_each_long_attempt_has_a_notice_with_its_own_id() -> None:
     """If a second attempt is also long, it causes a second notice with its own id."""
     with Tasks() as tasks:
 
@@ -63,7 +63,7 @@ def test_each_attempt_is_told_by_an_id_of_its_own() -> None:
         assert tasks.notices == [(f"{task}-{fence}-running", "task.running_long") for fence in (1, 2)]
 
 
-def test_a_receiver_that_hangs_disturbs_no_attempt() -> None:
+def test_a_hanging_receiver_of_notices_does_not_affect_the_attempt() -> None:
     """While a notice's receiver hangs, the attempt's lease is renewed, and the attempt succeeds."""
     with Tasks() as tasks:
         tasks.last(300)
@@ -78,7 +78,7 @@ def test_a_receiver_that_hangs_disturbs_no_attempt() -> None:
         assert (tasks.state(task), tasks.record(task).attempt) == (State.SUCCEEDED, 1)
 
 
-def test_a_long_attempt_of_a_pull_worker_is_told() -> None:
+def test_a_long_attempt_of_a_pull_worker_causes_a_notice() -> None:
     """For a pull worker's long attempt, the trigger sends the notice within minutes, unless the worker has ended it."""
     with Pulled() as tasks:
         quick = tasks.create_pulled(notify_on=LONG)
@@ -93,7 +93,7 @@ def test_a_long_attempt_of_a_pull_worker_is_told() -> None:
         assert tasks.state(quick) is State.SUCCEEDED
 
 
-def test_a_long_wait_for_a_target_that_has_accepted_is_told() -> None:
+def test_a_deferred_attempt_that_runs_too_long_causes_a_notice() -> None:
     """A deferred attempt that runs too long causes a notice."""
     with Tasks() as tasks:
         tasks.target = lambda _phase, context: context.defer()
@@ -107,7 +107,7 @@ def test_a_long_wait_for_a_target_that_has_accepted_is_told() -> None:
 
 
 @pytest.mark.parametrize("seconds", [0, -1, 2_592_001, True, "60"])
-def test_a_time_that_no_attempt_has_is_refused(seconds: object) -> None:
+def test_an_error_for_an_invalid_running_seconds_names_the_field(seconds: object) -> None:
     """The error for an invalid `running_seconds` names the field."""
     with Tasks() as tasks:
         reply = tasks.ask("POST", "/v1/tasks", {"type": PLAIN, "notify_on": {**LONG, "running_seconds": seconds}})

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize(("state", "phases"), [("running", []), ("preparing", ["prepare"])])
-def test_an_attempt_goes_on_when_its_step_to_the_next_phase_is_sent_again(state: str, phases: list[str]) -> None:
+def test_repeating_a_phase_change_uses_up_no_attempt(state: str, phases: list[str]) -> None:
     """If a heartbeat comes between the write that begins a phase and its repeat, no attempt is used."""
     with Scenario() as scenario:
         called: list[str] = []
@@ -47,7 +47,7 @@ def test_an_attempt_goes_on_when_its_step_to_the_next_phase_is_sent_again(state:
 
 
 @pytest.mark.parametrize("versioned", [False, True], ids=["any_version", "this_version"])
-def test_a_cancel_of_a_topology_that_is_sent_again_is_answered_as_done(*, versioned: bool) -> None:
+def test_a_repeated_cancel_of_a_topology_succeeds(*, versioned: bool) -> None:
     """A topology's repeated cancel succeeds although a worker has done the cancel's follow-up in between."""
     with Graphs() as graphs:
         path = f"{PATH}/{graphs.submit(DIAMOND, delay_seconds=3)}"

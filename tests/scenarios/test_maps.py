@@ -84,7 +84,7 @@ class Maps(Graphs):
         return dict(found.body)
 
 
-def test_a_node_runs_for_each_item_and_its_result_is_the_list_of_theirs() -> None:
+def test_a_maps_results_are_in_the_order_of_its_items() -> None:
     """A map's results are in item order, and placeholders are replaced by the item and its index."""
     with Maps() as graphs:
         ended = graphs.run_map(["a", {"b": 1}, "<duetime.task-id>"])
@@ -98,7 +98,7 @@ def test_a_node_runs_for_each_item_and_its_result_is_the_list_of_theirs() -> Non
         assert (shown["counts"], shown["topology"]["node"]) == ({"succeeded": 3}, "each")
 
 
-def test_no_more_items_are_worked_on_at_once_than_is_allowed() -> None:
+def test_no_more_items_than_max_parallel_run_concurrently() -> None:
     """`max_parallel` limits how many items run concurrently, and every item runs."""
     with Maps() as graphs:
         graphs.seconds = 20
@@ -107,7 +107,7 @@ def test_no_more_items_are_worked_on_at_once_than_is_allowed() -> None:
         assert graphs.given == [[str(number), number] for number in range(7)]
 
 
-def test_a_map_over_nothing_succeeds_at_once() -> None:
+def test_a_map_over_an_empty_list_succeeds_at_once() -> None:
     """A map over an empty list succeeds without an execution of its own."""
     with Maps() as graphs:
         assert graphs.run_map([]).state == "succeeded"
@@ -115,7 +115,7 @@ def test_a_map_over_nothing_succeeds_at_once() -> None:
         assert (graphs.shown()["counts"], len(graphs.executions())) == ({}, 1)
 
 
-def test_failures_are_tolerated_up_to_the_number_given() -> None:
+def test_failed_items_of_a_map_are_tolerated_up_to_a_limit() -> None:
     """Tolerated failures have null results; one more failure fails the map, and no more items start."""
     with Maps() as graphs:
         graphs.failing = (1, 2)
@@ -128,7 +128,7 @@ def test_failures_are_tolerated_up_to_the_number_given() -> None:
         assert [each["item"] for each in graphs.payloads] == [0, 1, 2]
 
 
-def test_what_is_no_list_fails_the_node_and_says_so() -> None:
+def test_a_map_over_an_invalid_list_fails_with_the_reason() -> None:
     """A result that is not a list, or is a list that is too long, fails the map with the reason."""
     for items, words in (({"a": 1}, "is not a list"), (list(range(MAX_NODES + 1)), "10001 items; 10000 are allowed")):
         with Maps() as graphs:
@@ -151,7 +151,7 @@ def test_a_map_can_be_read_and_cancelled_before_its_items_are_known() -> None:
 
 
 @pytest.mark.parametrize("meanwhile", others_slow(["nothing", "cancelled", "worker dies", "released by another"]))
-def test_the_items_of_a_map_expire_with_it_whatever_happens_just_before_its_release(meanwhile: str) -> None:
+def test_all_items_of_a_map_expire_after_an_interrupted_release(meanwhile: str) -> None:
     """Even if a release is refused, lost or repeated, all items expire in the end; a running map keeps its items."""
     with Maps() as graphs:
         graphs.faulty = True

@@ -35,7 +35,7 @@ def tasks() -> Tasks:
     return made
 
 
-def test_a_task_on_time_has_a_small_lateness(tasks: Tasks) -> None:
+def test_a_task_that_starts_on_time_adds_a_small_lateness(tasks: Tasks) -> None:
     """Each start on time adds a lateness below a second, also by type, and no scan finds an overdue task."""
     with tasks:
         tasks.create()
@@ -79,7 +79,7 @@ def test_a_pulled_task_is_counted_like_any_other(tasks: Tasks) -> None:
         assert 6 * SECOND <= took <= 8 * SECOND
 
 
-def test_each_gate_that_holds_a_task_adds_to_the_wait_at_it(tasks: Tasks) -> None:
+def test_the_waits_at_each_gate_are_measured_separately(tasks: Tasks) -> None:
     """The waits for a lock, switch, limit and retry are measured separately."""
     with tasks:
         tasks.last(20)
@@ -106,7 +106,7 @@ def test_each_gate_that_holds_a_task_adds_to_the_wait_at_it(tasks: Tasks) -> Non
         )
 
 
-def test_a_retry_is_a_wait_and_an_owner_sees_its_final_failures(tasks: Tasks) -> None:
+def test_retries_count_with_their_waits_and_final_failures_by_owner(tasks: Tasks) -> None:
     """Two failed attempts count as one retry with its wait, and one final failure for the owner."""
     with tasks:
         tasks.fail()
@@ -119,7 +119,7 @@ def test_a_retry_is_a_wait_and_an_owner_sees_its_final_failures(tasks: Tasks) ->
         assert 0 <= waited <= 10 * SECOND
 
 
-def test_an_attempt_whose_worker_vanished_is_counted_when_another_takes_over(tasks: Tasks) -> None:
+def test_a_lost_attempt_is_counted_when_another_worker_takes_over(tasks: Tasks) -> None:
     """A lost attempt is counted, and the time until the next attempt counts as a wait for the lease."""
     with tasks:
         tasks.hang()
@@ -144,7 +144,7 @@ def test_a_worker_that_loses_its_lease_counts_it_and_ends(tasks: Tasks) -> None:
         assert (tasks.counts()["leases_lost"], tasks.counts()["processes_ended"]) == (1, 1)
 
 
-def test_what_a_scan_finds_open_says_how_long_it_has_been_due(tasks: Tasks) -> None:
+def test_a_scan_measures_how_long_a_task_is_overdue(tasks: Tasks) -> None:
     """The first scan measures how long a task with lost messages is overdue; later scans find nothing.
 
     The first message is lost, and so is the message that the early scan sends.
@@ -162,7 +162,7 @@ def test_what_a_scan_finds_open_says_how_long_it_has_been_due(tasks: Tasks) -> N
         assert MINUTE <= found[0] <= RECOVERY
 
 
-def test_a_clock_that_is_off_is_measured_before_it_is_wrong(tasks: Tasks) -> None:
+def test_a_small_clock_skew_is_measured_and_a_large_one_stops_ticks(tasks: Tasks) -> None:
     """A clock skew of ten seconds is only measured, but a skew of forty seconds stops the ticks."""
     with tasks:
         tasks.run(2 * MINUTE)
@@ -194,7 +194,7 @@ def test_a_task_that_is_deferred_and_then_cancelled_is_counted_as_both(tasks: Ta
         assert tasks.counts()["tasks_cancelled"] == 1
 
 
-def test_messages_that_a_queue_does_not_take_are_counted_until_it_does(tasks: Tasks) -> None:
+def test_unsent_messages_are_counted_until_the_queue_accepts_them(tasks: Tasks) -> None:
     """An unsent message is counted, and the next tick sends it and counts it as dispatched."""
     with tasks:
         task_id = tasks.create(10 * MINUTE)
@@ -217,7 +217,7 @@ def test_a_message_in_an_unknown_format_is_counted_as_unreadable(tasks: Tasks) -
         assert tasks.counts()["unreadable"] == 1
 
 
-def test_requests_that_may_not_wait_are_counted(tasks: Tasks) -> None:
+def test_requests_above_the_limit_on_waits_are_counted(tasks: Tasks) -> None:
     """If only one request may wait, two of three requests get no wait, and are counted."""
     with tasks:
         tasks.environ[Variable.LONG_POLLS] = "1"
@@ -228,7 +228,7 @@ def test_requests_that_may_not_wait_are_counted(tasks: Tasks) -> None:
         assert tasks.counts()["long_polls_refused"] == 2
 
 
-def test_a_lease_that_comes_too_late_to_be_of_use_is_counted(tasks: Tasks) -> None:
+def test_a_lease_that_is_handed_out_too_late_is_counted(tasks: Tasks) -> None:
     """If reading the lock takes more than half of the lease, the task is put back, and the late lease is counted."""
     with tasks:
         tasks.create(kind=PULLED, lock=LOCK)
@@ -252,7 +252,7 @@ def test_occurrences_that_fell_due_during_an_outage_are_counted_as_missed() -> N
         assert schedules.notes().count("a schedule missed occurrences") == 1
 
 
-def test_a_skipped_occurrence_says_why() -> None:
+def test_skipped_occurrences_are_counted_by_reason() -> None:
     """Occurrences skipped for overlap and for a pause are counted separately by reason."""
     with Schedules() as schedules:
         schedules.last(90)
@@ -266,7 +266,7 @@ def test_a_skipped_occurrence_says_why() -> None:
         assert schedules.counts()["tasks_skipped{reason=paused}"] >= 1
 
 
-def test_a_trigger_that_cannot_send_says_how_far_it_is_behind(tasks: Tasks) -> None:
+def test_cursor_lag_is_measured_only_while_queues_reject_messages(tasks: Tasks) -> None:
     """`cursor_lag` is measured only while the queues refuse messages."""
     with tasks:
         tasks.create(10 * MINUTE)
@@ -283,7 +283,7 @@ def test_a_trigger_that_cannot_send_says_how_far_it_is_behind(tasks: Tasks) -> N
         assert len(tasks.measured("cursor_lag")) == known
 
 
-def test_the_age_of_the_last_pass_grows_while_the_trigger_is_away(tasks: Tasks) -> None:
+def test_each_tick_measures_the_time_since_the_last_complete_tick(tasks: Tasks) -> None:
     """Each tick measures the time since the last complete tick, which is an hour after an outage of an hour."""
     with tasks:
         tasks.run(5 * MINUTE)

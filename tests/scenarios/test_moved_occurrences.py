@@ -76,7 +76,7 @@ def is_save(call: Call) -> bool:
 
 
 @pytest.mark.parametrize("moves", ["later", "back"])
-def test_a_calendar_that_is_replaced_before_the_trigger_saved_its_schedule_repeats_nothing(moves: str) -> None:
+def test_a_calendar_replaced_before_the_triggers_save_repeats_no_occurrence(moves: str) -> None:
     """If a trigger dies after placing an occurrence, the occurrence is not placed again with another calendar."""
     with Moved() as schedules:
         schedules.run(TENTH)
@@ -91,7 +91,7 @@ def test_a_calendar_that_is_replaced_before_the_trigger_saved_its_schedule_repea
 
 @pytest.mark.parametrize("how", STOPS)
 @pytest.mark.parametrize("before", ["open", "closed"])
-def test_a_stopped_occurrence_stays_stopped_over_another_calendar_and_a_change(how: str, before: str) -> None:
+def test_a_stopped_occurrence_stays_stopped_after_calendar_and_payload_changes(how: str, before: str) -> None:
     """A stopped occurrence does not run after its calendar is replaced and its payload changed."""
     with Moved() as schedules:
         at = tenth_after(schedules.now)
@@ -107,7 +107,7 @@ def test_a_stopped_occurrence_stays_stopped_over_another_calendar_and_a_change(h
         assert schedules.ran() == {at + TENTH: 1, at + 2 * TENTH: 1}
 
 
-def test_a_stopped_occurrence_stays_stopped_when_its_calendar_excludes_it_and_then_does_not() -> None:
+def test_a_stopped_occurrence_stays_stopped_after_two_calendar_replacements() -> None:
     """A stopped occurrence does not run after two replacements of its calendar, each followed by a change."""
     with Moved() as schedules:
         schedules.begin(OPEN, on_excluded="skip")
@@ -121,7 +121,7 @@ def test_a_stopped_occurrence_stays_stopped_when_its_calendar_excludes_it_and_th
 
 
 @pytest.mark.parametrize("on_excluded", ["skip", "move"])
-def test_another_calendar_and_a_change_keep_to_the_number_of_runs(on_excluded: str) -> None:
+def test_a_new_calendar_and_a_change_keep_the_number_of_runs(on_excluded: str) -> None:
     """Exactly three runs start, although a new calendar excludes a placed run before the schedule changes."""
     with Moved() as schedules:
         schedules.begin(OPEN, on_excluded=on_excluded, remaining_runs=3)
@@ -162,7 +162,7 @@ def test_a_moved_occurrence_is_not_lost_when_the_timing_changes_before_it_is_due
 
 
 @pytest.mark.parametrize("name", TIMINGS)
-def test_a_queued_occurrence_that_the_new_timing_means_too_is_not_lost(name: str) -> None:
+def test_a_queued_occurrence_that_the_new_timing_has_is_not_lost(name: str) -> None:
     """A due occurrence that no worker has received runs once if the new timing also has its instant."""
     with Moved() as schedules:
         schedules.begin(OPEN)
@@ -191,7 +191,7 @@ def test_an_occurrence_that_jitter_delays_is_not_lost_when_the_jitter_changes() 
 
 
 @pytest.mark.parametrize("before", ["open", "closed"])
-def test_the_runs_say_what_ran_whatever_its_calendar_is_now(before: str) -> None:
+def test_an_occurrence_that_ran_is_not_shown_as_missed_after_calendar_changes(before: str) -> None:
     """An occurrence that ran is not shown as missed after another calendar moves its instant."""
     with Moved() as schedules:
         at = tenth_after(schedules.now)
@@ -205,7 +205,7 @@ def test_the_runs_say_what_ran_whatever_its_calendar_is_now(before: str) -> None
         assert [each["task_id"] for each in seen] == [schedules.placed()[0].id.text]
 
 
-def test_a_calendar_that_is_replaced_during_a_backfill_repeats_nothing() -> None:
+def test_a_calendar_replaced_during_a_backfill_repeats_no_run() -> None:
     """A backfill whose process died continues with another calendar, and each time runs once."""
     with Moved() as schedules:
         schedules.begin(OPEN, on_excluded="skip")
@@ -222,7 +222,7 @@ def test_a_calendar_that_is_replaced_during_a_backfill_repeats_nothing() -> None
         assert Counter(each.nominal for each in causes if each.cause == "backfill") == dict.fromkeys(past, 1)
 
 
-def test_what_the_trigger_is_late_to_place_runs_although_the_timing_changes() -> None:
+def test_a_missed_occurrence_that_the_new_timing_has_still_runs() -> None:
     """An occurrence missed in an outage of the trigger still runs if the new timing also has its instant."""
     with Moved() as schedules:
         schedules.begin(OPEN)
@@ -254,7 +254,7 @@ def test_the_last_occurrence_of_a_schedule_runs_although_more_runs_are_allowed()
 @pytest.mark.slow
 @pytest.mark.parametrize("change", [{"dst_fold": "both"}, {"timezone": "Europe/Dublin"}, {"dst_gap": "shift_forward"}])
 @pytest.mark.parametrize("fold", ["first", "both"])
-def test_a_change_in_the_night_of_the_fold_repeats_and_loses_nothing(fold: str, change: dict[str, Any]) -> None:
+def test_a_change_in_the_night_of_the_fold_repeats_no_run(fold: str, change: dict[str, Any]) -> None:
     """If a schedule changes while its 01:30 occurrence is queued in the night of the fold, each time runs once."""
     with Schedules(start=NIGHT) as schedules:
         schedules.make(cron="30 1 * * *", timezone="Europe/London", dst_fold=fold)

@@ -71,7 +71,7 @@ class Nested(Graphs):
         self.target = behave
 
 
-def test_a_topology_within_another_runs_between_its_parents_and_children() -> None:
+def test_an_inner_topology_runs_between_its_parents_and_children() -> None:
     """An inner topology's outputs are its result, which its child gets, and each topology shows the other."""
     with Nested() as graphs:
         given: list[Any] = []
@@ -95,7 +95,7 @@ def test_a_topology_within_another_runs_between_its_parents_and_children() -> No
         )
 
 
-def test_a_failure_within_fails_the_outer_one() -> None:
+def test_a_failed_inner_topology_fails_the_outer_topology() -> None:
     """If the inner topology fails, nodes that depend on it do not start, and the outer topology fails."""
     with Nested() as graphs:
         graphs.ends_after(0, "a")
@@ -105,7 +105,7 @@ def test_a_failure_within_fails_the_outer_one() -> None:
         assert graphs.ran == ["first", "a"]
 
 
-def test_a_cancel_reaches_the_nodes_within() -> None:
+def test_a_cancel_of_the_outer_topology_reaches_inner_nodes() -> None:
     """If the outer topology is cancelled, the running inner node is asked to stop, and the next node does not start."""
     with Nested() as graphs:
         graphs.ends_after(200)
@@ -118,7 +118,7 @@ def test_a_cancel_reaches_the_nodes_within() -> None:
         assert "b" not in graphs.ran
 
 
-def test_a_timeout_of_the_outer_one_stops_the_nodes_within() -> None:
+def test_a_timeout_of_the_outer_topology_stops_inner_nodes() -> None:
     """The outer topology's timeout stops inner nodes long before the inner topology would end."""
     with Nested() as graphs:
         graphs.ends_after(300)
@@ -128,7 +128,7 @@ def test_a_timeout_of_the_outer_one_stops_the_nodes_within() -> None:
         assert "b" not in graphs.ran
 
 
-def test_a_pause_holds_the_nodes_within_until_it_is_resumed() -> None:
+def test_a_pause_of_the_outer_topology_holds_inner_nodes_until_the_resume() -> None:
     """While a topology is paused, a running inner node can end, but later inner nodes wait until the resume."""
     with Nested() as graphs:
         graphs.ends_after(30)
@@ -154,7 +154,7 @@ def _is_operation_itself(_graphs: Nested, call: Call) -> bool:
 
 
 @pytest.mark.parametrize("matches", [_is_inner_operation, _is_operation_itself])
-def test_a_resume_reaches_the_nodes_within_although_its_process_is_lost_between_both(
+def test_a_repeated_resume_reaches_inner_nodes_after_a_crash(
     matches: Callable[[Nested, Call], bool],
 ) -> None:
     """If a resume dies after the inner topology and before its nodes, a repeated resume reaches the nodes."""
@@ -180,7 +180,7 @@ def test_a_resume_reaches_the_nodes_within_although_its_process_is_lost_between_
 
 
 @pytest.mark.parametrize("key", ["side", "inner"])
-def test_a_pause_of_a_node_that_is_written_after_the_resume_does_not_last(key: str) -> None:
+def test_a_node_pause_written_after_the_resume_is_undone(key: str) -> None:
     """If a node's pause is written after its topology is resumed, the pause is undone."""
     with Nested() as graphs:
         graphs.faulty = True
@@ -204,7 +204,7 @@ def test_a_pause_of_a_node_that_is_written_after_the_resume_does_not_last(key: s
         assert sorted(graphs.ran) == ["a", "b", "first", "last", "side"]
 
 
-def test_a_rollback_undoes_the_nodes_within_before_what_they_depend_on() -> None:
+def test_a_rollback_goes_from_children_to_parents_through_the_inner_topology() -> None:
     """A rollback goes from children to parents through the inner topology, which ends rolled back."""
     with Nested() as graphs:
         graphs.ends_after(0, "last")
@@ -214,7 +214,7 @@ def test_a_rollback_undoes_the_nodes_within_before_what_they_depend_on() -> None
         assert (graphs.inner().state, graphs.inner_node("a").state) == ("rolled_back", "rolled_back")
 
 
-def test_a_rollback_passes_over_a_topology_within_that_never_began() -> None:
+def test_a_rollback_skips_an_inner_topology_without_created_nodes() -> None:
     """If an inner topology's nodes were never created, the rollback passes over it and continues."""
     with Nested() as graphs:
         graphs.faulty = True
@@ -229,7 +229,7 @@ def test_a_rollback_passes_over_a_topology_within_that_never_began() -> None:
         assert graphs.inner().state == "rolled_back"
 
 
-def test_a_rollback_within_goes_on_as_soon_as_a_node_is_undone() -> None:
+def test_an_inner_rollback_does_not_wait_for_its_next_check() -> None:
     """An inner rollback does not wait for its next check, so seven nodes take less time than two checks."""
     with Nested() as graphs:
         graphs.ends_after(0, "last")
@@ -241,7 +241,7 @@ def test_a_rollback_within_goes_on_as_soon_as_a_node_is_undone() -> None:
         graphs.run_until_ended()
 
 
-def test_a_retry_runs_a_failed_topology_within_again_from_its_beginning() -> None:
+def test_a_retry_restarts_a_failed_inner_topology_from_its_beginning() -> None:
     """A retry starts a new inner topology, and the outer topology keeps only its own successful nodes."""
     with Nested() as graphs:
         graphs.ends_after(0, "b")
@@ -255,7 +255,7 @@ def test_a_retry_runs_a_failed_topology_within_again_from_its_beginning() -> Non
         assert graphs.ran == ["first", "a", "b", "a", "b", "last"]
 
 
-def test_nodes_within_are_kept_as_long_as_the_outermost_topology() -> None:
+def test_inner_nodes_are_kept_as_long_as_the_outermost_topology() -> None:
     """Inner nodes do not expire while the outermost topology is open, and then outlive their own topology."""
     with Nested() as graphs:
         graphs.submit(outer(chain("a")))
@@ -270,7 +270,7 @@ def test_nodes_within_are_kept_as_long_as_the_outermost_topology() -> None:
         assert (node.expires_at or 0) >= inner.expires_at + DAY
 
 
-def test_nodes_within_outlive_their_topology_whose_worker_is_lost_after_their_expiry_was_set() -> None:
+def test_inner_nodes_expire_after_their_topology_despite_a_lost_worker() -> None:
     """Even if a lost worker's follow-up for the inner topology is repeated, inner nodes expire after it."""
     with Nested() as graphs:
         graphs.faulty = True
@@ -293,7 +293,7 @@ def test_nodes_within_outlive_their_topology_whose_worker_is_lost_after_their_ex
         assert (node_expires_at or 0) > expires_at + DAY
 
 
-def test_a_deleted_topology_takes_the_nodes_within_with_it() -> None:
+def test_deleting_a_topology_erases_its_inner_topology_and_nodes() -> None:
     """Deleting a topology also erases the contents of its inner topology and that topology's nodes."""
     with Nested() as graphs:
         graphs.submit(outer(chain("a")))

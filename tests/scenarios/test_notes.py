@@ -13,7 +13,7 @@ PAYLOADS = ("json", f"{2654435761 % 2**32:08x}")
 
 
 @pytest.mark.slow
-def test_no_note_quotes_a_payload_whatever_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_log_line_contains_a_payload_despite_faults(monkeypatch: pytest.MonkeyPatch) -> None:
     """In a simulation with faults, no log line contains a payload."""
     notes: list[tuple[str, dict[str, Any]]] = []
     monkeypatch.setattr(FakeTelemetry, "note", lambda _self, text, **facts: notes.append((text, facts)))

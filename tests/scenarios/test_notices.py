@@ -29,7 +29,7 @@ def _claims(call: Call) -> bool:
     return call.machine.function == "worker" and call.operation == "update_item" and not is_mark
 
 
-def test_a_failure_for_good_is_told_once() -> None:
+def test_a_failing_task_sends_one_notice_after_its_last_attempt() -> None:
     """A failing task sends a notice only after its last attempt."""
     with Tasks() as tasks:
         tasks.target = _fail
@@ -40,7 +40,7 @@ def test_a_failure_for_good_is_told_once() -> None:
         assert len(tasks.notices) == tasks.counts()["notices_sent"] == 1
 
 
-def test_a_success_and_a_cancelled_task_tell_nothing() -> None:
+def test_neither_a_success_nor_a_cancel_causes_a_notice() -> None:
     """Neither a success nor a cancel causes a notice."""
     with Tasks() as tasks:
         done = tasks.create(notify_on={**FAILED, **LATE})
@@ -51,7 +51,7 @@ def test_a_success_and_a_cancelled_task_tell_nothing() -> None:
         assert tasks.notices == []
 
 
-def test_a_failure_is_told_again_until_the_address_answers() -> None:
+def test_a_notice_is_sent_again_until_the_receiver_responds() -> None:
     """If the receiver is briefly down, the notice is sent again with the same id."""
     with Tasks() as tasks:
         tasks.target = _fail
@@ -63,7 +63,7 @@ def test_a_failure_is_told_again_until_the_address_answers() -> None:
         assert "notices_failed" not in tasks.counts()
 
 
-def test_a_task_that_nobody_starts_is_told_to_be_late_once() -> None:
+def test_an_unclaimed_task_sends_one_late_notice() -> None:
     """If no worker claims a task, one notice is sent minutes after it became late, and no notice at its start."""
     with Tasks() as tasks:
         tasks.faulty = True
@@ -90,7 +90,7 @@ def test_a_task_that_waits_for_a_lock_is_late() -> None:
         assert [kind for _, kind in tasks.notices] == ["task.late"]
 
 
-def test_a_due_time_that_moves_takes_its_notice_along() -> None:
+def test_a_postponed_task_is_late_only_after_its_new_due_time() -> None:
     """A postponed task is late only after its new due time, and a `notify_on` that is added later also counts."""
     with Tasks() as tasks:
         moved = tasks.create(MINUTE, notify_on=LATE)
@@ -104,7 +104,7 @@ def test_a_due_time_that_moves_takes_its_notice_along() -> None:
         assert sorted(each.rsplit("-", 1)[0][:26] for each, _ in tasks.notices) == sorted([moved, asked])
 
 
-def test_each_task_of_a_batch_is_told_to_be_late() -> None:
+def test_each_task_of_a_batch_has_its_own_late_notice() -> None:
     """Each task with late notices gets a timer for the check, even in a batch."""
     with Tasks() as tasks:
         tasks.refuse(_claims)
@@ -115,7 +115,7 @@ def test_each_task_of_a_batch_is_told_to_be_late() -> None:
         assert [each[:26] for each, _ in tasks.notices] == made[:1]
 
 
-def test_a_paused_task_is_not_late_before_it_goes_on() -> None:
+def test_a_paused_task_causes_no_late_notice() -> None:
     """A task that its user has paused causes no late notice."""
     with Tasks() as tasks:
         task = tasks.create(MINUTE, notify_on=LATE)
@@ -124,7 +124,7 @@ def test_a_paused_task_is_not_late_before_it_goes_on() -> None:
         assert tasks.notices == []
 
 
-def test_a_late_start_is_told_although_the_notice_was_down() -> None:
+def test_a_late_notice_is_sent_after_an_outage_of_its_receiver() -> None:
     """If the receiver is down for ten minutes, a later scan sends the late notice, even after the task's end."""
     with Tasks() as tasks:
         tasks.faulty = True
@@ -141,7 +141,7 @@ def test_a_late_start_is_told_although_the_notice_was_down() -> None:
         assert [kind for _, kind in tasks.notices] == ["task.late"]
 
 
-def test_a_receiver_that_hangs_keeps_no_task_waiting() -> None:
+def test_a_hanging_receiver_of_notices_delays_no_task() -> None:
     """Other tasks start on time while a notice's receiver hangs."""
     with Tasks() as tasks:
         tasks.target = _fail
@@ -160,7 +160,7 @@ def test_a_receiver_that_hangs_keeps_no_task_waiting() -> None:
         assert tasks.counts()["notices_failed"] == len(failing)
 
 
-def test_nodes_and_occurrences_tell_too() -> None:
+def test_nodes_topologies_and_occurrences_send_notices() -> None:
     """Schedule templates, nodes and topologies can have `notify_on`."""
     with Tasks() as tasks:
         tasks.target = _fail
@@ -190,7 +190,7 @@ def test_nodes_and_occurrences_tell_too() -> None:
         ("failed", "notify_on"),
     ],
 )
-def test_what_could_tell_nobody_is_refused(wrong: object, field: str) -> None:
+def test_an_error_for_an_invalid_notify_on_names_the_field(wrong: object, field: str) -> None:
     """A forbidden address or an empty `notify_on` is refused with the field's name, and no task is created."""
     with Tasks() as tasks:
         reply = tasks.ask("POST", "/v1/tasks", {"type": PLAIN, "notify_on": wrong})
@@ -208,7 +208,7 @@ ROLLBACKS: dict[str, tuple[bool, str, str, int]] = {
 
 
 @pytest.mark.parametrize("which", ROLLBACKS)
-def test_a_rollback_that_is_asked_for_tells_no_failure_again(which: str) -> None:
+def test_a_requested_rollback_sends_a_notice_only_if_it_fails(which: str) -> None:
     """A rollback that a user requests sends a notice only if the rollback itself fails."""
     by_itself, script, state, told = ROLLBACKS[which]
     with Tasks() as tasks:

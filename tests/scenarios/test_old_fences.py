@@ -90,7 +90,7 @@ STATES: dict[str, tuple[str, Callable[[Scenario], Callable[[Context], Any]], str
 
 @pytest.mark.parametrize("told", NOTICES)
 @pytest.mark.parametrize("at", STATES)
-def test_an_old_fence_is_refused_at_every_state(at: str, told: str) -> None:
+def test_a_report_with_an_old_fence_is_rejected_in_every_state(at: str, told: str) -> None:
     """A deferred task's first attempt cannot report after the second attempt has replaced it."""
     state, behavior, asked = STATES[at]
     with Scenario() as scenario:
@@ -133,7 +133,7 @@ ENDS: dict[str, tuple[str, dict[str, Any] | None]] = {
 
 @pytest.mark.parametrize("told", REPORTS)
 @pytest.mark.parametrize("state", ENDS)
-def test_an_old_lease_is_refused_at_every_state(state: str, told: str) -> None:
+def test_a_report_with_an_old_lease_is_rejected_in_every_state(state: str, told: str) -> None:
     """A pull worker whose lease was replaced can neither renew the lease nor end the task."""
     with Scenario() as scenario:
         retry = {"max_attempts": 5, "initial_seconds": 600}
@@ -192,7 +192,7 @@ def test_a_crash_counts_as_an_attempt_and_a_pause_does_not() -> None:
         ]
 
 
-def test_what_did_not_begin_counts_as_no_attempt() -> None:
+def test_lock_waits_and_released_leases_use_up_no_attempt() -> None:
     """Neither a wait for a lock nor a released lease uses up a task's only attempt."""
     with Scenario() as scenario:
         once = {"type": PULLED, "retry": {"max_attempts": 1}, "lock": {"key": "db"}}

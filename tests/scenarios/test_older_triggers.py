@@ -99,7 +99,7 @@ BEGIN = {
 @pytest.mark.parametrize(
     "mark", [mark if mark == schema.TIMER_MARK else pytest.param(mark, marks=pytest.mark.slow) for mark in BEGIN]
 )
-def test_what_an_older_trigger_cannot_read_is_late_and_not_lost(mark: str) -> None:
+def test_a_timer_unreadable_for_an_older_trigger_is_found_by_a_scan(mark: str) -> None:
     """A timer that older code cannot read is counted as `unreadable`, and the newer code's first scan finds it."""
     with Deploying(mark) as scenario:
         scenario.faulty = True

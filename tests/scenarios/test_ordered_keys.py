@@ -39,7 +39,7 @@ def starts(tasks: Tasks) -> list[str]:
     return list(dict.fromkeys(each.task_id for each in tasks.effects))
 
 
-def test_the_next_task_waits_for_the_outcome_of_the_one_before_with_its_retries() -> None:
+def test_a_turn_of_an_ordered_key_lasts_through_a_tasks_retries() -> None:
     """A turn lasts through a task's retries, and the next task starts within a second of the outcome."""
     with Tasks() as tasks:
         tasks.fail(attempts=2)
@@ -55,7 +55,7 @@ def test_the_next_task_waits_for_the_outcome_of_the_one_before_with_its_retries(
         assert starts(tasks)[-1] == second
 
 
-def test_a_batch_of_one_key_runs_in_its_order() -> None:
+def test_tasks_of_a_batch_with_one_ordered_key_run_in_order() -> None:
     """The tasks of a batch, which are created and due at the same instant, run in the batch's order."""
     with Tasks() as tasks:
         tasks.last(1)
@@ -111,7 +111,7 @@ def test_a_failed_task_that_stops_its_line_has_the_turn() -> None:
         assert [each["task_id"] for each in found["waiting"]] == [second]
 
 
-def test_a_first_task_that_is_due_later_holds_the_line() -> None:
+def test_ordered_tasks_run_in_creation_order_whatever_their_due_times() -> None:
     """Tasks with an ordered key run in creation order, whatever their due times."""
     with Tasks() as tasks:
         first, second = tasks.create(10 * MINUTE, **ordered()), tasks.create(**ordered())
@@ -122,7 +122,7 @@ def test_a_first_task_that_is_due_later_holds_the_line() -> None:
 
 
 @pytest.mark.parametrize("how", ["cancel", "delete", "expire"])
-def test_the_end_of_a_task_in_line_lets_the_next_go(how: str) -> None:
+def test_a_task_starts_when_tasks_ahead_are_cancelled_deleted_or_expire(how: str) -> None:
     """If tasks ahead in the line are cancelled or deleted, or expire, the next task starts."""
     with Tasks() as tasks:
         first = tasks.create(24 * HOUR, **ordered())
@@ -141,7 +141,7 @@ def test_the_end_of_a_task_in_line_lets_the_next_go(how: str) -> None:
             assert starts(tasks) == [third]
 
 
-def test_a_paused_first_task_holds_the_line() -> None:
+def test_a_paused_task_with_the_turn_holds_the_line() -> None:
     """If a task has the turn and is paused, the next task starts only after that task is resumed and has ended."""
     with Tasks() as tasks:
         first, second = tasks.create(MINUTE, **ordered()), tasks.create(**ordered())
@@ -153,7 +153,7 @@ def test_a_paused_first_task_holds_the_line() -> None:
         assert starts(tasks) == [first, second]
 
 
-def test_the_line_goes_on_after_a_final_failure() -> None:
+def test_the_next_task_in_line_starts_after_a_final_failure() -> None:
     """By default, a failed task counts as ended, and the next task starts."""
     with Tasks() as tasks:
         tasks.fail()
@@ -183,7 +183,7 @@ def test_a_failed_task_stops_its_line_until_it_is_retried_or_deleted(how: str) -
         assert tasks.effect_times(second)
 
 
-def test_a_retried_task_waits_for_the_turn_of_another() -> None:
+def test_a_retried_task_runs_after_the_task_with_the_turn() -> None:
     """A retried task runs after the task that has the turn, and before the tasks behind that task."""
     with Tasks() as tasks:
         tasks.fail()
@@ -199,7 +199,7 @@ def test_a_retried_task_waits_for_the_turn_of_another() -> None:
         assert starts(tasks) == [first, third]
 
 
-def test_runs_of_a_schedule_keep_the_order() -> None:
+def test_runs_of_a_schedule_with_an_ordered_key_run_in_order() -> None:
     """A schedule's runs with an ordered key wait for each other even if `overlap` allows more, until it is removed."""
     with Tasks() as tasks:
         tasks.last(90)
@@ -232,7 +232,7 @@ def test_a_topology_waits_for_its_turn_but_a_node_has_none() -> None:
         assert tasks.state(made.body["id"]) is State.SUCCEEDED
 
 
-def test_pull_workers_get_the_tasks_of_a_key_one_after_another() -> None:
+def test_pulled_tasks_with_an_ordered_key_are_leased_one_after_another() -> None:
     """A pulled task is leased only after the key's previous task has been completed."""
     with Tasks() as tasks:
         ids = [tasks.create(kind=PULLED, **ordered()) for _ in range(2)]
@@ -256,7 +256,7 @@ CALLS: dict[str, Callable[[Call], bool]] = {
 
 
 @pytest.mark.parametrize("at", CALLS)
-def test_a_worker_that_dies_while_it_lets_in_the_next_task_is_replaced(at: str) -> None:
+def test_the_next_task_in_line_starts_soon_after_a_worker_dies(at: str) -> None:
     """If a worker dies at any step after an outcome, the next tasks still start soon."""
     with Tasks() as tasks:
         # A message that is not sent makes its task late.
@@ -275,7 +275,7 @@ def test_a_worker_that_dies_while_it_lets_in_the_next_task_is_replaced(at: str) 
 
 
 @pytest.mark.parametrize("at", ["turn", "leave", "read"])
-def test_a_cancel_that_dies_before_it_lets_in_the_next_task_is_noticed(at: str) -> None:
+def test_the_next_task_in_line_starts_after_an_interrupted_cancel(at: str) -> None:
     """If a cancel dies before it starts the next task, that task checks the line again later and starts."""
     with Tasks() as tasks:
         first, second = tasks.create(24 * HOUR, **ordered()), tasks.create(**ordered())
@@ -290,7 +290,7 @@ def test_a_cancel_that_dies_before_it_lets_in_the_next_task_is_noticed(at: str) 
         assert (len(died), starts(tasks)) == (1, [second])
 
 
-def test_a_creation_that_dies_before_its_record_holds_the_line_for_a_moment_only() -> None:
+def test_an_interrupted_creation_holds_the_line_only_briefly() -> None:
     """If a creation dies before it writes its record, its place holds the line only for a write's maximum time."""
     with Tasks() as tasks:
 
@@ -307,7 +307,7 @@ def test_a_creation_that_dies_before_its_record_holds_the_line_for_a_moment_only
         assert starts(tasks) == [second]
 
 
-def test_a_task_whose_place_was_removed_before_its_record_came_does_not_run_beside_another() -> None:
+def test_a_task_whose_place_was_removed_takes_it_again_in_turn() -> None:
     """A task whose place was removed takes its place again, ahead of all others, after the current task's turn."""
     with Tasks() as tasks:
         tasks.last(60)
@@ -326,7 +326,7 @@ def test_a_task_whose_place_was_removed_before_its_record_came_does_not_run_besi
         tasks.watching.violations.clear()
 
 
-def test_a_line_is_kept_without_its_turn() -> None:
+def test_the_places_in_line_are_kept_after_the_turn_expires() -> None:
     """A key's counter and turn can expire, but the places of open tasks stay and keep the order."""
     with Tasks() as tasks:
         first = tasks.create(MINUTE, **ordered())
@@ -343,7 +343,7 @@ def test_a_line_is_kept_without_its_turn() -> None:
         assert starts(tasks) == [first, second]
 
 
-def test_a_turn_given_between_a_check_and_its_end_is_seen() -> None:
+def test_a_task_that_gets_the_turn_during_its_check_starts() -> None:
     """If a task gets the turn between its check and its postponement, it still starts at once."""
     with Tasks() as tasks:
         tasks.last(20)
@@ -361,7 +361,7 @@ def test_a_turn_given_between_a_check_and_its_end_is_seen() -> None:
         assert tasks.effect_times(second)
 
 
-def test_why_shows_the_place_in_line_and_the_task_ahead() -> None:
+def test_the_explanation_shows_the_place_in_line_and_the_task_ahead() -> None:
     """The explanation names a waiting task's place in line and the tasks ahead."""
     with Tasks() as tasks:
         tasks.last(60)
@@ -376,7 +376,7 @@ def test_why_shows_the_place_in_line_and_the_task_ahead() -> None:
         assert tasks.ask("GET", f"/v1/tasks/{third}").body["waiting_for"]["reason"] == "order"
 
 
-def test_why_says_that_a_failed_task_stops_the_line() -> None:
+def test_the_explanation_says_that_a_failed_task_stops_the_line() -> None:
     """If a failed task stops the line, the explanation names that task and says to retry or delete it."""
     with Tasks() as tasks:
         tasks.fail()

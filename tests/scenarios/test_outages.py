@@ -32,7 +32,7 @@ def _timers_ahead(scenario: Scenario) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("days", DAYS)
-def test_schedules_go_on_after_the_trigger_was_away(days: int) -> None:
+def test_schedules_continue_after_an_outage_of_the_trigger(days: int) -> None:
     """After an outage, the schedule's timer still exists, and a missed run is caught up before later runs."""
     with Scenario() as scenario:
         schedule = {"name": "daily", "rate": "1 day", "catch_up_seconds": 30 * 86_400, "task": {"type": PLAIN}}
@@ -44,7 +44,7 @@ def test_schedules_go_on_after_the_trigger_was_away(days: int) -> None:
 
 
 @pytest.mark.parametrize("days", DAYS)
-def test_a_task_that_was_moved_runs_after_the_trigger_was_away(days: int) -> None:
+def test_a_moved_task_runs_after_an_outage_of_the_trigger(days: int) -> None:
     """After an outage, a moved task's timer still exists, and the trigger starts the task."""
     with Scenario() as scenario:
         moved = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": 36_000}).body["id"]

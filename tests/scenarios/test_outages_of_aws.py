@@ -154,14 +154,14 @@ _LEEWAY_MS = 60_000
 """The difference that a varying order of calls may make to a figure."""
 
 
-def test_each_outage_has_a_row() -> None:
+def test_the_page_about_outages_lists_exactly_the_tested_outages() -> None:
     """The page lists exactly the tested outages."""
     assert list(ROWS) == [each.__name__ for each in OUTAGES]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("happens", OUTAGES, ids=[each.__name__ for each in OUTAGES])
-def test_nothing_is_lost_in_an_outage(happens: Callable[[Outage], Figures]) -> None:
+def test_every_accepted_task_succeeds_after_an_outage(happens: Callable[[Outage], Figures]) -> None:
     """Every accepted task succeeds within the stated time, and the stated alarms turn on and off again."""
     with Outage() as outage:
         found = happens(outage)

@@ -29,7 +29,7 @@ def slow(seconds: int, **fields: Any) -> Schedules:  # noqa: ANN401 - JSON
     return schedules
 
 
-def test_what_overlaps_is_skipped() -> None:
+def test_overlapping_occurrences_are_skipped() -> None:
     """If runs take 90 s, every other occurrence is skipped, with the active run as the reason."""
     with slow(90) as schedules:
         schedules.run(10 * MINUTE)
@@ -41,7 +41,7 @@ def test_what_overlaps_is_skipped() -> None:
         assert all("is still running" in reason for reason in schedules.skipped())
 
 
-def test_one_that_overlaps_waits_for_the_end() -> None:
+def test_one_overlapping_run_waits_for_the_end_with_buffer_one() -> None:
     """With `buffer_one`, the waiting run begins when the previous run ends, and other occurrences are skipped."""
     with slow(90, overlap="buffer_one") as schedules:
         schedules.run(20 * MINUTE)
@@ -54,7 +54,7 @@ def test_one_that_overlaps_waits_for_the_end() -> None:
 
 
 @pytest.mark.slow
-def test_all_may_overlap() -> None:
+def test_all_occurrences_run_concurrently_with_allow_all() -> None:
     """With `allow_all`, every occurrence runs on time, concurrently with others."""
     with slow(150, overlap="allow_all") as schedules:
         schedules.run(10 * MINUTE)
@@ -62,7 +62,7 @@ def test_all_may_overlap() -> None:
         assert schedules.most_at_once(150 * SECOND) == 3
 
 
-def test_all_that_overlap_wait_and_run_in_order() -> None:
+def test_overlapping_runs_wait_and_run_in_order_with_buffer_all() -> None:
     """With `buffer_all`, no occurrence is skipped, and each run begins when the previous run ends."""
     with slow(90, overlap="buffer_all", remaining_runs=6) as schedules:
         schedules.run(12 * MINUTE)
@@ -74,7 +74,7 @@ def test_all_that_overlap_wait_and_run_in_order() -> None:
 
 
 @pytest.mark.parametrize(("overlap", "at_once"), [("cancel_other", 1), ("replace_other", 2)])
-def test_the_latest_takes_the_place_of_the_run_before_it(overlap: str, at_once: int) -> None:
+def test_each_occurrence_cancels_the_previous_run(overlap: str, at_once: int) -> None:
     """Each occurrence cancels the previous run, with or without waiting for that run's end."""
     with Schedules() as schedules:
         running: set[str] = set()
@@ -99,7 +99,7 @@ def test_the_latest_takes_the_place_of_the_run_before_it(overlap: str, at_once: 
         assert not schedules.skipped()
 
 
-def test_a_run_that_waits_for_its_retry_is_cancelled_by_the_next() -> None:
+def test_a_run_that_waits_for_a_retry_is_cancelled_by_the_next() -> None:
     """A run that waits for a retry is cancelled, and the next occurrence runs on time."""
     with Schedules() as schedules:
         schedules.fail(1)
@@ -113,7 +113,7 @@ def test_a_run_that_waits_for_its_retry_is_cancelled_by_the_next() -> None:
         assert all(schedules.effect_times(each.id.text)[0] - each.due_at <= SECOND for each in (second, third))
 
 
-def test_pull_workers_are_held_to_the_schedule_too() -> None:
+def test_pull_workers_get_no_overlapping_occurrences() -> None:
     """Pull workers get no overlapping occurrences, and no occurrences after the schedule is paused."""
     with Schedules() as schedules:
         schedules.make(task={"type": PULLED, "timeout_seconds": 600})
@@ -142,7 +142,7 @@ def test_pull_workers_are_held_to_the_schedule_too() -> None:
         assert any("is paused" in reason for reason in schedules.skipped())
 
 
-def test_a_run_that_waits_for_its_retry_is_still_going() -> None:
+def test_later_occurrences_are_skipped_while_a_run_waits_for_its_retry() -> None:
     """While a run waits for its retry, later occurrences are skipped."""
     with Schedules() as schedules:
         schedules.fail(1)
@@ -160,7 +160,7 @@ def test_a_run_that_waits_for_its_retry_is_still_going() -> None:
         assert len(schedules.ran()) >= 2
 
 
-def test_an_end_that_nobody_was_told_of_holds_nothing_up() -> None:
+def test_the_waiting_run_begins_soon_after_the_active_run_is_cancelled() -> None:
     """If a user cancels the active run, the waiting run begins within a minute."""
     with Schedules() as schedules:
         schedules.fail()
@@ -179,7 +179,7 @@ def test_an_end_that_nobody_was_told_of_holds_nothing_up() -> None:
 # Permanent schedules.
 
 
-def test_a_permanent_schedule_runs_a_pause_after_each_end() -> None:
+def test_a_permanent_schedules_runs_start_gap_seconds_after_each_end() -> None:
     """Each run starts `gap_seconds` after the previous run's end, until the number of runs is used up."""
     with slow(7, permanent={"gap_seconds": 3}, remaining_runs=20) as schedules:
         schedules.run(10 * MINUTE)
@@ -191,7 +191,7 @@ def test_a_permanent_schedule_runs_a_pause_after_each_end() -> None:
         assert schedules.schedule()["state"] == "ended"
 
 
-def test_a_broken_chain_is_repaired() -> None:
+def test_a_permanent_schedule_continues_after_its_next_run_is_cancelled() -> None:
     """If a permanent schedule's next run is cancelled, runs continue within minutes, one at a time."""
     with Schedules() as schedules:
         schedules.make(permanent={"gap_seconds": 30})
@@ -206,7 +206,7 @@ def test_a_broken_chain_is_repaired() -> None:
 
 
 @pytest.mark.slow
-def test_a_chain_goes_on_when_the_record_of_its_last_run_has_expired() -> None:
+def test_a_permanent_schedule_continues_after_its_last_runs_record_expires() -> None:
     """If the last run's record expires during an outage of the trigger, the permanent schedule continues afterwards."""
     with Schedules() as schedules:
         schedules.environ[Variable.RETENTION_DAYS] = "1"
@@ -246,7 +246,7 @@ def test_a_permanent_schedule_is_paused_resumed_and_ended() -> None:
 # Failures that pause.
 
 
-def test_a_failure_pauses_where_that_is_wished() -> None:
+def test_a_final_failure_pauses_a_schedule_with_pause_on_failure() -> None:
     """With `pause_on_failure`, a final failure pauses the schedule, and the reason names the task."""
     with Schedules() as schedules:
 
@@ -268,7 +268,7 @@ def test_a_failure_pauses_where_that_is_wished() -> None:
         assert len(schedules.effects) == 7
 
 
-def test_a_retry_does_not_pause() -> None:
+def test_a_run_that_succeeds_in_a_retry_does_not_pause_the_schedule() -> None:
     """A run that succeeds in a retry does not pause the schedule."""
     with Schedules() as schedules:
         schedules.fail(1)
@@ -308,7 +308,7 @@ def test_the_due_times_of_a_backfill_follow_its_pace() -> None:
         assert others == schedules.minutes(schedules.created_at, schedules.now)
 
 
-def test_a_backfill_is_cancelled() -> None:
+def test_a_cancelled_backfill_places_no_more_occurrences() -> None:
     """After a backfill is cancelled, its placed occurrences (for a few minutes) still run, but no others."""
     with Schedules() as schedules:
         schedules.make()
@@ -322,7 +322,7 @@ def test_a_backfill_is_cancelled() -> None:
 
 
 @pytest.mark.slow
-def test_nobody_waits_for_the_whole_of_a_long_backfill() -> None:
+def test_the_response_to_a_long_backfill_comes_after_its_first_runs() -> None:
     """If saves take four seconds, a backfill is answered after its first five hundred runs, and the others run later.
 
     The first thousand occurrences are looked up, because each could have a run from before the pause.
@@ -350,7 +350,7 @@ def test_nobody_waits_for_the_whole_of_a_long_backfill() -> None:
         assert {(task.state, task.attempt) for task in tasks} == {("succeeded", 1)}
 
 
-def test_a_backfill_goes_on_while_the_schedule_is_paused() -> None:
+def test_a_backfill_continues_while_its_schedule_is_paused() -> None:
     """Neither a pause nor a change affects a backfill, of which at most five runs are active at once."""
     with Schedules() as schedules:
         schedules.make(cron="0 0 1 * *")
@@ -373,7 +373,7 @@ def test_a_backfill_goes_on_while_the_schedule_is_paused() -> None:
 
 
 @pytest.mark.parametrize("on_excluded", ["skip", "move"])
-def test_a_calendar_keeps_occurrences_from_running(on_excluded: str) -> None:
+def test_occurrences_that_a_calendar_excludes_are_skipped_or_moved(on_excluded: str) -> None:
     """On an excluded day, occurrences are skipped with a reason or moved to the next working moment."""
     with Schedules() as schedules:
         midnight = (schedules.now // DAY + 1) * DAY

@@ -69,7 +69,7 @@ def test_an_occurrence_that_is_due_after_a_pause_runs_once_and_on_time(pause: st
 
 
 @pytest.mark.parametrize("begin", [-MINUTE, MINUTE])
-def test_an_occurrence_that_is_due_during_a_pause_does_not_run_and_counts_as_no_run(begin: Millis) -> None:
+def test_an_occurrence_due_during_a_pause_uses_up_no_run(begin: Millis) -> None:
     """An occurrence due during a pause does not use up a run, so two later occurrences use the two remaining runs."""
     with Held() as schedules:
         schedules.begin_moved(remaining_runs=2)
@@ -79,7 +79,7 @@ def test_an_occurrence_that_is_due_during_a_pause_does_not_run_and_counts_as_no_
         assert schedules.schedule()["runs_started"] == 2
 
 
-def test_what_is_queued_when_a_pause_ends_does_not_run() -> None:
+def test_an_occurrence_still_queued_after_a_pause_does_not_run() -> None:
     """An occurrence due during a pause does not run, even if its message is received after the pause."""
     with Held() as schedules:
         schedules.begin_moved()
@@ -92,7 +92,7 @@ def test_what_is_queued_when_a_pause_ends_does_not_run() -> None:
 
 
 @pytest.mark.parametrize(("when", "begin"), [("before", -MINUTE), ("before", MINUTE), ("during", MINUTE)])
-def test_an_occurrence_that_its_user_cancelled_does_not_come_back_after_a_pause(when: str, begin: Millis) -> None:
+def test_a_cancelled_occurrence_does_not_run_after_a_pause(when: str, begin: Millis) -> None:
     """An occurrence cancelled before or during a pause does not run."""
     with Held() as schedules:
         schedules.begin_moved()
@@ -123,7 +123,7 @@ def test_an_occurrence_that_jitter_delays_beyond_a_pause_keeps_its_time() -> Non
         assert schedules.ran()[schedules.next] == 1
 
 
-def test_another_timing_does_not_run_what_the_pause_has_held_if_it_does_not_mean_it() -> None:
+def test_a_held_occurrence_that_the_new_timing_lacks_is_dropped() -> None:
     """An occurrence that the new timing does not have is dropped, although it is due after the pause."""
     with Held() as schedules:
         schedules.begin_moved()

@@ -47,7 +47,7 @@ def _slow(tasks: Tasks, phase: str, duration: Millis, fence: int = 0) -> None:
 # Prepare, run, clean.
 
 
-def test_phases_run_in_their_order() -> None:
+def test_phases_run_in_order() -> None:
     """Prepare, run and clean belong to one attempt, and the task is finished only after clean."""
     with Tasks() as tasks:
         tasks.last(1)
@@ -76,7 +76,7 @@ def test_a_failed_prepare_fails_the_attempt(tasks: Tasks) -> None:
 
 
 @pytest.mark.parametrize("phase", ["prepare", "clean", "rollback"])
-def test_a_worker_lost_in_a_phase_is_replaced(tasks: Tasks, phase: str) -> None:
+def test_a_worker_lost_during_a_phase_is_replaced(tasks: Tasks, phase: str) -> None:
     """If a worker is lost in a phase, another worker continues after the lease, and the outcome is kept."""
     with tasks:
         lost_under = 1 if phase != "rollback" else 3
@@ -111,7 +111,7 @@ def test_a_worker_lost_in_a_phase_is_replaced(tasks: Tasks, phase: str) -> None:
         assert (task.state, task.attempt, task.fence, tasks.phases()) == expected
 
 
-def test_a_target_cleans_up_after_a_failure_too() -> None:
+def test_clean_runs_after_any_outcome() -> None:
     """`clean` follows any outcome, and a failure of `clean` is counted but changes no outcome."""
     with Tasks() as tasks:
 
@@ -129,7 +129,7 @@ def test_a_target_cleans_up_after_a_failure_too() -> None:
         assert tasks.counts()["cleanups_failed"] == 1
 
 
-def test_cleaning_up_is_never_done_by_two_at_once(tasks: Tasks) -> None:
+def test_two_workers_never_clean_up_concurrently(tasks: Tasks) -> None:
     """A duplicate message during the cleanup waits until the attempt's lease has ended."""
     with tasks:
         _slow(tasks, "clean", 20 * SECOND)
@@ -140,7 +140,7 @@ def test_cleaning_up_is_never_done_by_two_at_once(tasks: Tasks) -> None:
         assert tasks.phases(task_id) == ["prepare", "run", "clean"]
 
 
-def test_a_target_that_hangs_in_cleaning_up_is_finished_without(tasks: Tasks) -> None:
+def test_a_task_whose_clean_hangs_is_finished(tasks: Tasks) -> None:
     """A process that hangs in `clean` is ended, the outcome is kept, and the callback is sent."""
     with tasks:
         _slow(tasks, "clean", HOUR)
@@ -155,7 +155,7 @@ def test_a_target_that_hangs_in_cleaning_up_is_finished_without(tasks: Tasks) ->
 # Rollback.
 
 
-def test_a_final_failure_is_undone_if_that_was_asked_for(tasks: Tasks) -> None:
+def test_a_final_failure_is_rolled_back_with_rollback_on_failure(tasks: Tasks) -> None:
     """After its last attempt fails, a target rolls back, and the task keeps its error."""
     with tasks:
         tasks.fail()
@@ -170,7 +170,7 @@ def test_a_final_failure_is_undone_if_that_was_asked_for(tasks: Tasks) -> None:
         assert tasks.counts()["tasks_rolled_back"] == 1
 
 
-def test_a_final_failure_is_not_undone_unasked(tasks: Tasks) -> None:
+def test_a_final_failure_is_not_rolled_back_by_default(tasks: Tasks) -> None:
     """Nothing is rolled back without `rollback_on_failure`, or if the target cannot roll back."""
     with tasks:
         tasks.fail()
@@ -181,7 +181,7 @@ def test_a_final_failure_is_not_undone_unasked(tasks: Tasks) -> None:
         assert "rollback" not in tasks.phases()
 
 
-def test_a_rollback_is_retried_and_may_fail_for_good(tasks: Tasks) -> None:
+def test_a_rollback_has_its_own_attempts_and_may_fail(tasks: Tasks) -> None:
     """A rollback has its own attempts; if all of them fail, the task is `failed` with the rollback's error."""
     with tasks:
 
@@ -224,7 +224,7 @@ def test_a_deferred_task_waits_for_its_notification(tasks: Tasks) -> None:
 
 
 @pytest.mark.parametrize("deadline", [20, 600])
-def test_a_deferred_task_is_tried_again_after_its_deadline(tasks: Tasks, deadline: int) -> None:
+def test_a_deferred_task_is_retried_after_its_deadline(tasks: Tasks, deadline: int) -> None:
     """If a deferred task gets no notification, a timer at the deadline starts the next attempt or fails the task."""
     with tasks:
         tasks.target = lambda _phase, _context: Accepted()
@@ -278,7 +278,7 @@ def test_a_notification_that_comes_before_the_deferral_wins(tasks: Tasks) -> Non
         assert (task.result.data, len(tasks.effects)) == (b'"early"', 1)
 
 
-def test_what_follows_an_early_notification_waits_for_the_call_to_end(tasks: Tasks) -> None:
+def test_the_cleanup_after_an_early_notification_waits_for_the_call(tasks: Tasks) -> None:
     """If a target notifies during its call, the cleanup begins only after the call."""
     with tasks:
 
@@ -305,7 +305,7 @@ def test_what_follows_an_early_notification_waits_for_the_call_to_end(tasks: Tas
 # Contents outside the record.
 
 
-def test_what_follows_an_outcome_is_done_by_whoever_comes_next(tasks: Tasks) -> None:
+def test_another_worker_does_the_follow_up_if_the_first_dies(tasks: Tasks) -> None:
     """If a worker dies after writing an outcome, another worker does the follow-up when the message is redelivered."""
     with tasks:
         task_id = tasks.create(payload=works.LARGE)
@@ -323,7 +323,7 @@ def test_what_follows_an_outcome_is_done_by_whoever_comes_next(tasks: Tasks) -> 
         assert len(tasks.effects) == 1
 
 
-def test_a_payload_outside_the_record_is_handed_on_and_expires_after_it() -> None:
+def test_a_payload_outside_the_record_reaches_the_target_and_expires_later() -> None:
     """A large payload is stored outside the record, reaches the target complete, and expires after the record."""
     with Tasks() as tasks:
         seen: list[object] = []

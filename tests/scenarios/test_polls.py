@@ -6,7 +6,7 @@ from duetime.domain.times import MINUTE
 from tests.scenarios.scenario import PLAIN, Scenario
 
 
-def test_tasks_that_are_read_by_their_ids_are_as_they_are_now() -> None:
+def test_reading_tasks_by_ids_is_consistent() -> None:
     """Reading tasks by `ids` is consistent: a client sees the task it just cancelled as cancelled."""
     with Scenario() as scenario:
         scenario.dynamodb.lag = lambda: MINUTE

@@ -46,7 +46,7 @@ def test_a_lease_is_handed_out_with_at_least_half_of_its_time_left(pause: int) -
             assert again.body["leases"][0]["task"]["attempt"] == 1
 
 
-def test_an_attempt_whose_lease_is_over_does_not_take_the_lock_from_the_next_one() -> None:
+def test_an_attempt_with_an_ended_lease_does_not_take_the_lock() -> None:
     """A request whose lease ends while it reads the lock does not take the lock from the next worker."""
     with Scenario() as scenario:
         body = {"type": PULLED, "lock": LOCK, "timeout_seconds": 600}
@@ -78,7 +78,7 @@ def _with_three_types(scenario: Scenario) -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_leases_of_one_type_do_not_wait_for_the_due_times_of_another(seed: int) -> None:
+def test_leases_have_time_left_when_a_request_waits_for_several_types(seed: int) -> None:
     """A request that waits for the due times of one type after another hands out leases with enough time left."""
     with Scenario(seed) as scenario:
         _with_three_types(scenario)
@@ -94,7 +94,7 @@ def test_leases_of_one_type_do_not_wait_for_the_due_times_of_another(seed: int) 
         assert seen == {PULLED: 1, OTHER: 1, THIRD: 1}
 
 
-def test_the_traceback_of_a_workers_failure_can_be_read_with_the_attempt() -> None:
+def test_a_reported_traceback_is_shown_with_the_attempt_and_redacted() -> None:
     """A traceback that a worker reports is shown with likely secrets redacted; without a report, there is none."""
     with Scenario() as scenario:
         task = scenario.ask("POST", "/v1/tasks", {"type": PULLED, "retry": {"max_attempts": 2, "initial_seconds": 1}})
@@ -120,7 +120,7 @@ def _complete(scenario: Scenario, lease: str) -> None:
     assert scenario.ask("POST", f"/v1/leases/{lease}/complete", {"result": 1}).status == 200
 
 
-def test_a_task_that_ends_while_its_limit_is_deleted_has_no_place_when_the_limit_is_set_again() -> None:
+def test_a_task_that_ended_without_a_limit_takes_no_place_later() -> None:
     """If a task ends while its limit is deleted, it takes no place when the limit is set again."""
     with Scenario() as scenario:
         scenario.ask("PUT", LIMIT, {"max_concurrent": 1})
@@ -138,7 +138,7 @@ def test_a_task_that_ends_while_its_limit_is_deleted_has_no_place_when_the_limit
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_report_frees_the_place_under_a_limit_that_was_set_a_moment_ago(seed: int) -> None:
+def test_a_report_frees_the_place_under_a_new_limit(seed: int) -> None:
     """If a process reports an end before it knows a new limit, the task's place is still freed soon."""
     with Scenario(seed) as scenario:
         scenario.ask("POST", "/v1/tasks", {"type": PULLED})

@@ -75,7 +75,7 @@ def test_a_pulled_task_is_leased_on_time(tasks: Pulled) -> None:
         assert not any(machine.function == "worker" for machine in tasks.machines)
 
 
-def test_a_request_waits_for_as_long_as_it_says(tasks: Pulled) -> None:
+def test_a_lease_request_waits_for_wait_seconds(tasks: Pulled) -> None:
     """A request waits for `wait_seconds`, to the nearest second, including its own duration."""
     with tasks:
         for seconds in (1, 2, 7, 20):
@@ -103,7 +103,7 @@ def test_a_worker_that_dies_is_replaced_right_after_its_lease(tasks: Pulled) -> 
         assert tasks.outcomes(task_id) == ["lost", "succeeded"]
 
 
-def test_an_overdue_attempt_is_told_so_and_replaced(tasks: Pulled) -> None:
+def test_an_overdue_attempts_heartbeats_are_rejected_and_another_attempt_begins(tasks: Pulled) -> None:
     """After an attempt's timeout, its heartbeats are refused with `attempt_overdue`, and another attempt begins."""
     with tasks:
         task_id = tasks.create_pulled(timeout_seconds=40)
@@ -121,7 +121,7 @@ def test_an_overdue_attempt_is_told_so_and_replaced(tasks: Pulled) -> None:
 
 
 @pytest.mark.slow
-def test_an_attempt_of_fourteen_days_keeps_its_lock_and_is_replaced_when_its_worker_dies(tasks: Pulled) -> None:
+def test_an_attempt_of_fourteen_days_keeps_its_lock_and_is_replaceable(tasks: Pulled) -> None:
     """While a worker renews its lease, no other gets the task or the lock; the next attempt begins soon after it dies.
 
     The attempt outlasts twelve hours of invisibility and four days of a message's life, so the message is replaced.
@@ -143,7 +143,7 @@ def test_an_attempt_of_fourteen_days_keeps_its_lock_and_is_replaced_when_its_wor
         assert tasks.done(task_id).attempt == 2
 
 
-def test_the_last_attempt_lost_fails_the_task(tasks: Pulled) -> None:
+def test_losing_the_last_allowed_attempt_fails_the_task(tasks: Pulled) -> None:
     """If the only allowed attempt is lost, the task fails with `WorkerLost` and is not leased again."""
     with tasks:
         task_id = tasks.create_pulled(retry=ONCE)
@@ -155,7 +155,7 @@ def test_the_last_attempt_lost_fails_the_task(tasks: Pulled) -> None:
         assert (task.state, task.attempt, task.error.type) == ("failed", 1, "WorkerLost")
 
 
-def test_a_task_that_nobody_pulls_waits_and_is_not_lost(tasks: Pulled) -> None:
+def test_a_task_without_pull_workers_waits_and_is_not_lost(tasks: Pulled) -> None:
     """After hours without workers, the next worker gets the task, even if its message was lost."""
     with tasks:
         task_id = tasks.create_pulled()
@@ -166,7 +166,7 @@ def test_a_task_that_nobody_pulls_waits_and_is_not_lost(tasks: Pulled) -> None:
         assert tasks.lease_one(RECOVERY)["task"]["id"] == task_id
 
 
-def test_a_changed_target_leaves_the_old_queue(tasks: Pulled) -> None:
+def test_only_the_current_target_gets_a_task_after_a_change(tasks: Pulled) -> None:
     """If a task's target changes between pull workers and an endpoint, only the current target gets the task."""
     with tasks:
         there = tasks.create_pulled(MINUTE)
@@ -199,7 +199,7 @@ def test_a_result_outside_the_record_needs_no_follow_up(tasks: Pulled) -> None:
 
 
 @pytest.mark.parametrize("is_lost", [False, True])
-def test_what_follows_an_outcome_is_done_by_the_worker_functions(tasks: Pulled, *, is_lost: bool) -> None:
+def test_a_worker_function_does_a_pulled_tasks_follow_up(tasks: Pulled, *, is_lost: bool) -> None:
     """A worker function does a pulled task's follow-up after a message, or after a scan if the message is lost."""
     with tasks:
         task_id = tasks.create_pulled(payload=works.LARGE, callback_url=CALLBACK_URL)
@@ -215,7 +215,7 @@ def test_what_follows_an_outcome_is_done_by_the_worker_functions(tasks: Pulled, 
         assert not tasks.effects
 
 
-def test_an_outcome_reported_twice_is_known_even_when_the_next_attempt_has_begun(tasks: Pulled) -> None:
+def test_a_repeated_report_succeeds_even_after_the_next_attempt_has_begun(tasks: Pulled) -> None:
     """If the first worker repeats its report, the report succeeds and does not affect the second attempt."""
     with tasks:
         task_id = tasks.create_pulled(retry={"initial_seconds": 0})
@@ -228,7 +228,7 @@ def test_an_outcome_reported_twice_is_known_even_when_the_next_attempt_has_begun
         assert tasks.record(task_id) == before
 
 
-def test_an_attempt_that_was_cancelled_may_be_reported_so_twice(tasks: Pulled) -> None:
+def test_a_repeated_report_of_a_cancelled_attempt_succeeds(tasks: Pulled) -> None:
     """A repeated report of a cancelled attempt succeeds, and the history has one line for the attempt."""
     with tasks:
         task_id = tasks.create_pulled()
@@ -239,7 +239,7 @@ def test_an_attempt_that_was_cancelled_may_be_reported_so_twice(tasks: Pulled) -
         assert (tasks.state(task_id), tasks.outcomes(task_id)) == ("cancelled", ["cancelled"])
 
 
-def test_what_was_asked_of_a_lost_attempt_is_respected_at_the_next_claim(tasks: Pulled) -> None:
+def test_a_cancel_of_a_lost_attempt_takes_effect_before_the_next_lease(tasks: Pulled) -> None:
     """A cancel that a lost worker never saw ends the task before the next lease."""
     with tasks:
         task_id = tasks.create_pulled()
@@ -250,7 +250,7 @@ def test_what_was_asked_of_a_lost_attempt_is_respected_at_the_next_claim(tasks: 
         assert tasks.state(task_id) == "cancelled"
 
 
-def test_a_lock_taken_by_force_is_noticed_by_the_next_heartbeat(tasks: Pulled) -> None:
+def test_a_heartbeat_is_rejected_after_its_lock_is_taken_by_force(tasks: Pulled) -> None:
     """After a lock is taken by force, its worker's heartbeat is refused with `lock_lost`."""
     with tasks:
         tasks.create_pulled(lock={"key": "db"})
@@ -276,7 +276,7 @@ def test_a_lease_whose_payload_cannot_be_read_is_put_back(tasks: Pulled) -> None
         assert tasks.lease_one(5 * SECOND)["task"]["payload"] == works.LARGE
 
 
-def test_leases_that_were_taken_are_answered_although_the_queue_fails_then(tasks: Pulled) -> None:
+def test_leases_are_returned_even_if_the_queue_fails_afterwards(tasks: Pulled) -> None:
     """A worker gets its leases even if the queue then fails."""
     with tasks:
         tasks.create_pulled()

@@ -93,7 +93,7 @@ def test_a_purged_task_leaves_only_a_record_without_data(account: Archived) -> N
     assert account.record(kept).name == "kept"
 
 
-def test_an_open_task_is_refused_unless_it_is_to_be_cancelled(account: Archived) -> None:
+def test_a_purge_rejects_an_open_task_unless_it_cancels_open_tasks(account: Archived) -> None:
     """A purge counts an open task as refused, or with `open_tasks: cancel` cancels and erases the task."""
     task = account.create(delay_seconds=7200)
     end = purged(account, {"task_ids": [task]})
@@ -104,7 +104,7 @@ def test_an_open_task_is_refused_unless_it_is_to_be_cancelled(account: Archived)
     assert account.record(task).erased
 
 
-def test_a_running_task_is_asked_to_stop_and_erased_after_its_end(account: Archived) -> None:
+def test_a_purged_running_task_is_stopped_and_then_erased(account: Archived) -> None:
     """A purge of a running task waits for the attempt to end, and succeeds without a refusal."""
     task = account.create(
         target={"kind": "http", "url": "https://example.org/job"}, type="job", notify_within_seconds=600
@@ -115,7 +115,7 @@ def test_a_running_task_is_asked_to_stop_and_erased_after_its_end(account: Archi
     assert account.record(task).erased
 
 
-def test_a_filter_reaches_the_archive(account: Archived) -> None:
+def test_a_purge_by_filter_removes_archive_rows(account: Archived) -> None:
     """Archive rows of matching tasks are removed, other rows stay, and an object without rows is deleted."""
     kept = [account.create(tags={} if number % 2 else {"patient": PATIENT}) for number in range(20)][1::2]
     assert account.run_until(lambda: account.record(kept[-1]).finished_at is not None, MINUTE)
@@ -136,7 +136,7 @@ def test_a_filter_reaches_the_archive(account: Archived) -> None:
     assert account.objects() == {}
 
 
-def test_what_is_left_of_an_object_is_removed_as_early_as_the_whole(account: Archived) -> None:
+def test_an_archive_object_rewritten_by_a_purge_keeps_its_lifecycle_tag(account: Archived) -> None:
     """A purge rewrites an archive object with the tag for its lifecycle rule."""
     account.environ[Variable.ARCHIVE_DAYS_BY_TYPE] = '{"*": 7}'
     kept = [account.create(tags={} if number % 2 else {"patient": PATIENT}) for number in range(20)][1::2]
@@ -175,7 +175,7 @@ def resources_of(account: Archived) -> dict[str, list[str]]:
     }
 
 
-def test_everything_of_an_owner_is_purged_by_an_operator_only(account: Archived) -> None:
+def test_only_an_operator_can_purge_everything_of_an_owner(account: Archived) -> None:
     """Only an operator can purge all resources, tasks and nodes of an owner; other owners keep theirs."""
     account.environ |= {Variable.OPERATORS: "somebody", Variable.ADMINS: ""}
     lists = resources_of(account)
@@ -200,7 +200,7 @@ def test_everything_of_an_owner_is_purged_by_an_operator_only(account: Archived)
 
 
 @pytest.mark.parametrize("number", range(1, 40, 3))
-def test_a_purge_that_crashes_goes_on_where_it_stopped(account: Archived, number: int) -> None:
+def test_a_purge_completes_wherever_its_function_dies(account: Archived, number: int) -> None:
     """Wherever the purge function dies, all task data is removed in the end, and the receipt is written."""
     task = account.create(payload=LARGE, name=PATIENT)
     assert account.run_until(lambda: account.record(task).finished_at is not None, MINUTE)
@@ -211,7 +211,7 @@ def test_a_purge_that_crashes_goes_on_where_it_stopped(account: Archived, number
     assert (content_objects(account), of_task(account, task), account.record(task).name) == ([], [], "")
 
 
-def test_the_receipt_is_kept_longer_than_backups(account: Archived) -> None:
+def test_a_purges_receipt_is_kept_longer_than_backups(account: Archived) -> None:
     """A purge's receipt expires after the table's backups."""
     assert PURGE_RETENTION > BACKUP_RETENTION
     task = account.create()
@@ -223,7 +223,7 @@ def test_the_receipt_is_kept_longer_than_backups(account: Archived) -> None:
     assert account.ask("GET", f"/v1/purges/{end['id']}").body["receipt"] == end["receipt"]
 
 
-def test_the_tasks_of_others_are_not_found(account: Archived) -> None:
+def test_a_purge_does_not_reach_other_owners_tasks(account: Archived) -> None:
     """Neither ids nor a filter in a purge reach other owners' tasks."""
     other = account.ask("POST", "/v1/tasks", {"type": PLAIN, "name": "theirs"}, headers=OTHER).body["id"]
     account.run(MINUTE)
@@ -232,7 +232,7 @@ def test_the_tasks_of_others_are_not_found(account: Archived) -> None:
     assert account.record(other).name == "theirs"
 
 
-def test_an_ended_purge_does_not_keep_what_it_was_asked_for(account: Archived) -> None:
+def test_the_stored_receipt_of_a_purge_does_not_contain_the_filter(account: Archived) -> None:
     """The stored receipt does not contain the filter, which may name a person."""
     task = account.create(tags={"patient": PATIENT})
     account.run(MINUTE)

@@ -95,7 +95,7 @@ def test_a_dead_letter_function_that_never_works_loses_no_task() -> None:
         assert dead.messages
 
 
-def test_messages_that_expired_while_everything_was_away_are_sent_again() -> None:
+def test_messages_that_expired_in_an_outage_are_sent_again() -> None:
     """After an outage longer than SQS keeps messages, the messages are sent again from the records."""
     with Scenario() as scenario:
         scenario.faulty, scenario.receiving = True, False
@@ -112,7 +112,7 @@ def test_messages_that_expired_while_everything_was_away_are_sent_again() -> Non
         )
 
 
-def test_a_creation_that_is_completed_after_its_minute_is_found_although_its_message_is_refused() -> None:
+def test_a_creation_completed_after_its_minute_is_found_by_a_timer() -> None:
     """If a completed creation's message is refused after its minute, a timer starts the task within minutes."""
     with Scenario() as scenario:
         scenario.faulty = True

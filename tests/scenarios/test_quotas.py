@@ -100,7 +100,7 @@ def working(tasks: Limited, duration: Millis) -> Callable[[str, Any], str]:
 
 
 @pytest.mark.parametrize("limit", others_slow([10, 40]))
-def test_creates_are_limited_over_many_processes_within_a_tenth(limit: int) -> None:
+def test_creations_over_many_processes_are_limited_within_a_tenth(limit: int) -> None:
     """With thirty concurrent processes, the number of creations per window is within 10 % of the quota."""
     with Limited(creates_per_second=limit) as tasks:
         began = tasks.flood(waves=60, size=30)
@@ -178,7 +178,7 @@ def test_open_tasks_are_limited_within_a_tenth() -> None:
         assert tasks.as_hostile("POST", "/v1/tasks", FAR).status == 201
 
 
-def test_attempts_at_once_are_limited_and_no_task_is_lost() -> None:
+def test_concurrent_attempts_are_limited_without_losing_a_task() -> None:
     """With a limit of ten attempts, a hundred due tasks run ten at a time, and waiting uses no attempt."""
     with Limited(concurrent_attempts=10) as tasks:
         tasks.target = working(tasks, 2 * SECOND)
@@ -227,7 +227,7 @@ def test_waiting_requests_are_limited() -> None:
         assert sorted(replies[0].status for replies in read) == [200, 200, 429, 429, 429, 429]
 
 
-def test_leases_at_once_are_limited() -> None:
+def test_concurrent_leases_are_limited() -> None:
     """A worker gets as many leases as its owner's quota allows, and more leases once it completes some."""
     with Limited(pull_leases=3) as tasks:
         for _ in range(6):
@@ -258,7 +258,7 @@ def test_the_nodes_of_running_topologies_are_limited() -> None:
         assert {str(tasks.state(each)) for each in made} == {"succeeded"}
 
 
-def test_a_store_that_does_not_answer_limits_nobody() -> None:
+def test_nobody_is_limited_while_usage_cannot_be_counted() -> None:
     """If usage cannot be counted, no task is refused or delayed."""
     with Limited(creates_per_second=1, concurrent_attempts=1) as tasks:
         tasks.before_call = lambda call: (
@@ -272,7 +272,7 @@ def test_a_store_that_does_not_answer_limits_nobody() -> None:
         assert tasks.tally() == {"succeeded": 20}
 
 
-def test_what_an_owner_uses_is_kept_for_as_long_as_it_counts() -> None:
+def test_usage_items_are_kept_for_as_long_as_they_count() -> None:
     """Each usage item expires only after it has stopped counting."""
     with Limited(creates_per_second=10, concurrent_attempts=5, topology_nodes=5) as tasks:
         tasks.target = working(tasks, 20 * SECOND)

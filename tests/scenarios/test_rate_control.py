@@ -63,7 +63,7 @@ def test_a_rate_shows_its_use_and_its_line() -> None:
         assert (after["used"], after["available"], after["waiting"], after["waiters"]) == (0, 1, 0, [])
 
 
-def test_a_rate_is_listed_from_its_first_start() -> None:
+def test_a_rate_is_listed_after_its_first_use() -> None:
     """An owner's rate is listed after a single use; a switch's rate has no owner and is not listed."""
     with Tasks() as tasks:
         tasks.ask("PUT", "/v1/switches/type/report", {"rate": {"limit": 5, "per_seconds": 1}})
@@ -86,7 +86,7 @@ def test_lists_of_rates_continue_after_a_page() -> None:
         assert ([each["key"] for each in rest["rates"]], rest["next_token"]) == (["c"], None)
 
 
-def test_a_rate_that_nobody_has_used_is_not_found() -> None:
+def test_an_unused_rate_is_not_found() -> None:
     """Reading, resuming, resetting or unpinning an unused rate returns 404."""
     with Tasks() as tasks:
         answers = [
@@ -116,7 +116,7 @@ def test_a_paused_rate_starts_nothing_until_it_is_resumed() -> None:
         assert started(tasks) == 3
 
 
-def test_a_pause_holds_for_as_long_as_it_is_set() -> None:
+def test_the_items_of_a_paused_rate_do_not_expire() -> None:
     """A paused rate's items do not expire, even if no task uses the rate for long."""
     with Tasks() as tasks:
         create(tasks, 1)
@@ -132,7 +132,7 @@ def test_a_pause_holds_for_as_long_as_it_is_set() -> None:
         assert all(int(item[schema.TTL]["N"]) * SECOND > tasks.now + DAY for item in tasks.items(schema.RATE_PREFIX))
 
 
-def test_a_pinned_limit_holds_instead_of_those_that_tasks_ask_for() -> None:
+def test_a_pinned_limit_replaces_the_tasks_limits() -> None:
     """A pinned limit, faster or slower, replaces the tasks' limits at once, until it is unpinned."""
     with Tasks() as tasks:
         create(tasks, 10, SLOW)
@@ -181,7 +181,7 @@ def test_a_reset_frees_the_limit_at_once() -> None:
 
 @pytest.mark.parametrize("number", [1, 2, 21])
 @pytest.mark.parametrize("how", ["refused", "died"])
-def test_an_action_that_ended_early_is_repeated(how: str, number: int) -> None:
+def test_a_repeated_pause_reaches_every_part_of_the_rate(how: str, number: int) -> None:
     """If any write of a pause fails, a repeated pause reaches every part of the rate."""
     with Tasks() as tasks:
         create(tasks, 1)
@@ -206,7 +206,7 @@ def test_an_action_that_ended_early_is_repeated(how: str, number: int) -> None:
         assert tasks.tally()[State.WAITING] == 5
 
 
-def test_another_owners_rate_is_another_rate() -> None:
+def test_the_rates_of_other_owners_are_independent() -> None:
     """A rate is not visible to other owners, and their pauses and pins do not affect it."""
     with Tasks() as tasks:
         you = {"X-Duetime-Owner": "you"}
@@ -232,7 +232,7 @@ def test_another_owners_rate_is_another_rate() -> None:
         ({"limit": 1, "key": "crm"}, "key"),
     ],
 )
-def test_a_pin_names_the_field_that_is_wrong(body: dict[str, Any], field: str) -> None:
+def test_an_error_for_an_invalid_pin_names_the_field(body: dict[str, Any], field: str) -> None:
     """An invalid pin is refused with the field's name, and the rate does not change."""
     with Tasks() as tasks:
         refused = tasks.ask("PUT", "/v1/rates/crm", body)

@@ -48,7 +48,7 @@ def test_attempts_start_at_the_rate_and_in_order() -> None:
         assert tasks.record(made[4]).rate_places == {}
 
 
-def test_a_retry_is_a_start() -> None:
+def test_a_retry_waits_for_the_rate_as_a_start() -> None:
     """Retries wait for the rate like first attempts."""
     with Tasks() as tasks:
         tasks.fail(3)
@@ -68,7 +68,7 @@ def test_a_higher_priority_starts_first() -> None:
         assert [at for _, at in starts(tasks)] == [5 * place for place in range(6)]
 
 
-def test_a_task_that_waits_can_be_cancelled_paused_and_run() -> None:
+def test_a_task_waiting_for_its_rate_can_be_cancelled_paused_and_run() -> None:
     """A cancelled task never starts; tasks that are resumed or run at once still follow the rate."""
     with Tasks() as tasks:
         made = create(tasks, 5)
@@ -108,7 +108,7 @@ def test_a_lock_is_not_held_while_its_task_waits_for_its_rate() -> None:
         assert [name for name, _ in starts(tasks)] == [first, other, second, third]
 
 
-def test_a_unique_key_is_held_until_its_task_has_come_to_its_turn() -> None:
+def test_a_task_waiting_for_its_rate_can_be_replaced_by_unique_key() -> None:
     """A task that waits for its rate has not started, so a task with its unique key can replace it."""
     with Tasks() as tasks:
         (first,) = create(tasks, 1)
@@ -121,7 +121,7 @@ def test_a_unique_key_is_held_until_its_task_has_come_to_its_turn() -> None:
         assert [name for name, _ in starts(tasks)] == [first, waiting]
 
 
-def test_the_next_occurrence_waits_or_is_skipped_while_one_waits_for_its_rate() -> None:
+def test_an_occurrence_that_waits_for_its_rate_counts_as_active() -> None:
     """An occurrence that waits for its rate counts as active for the overlap policy."""
     with Tasks() as tasks:
         schedule = {"name": "often", "rate": "rate(10 seconds)", "overlap": "skip"}
@@ -149,7 +149,7 @@ def test_pull_workers_lease_at_the_rate() -> None:
         assert all(5 * SECOND < after - before < 10 * SECOND for before, after in pairwise(began))
 
 
-def test_a_rate_that_cannot_be_asked_costs_no_attempt() -> None:
+def test_a_throttled_rate_item_uses_up_no_attempt() -> None:
     """While a rate's item is throttled, the task is put back for seconds and uses no attempt."""
     with Tasks() as tasks:
         refused = tasks.once(lambda call: (call.partition or "").startswith(schema.RATE_PREFIX), Call.refuse)
@@ -230,7 +230,7 @@ def test_a_switch_limits_the_rate_of_a_type() -> None:
         assert all(3 * SECOND <= after - before <= 4 * SECOND for before, after in pairwise(sorted(ended)))
 
 
-def test_two_rates_hold_at_once() -> None:
+def test_a_task_starts_when_both_of_its_rates_allow_it() -> None:
     """A task with its own rate and its type's rate starts when both rates allow it."""
     with Tasks() as tasks:
         assert tasks.ask("PUT", f"/v1/switches/type/{PLAIN}", {"rate": {"limit": 1, "per_seconds": 4}}).status == 200
@@ -244,7 +244,7 @@ def test_two_rates_hold_at_once() -> None:
         assert all(after - before >= 5 * SECOND for before, after in pairwise(sorted(mine)))
 
 
-def test_the_explanation_says_until_when_a_task_waits() -> None:
+def test_the_explanation_names_the_rate_that_a_task_waits_for() -> None:
     """The explanation for a task that waits names its rate as the gate, with the rate's limit."""
     with Tasks() as tasks:
         made = create(tasks, 3)
@@ -268,7 +268,7 @@ SLOW, FAST = {"key": "crm", "limit": 1, "per_seconds": 600}, {"key": "crm", "lim
 
 
 @pytest.mark.parametrize("after", [FAST, None], ids=["raised", "removed"])
-def test_a_rate_that_is_raised_or_removed_reaches_the_tasks_that_wait(after: dict[str, Any] | None) -> None:
+def test_waiting_tasks_start_at_a_raised_or_removed_rate(after: dict[str, Any] | None) -> None:
     """Waiting tasks whose rate is changed start at the new rate, which is not exceeded in any window."""
     with Tasks() as tasks:
         made = [tasks.create(rate=SLOW) for _ in range(10)]
@@ -282,7 +282,7 @@ def test_a_rate_that_is_raised_or_removed_reaches_the_tasks_that_wait(after: dic
         assert after is None or window(tasks, 60) <= 60
 
 
-def test_a_long_line_goes_on_at_the_raised_rate() -> None:
+def test_a_long_line_of_tasks_starts_at_the_raised_rate() -> None:
     """After the rate is tripled, forty waiting tasks start at the new rate, despite their old places."""
     with Tasks() as tasks:
         slow, fast = {"key": "k", "limit": 1, "per_seconds": 10}, {"key": "k", "limit": 3, "per_seconds": 10}
@@ -297,7 +297,7 @@ def test_a_long_line_goes_on_at_the_raised_rate() -> None:
         assert window(tasks, 10) <= 3
 
 
-def test_a_lowered_rate_holds_from_the_change_on() -> None:
+def test_a_lowered_rate_applies_from_the_change_on() -> None:
     """After the rate is lowered, only one waiting task starts in each window."""
     with Tasks() as tasks:
         fast, slow = {"key": "k", "limit": 1, "per_seconds": 5}, {"key": "k", "limit": 1, "per_seconds": 60}
@@ -319,7 +319,7 @@ def test_the_larger_of_two_limits_applies_to_all_tasks_of_a_key() -> None:
         assert window(tasks, 1) <= 2
 
 
-def test_an_action_on_a_rate_sees_the_action_before_it() -> None:
+def test_a_resume_right_after_a_pause_of_a_rate_succeeds() -> None:
     """A resume right after a pause succeeds, because the rate's items are read consistently."""
     reads: list[bool] = []
 
@@ -336,7 +336,7 @@ def test_an_action_on_a_rate_sees_the_action_before_it() -> None:
 
 
 @pytest.mark.parametrize("free", ["resume", "run", "due"])
-def test_a_task_that_leaves_its_line_checks_anew(free: str) -> None:
+def test_a_task_that_leaves_its_line_gets_a_new_place(free: str) -> None:
     """A waiting task that is run, changed or resumed gets a new place at the raised rate."""
     with Tasks() as tasks:
         _, waiting, other = (tasks.create(rate=SLOW) for _ in range(3))
@@ -358,7 +358,7 @@ def test_a_task_that_leaves_its_line_checks_anew(free: str) -> None:
 
 
 @pytest.mark.parametrize(("own", "switch"), [(1, 2), (1, 1), (2, 1), (3, 2)])
-def test_two_rates_of_equal_speed_cost_no_throughput(own: int, switch: int) -> None:
+def test_two_equal_rates_hardly_reduce_the_throughput(own: int, switch: int) -> None:
     """Tasks with two rates start about as fast as the slower rate allows."""
     with Tasks() as tasks:
         limit = {"rate": {"limit": switch, "per_seconds": 10}}
@@ -377,7 +377,7 @@ def test_two_rates_of_equal_speed_cost_no_throughput(own: int, switch: int) -> N
             assert window(tasks, 10, mine) <= own
 
 
-def test_two_rates_hold_where_a_worker_waits_for_one_of_them() -> None:
+def test_a_start_granted_by_one_of_two_rates_exceeds_neither_rate() -> None:
     """A start that one rate grants while the task waits for the other exceeds neither rate."""
     with Tasks() as tasks:
         limit = {"rate": {"limit": 1, "per_seconds": 1}}

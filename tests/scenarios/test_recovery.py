@@ -67,7 +67,7 @@ def _create_unsent(tasks: Tasks, **fields: object) -> str:
 
 
 @pytest.mark.parametrize("delay", [10 * SECOND, 10 * MINUTE])
-def test_a_message_that_is_lost_is_sent_again_by_the_first_scan(tasks: Tasks, delay: Millis) -> None:
+def test_a_lost_message_is_sent_again_by_the_first_scan(tasks: Tasks, delay: Millis) -> None:
     """If a task's message is lost after it was sent, the first scan finds the unclaimed task and sends another."""
     with tasks:
         task_id = tasks.create(delay)
@@ -121,7 +121,7 @@ def _puts_timer(call: Call) -> bool:
     return call.operation in {"put_item", "update_item"} and schema.TIMER_MARK in str(call.request)
 
 
-def test_a_timer_without_its_change_does_no_harm(tasks: Tasks) -> None:
+def test_a_change_interrupted_after_its_timer_does_not_affect_the_task(tasks: Tasks) -> None:
     """If a change dies after setting its timer, the task runs once, at its old due time."""
     with tasks:
         task_id = tasks.create(30 * MINUTE)
@@ -179,7 +179,7 @@ def test_a_creation_that_comes_after_its_own_minute_is_not_lost(tasks: Tasks) ->
 # The trigger.
 
 
-def test_a_queue_that_refuses_messages_holds_the_cursor(tasks: Tasks) -> None:
+def test_the_cursor_stays_while_a_queue_rejects_messages(tasks: Tasks) -> None:
     """The cursor moves only after all messages are accepted, so the next tick sends refused messages in time."""
     with tasks:
         task_id = tasks.create(11 * MINUTE)
@@ -202,7 +202,7 @@ def test_a_minute_that_cannot_be_read_is_read_by_the_next_tick(tasks: Tasks) -> 
         assert (tasks.done(task_id).lateness or 0) < SECOND
 
 
-def test_a_trigger_that_died_with_the_group_is_taken_over(tasks: Tasks) -> None:
+def test_a_later_tick_takes_over_from_a_dead_trigger(tasks: Tasks) -> None:
     """After a trigger dies, its hold ends, and a later tick continues from the same place."""
     with tasks:
         task_id = tasks.create(8 * MINUTE)
@@ -215,7 +215,7 @@ def test_a_trigger_that_died_with_the_group_is_taken_over(tasks: Tasks) -> None:
 
 
 @pytest.mark.parametrize("stall", [SECOND, 2 * GROUP_HOLD])
-def test_overlapping_ticks_run_nothing_twice(tasks: Tasks, stall: Millis) -> None:
+def test_overlapping_ticks_run_no_task_twice(tasks: Tasks, stall: Millis) -> None:
     """If ticks overlap, only one of them reads; if it stalls, a later tick takes over, and no task runs twice."""
     with tasks:
         tasks.last(10)
@@ -290,7 +290,7 @@ def test_a_scan_waits_while_the_queue_is_long(tasks: Tasks) -> None:
 
 @pytest.mark.parametrize("long", ["low", "pulled"])
 @pytest.mark.parametrize("scan", [0, 1])
-def test_a_long_queue_holds_up_the_recovery_of_no_other(tasks: Tasks, long: str, scan: int) -> None:
+def test_a_full_queue_does_not_delay_the_recovery_of_other_queues(tasks: Tasks, long: str, scan: int) -> None:
     """A task whose message is lost runs after the next scan, even if another queue is full."""
     with tasks:
         _grow(tasks, long)
@@ -338,7 +338,7 @@ def test_an_attempt_lost_with_its_message_is_taken_over_a_tick_after_its_lease(t
         assert (tasks.record(task_id).finished_at or 0) <= leased_until + MAX_CLOCK_DIFFERENCE + MINUTE
 
 
-def test_the_early_scan_leaves_tasks_alone_that_wait_in_a_backlog(tasks: Tasks) -> None:
+def test_the_early_scan_does_not_send_tasks_that_wait_in_a_backlog(tasks: Tasks) -> None:
     """Two hundred tasks on an unread queue are not sent again before the first recovery scan."""
     with tasks:
         due = tasks.now + 5 * SECOND
@@ -367,7 +367,7 @@ def test_a_task_that_started_in_time_is_not_sent_again(tasks: Tasks) -> None:
         assert states == ["succeeded", "scheduled", "succeeded", "succeeded"]
 
 
-def test_the_early_scan_sends_nothing_that_the_same_tick_has_sent(tasks: Tasks) -> None:
+def test_the_early_scan_sends_no_task_that_the_same_tick_has_sent(tasks: Tasks) -> None:
     """After ten minutes without ticks, the first tick sends each overdue task only once."""
     with tasks:
         made = [tasks.create(9 * MINUTE + second * SECOND) for second in range(0, 60, 6)]
@@ -379,7 +379,7 @@ def test_the_early_scan_sends_nothing_that_the_same_tick_has_sent(tasks: Tasks) 
         assert tasks.sent() == len(made)
 
 
-def test_the_early_scan_does_not_forestall_the_pace_of_an_owner(tasks: Tasks) -> None:
+def test_the_early_scan_sends_no_messages_delayed_by_a_quota(tasks: Tasks) -> None:
     """With an attempts quota, messages may be delayed beyond the due time, so the early scan sends none."""
     with tasks:
         tasks.environ[Variable.QUOTAS] = json.dumps({"concurrent_attempts": 2})
@@ -391,7 +391,7 @@ def test_the_early_scan_does_not_forestall_the_pace_of_an_owner(tasks: Tasks) ->
         assert tasks.counts()["timers_recovered"] == 1
 
 
-def test_an_early_scan_that_cannot_read_leaves_it_to_the_recovery_scans(tasks: Tasks) -> None:
+def test_a_recovery_scan_finds_the_task_if_the_early_scan_fails(tasks: Tasks) -> None:
     """If the early scan cannot read, the tick still succeeds, and a recovery scan finds the task."""
     with tasks:
         task_id = _create_unsent(tasks, delay=2 * SECOND)
@@ -406,7 +406,7 @@ def test_an_early_scan_that_cannot_read_leaves_it_to_the_recovery_scans(tasks: T
         assert tasks.state(task_id) == "succeeded"
 
 
-def test_a_queue_that_takes_no_messages_holds_up_no_other(tasks: Tasks) -> None:
+def test_a_queue_that_rejects_messages_delays_no_other_queue(tasks: Tasks) -> None:
     """If one queue refuses messages, tasks in other queues are on time, and tasks in that queue run later."""
     with tasks:
         low = [tasks.create(delay * MINUTE, priority="low") for delay in (6, 9)]
@@ -420,7 +420,7 @@ def test_a_queue_that_takes_no_messages_holds_up_no_other(tasks: Tasks) -> None:
         assert {tasks.state(task_id) for task_id in low} == {"succeeded"}
 
 
-def test_a_scan_sends_nothing_that_was_not_dispatched_yet(tasks: Tasks) -> None:
+def test_a_recovery_scan_sends_no_task_that_was_never_dispatched(tasks: Tasks) -> None:
     """Recovery scans do not send tasks that were never dispatched because their queue refused messages."""
     with tasks:
         made = [tasks.create(6 * MINUTE) for _ in range(15)]
@@ -432,7 +432,7 @@ def test_a_scan_sends_nothing_that_was_not_dispatched_yet(tasks: Tasks) -> None:
         assert tasks.sent() == len(made)
 
 
-def test_a_scan_that_cannot_send_does_not_move_on(tasks: Tasks) -> None:
+def test_a_scan_keeps_tasks_that_their_queue_rejects(tasks: Tasks) -> None:
     """A scan keeps tasks that their queue refuses, and sends them when the queue accepts messages."""
     with tasks:
         tasks.refuse_sends()
@@ -443,7 +443,7 @@ def test_a_scan_that_cannot_send_does_not_move_on(tasks: Tasks) -> None:
         assert tasks.state(task_id) == "succeeded"
 
 
-def test_what_waits_for_a_long_queue_is_recovered_when_it_is_short(tasks: Tasks) -> None:
+def test_the_scan_of_a_long_queue_continues_when_it_is_short(tasks: Tasks) -> None:
     """While a queue is too long, its scan waits, and later continues from its place, whatever other scans do."""
     with tasks:
         _grow(tasks, "low")

@@ -15,7 +15,7 @@ LARGE = "".join(sha256(str(number).encode()).hexdigest() for number in range(400
 
 @pytest.mark.parametrize("payload", ["small", LARGE], ids=["small", "large"])
 @pytest.mark.parametrize("verb", ["pause", "resume"])
-def test_a_schedule_is_as_requested_already(verb: str, payload: str) -> None:
+def test_a_repeated_schedule_request_succeeds_at_any_version(verb: str, payload: str) -> None:
     """A repeated schedule request succeeds at any version (RFC 9110, 13.1.1), and each response has the payload."""
     with Schedules() as schedules:
         schedules.make(task={"type": PLAIN, "payload": payload})
@@ -29,7 +29,7 @@ def test_a_schedule_is_as_requested_already(verb: str, payload: str) -> None:
 
 
 @pytest.mark.parametrize("verb", ["pause", "resume", "cancel"])
-def test_a_task_is_as_requested_already(verb: str) -> None:
+def test_a_repeated_task_request_succeeds_without_a_write(verb: str) -> None:
     """A repeated task request succeeds, and does not write the task again."""
     with Schedules() as schedules:
         task = schedules.create(HOUR)
@@ -42,7 +42,7 @@ def test_a_task_is_as_requested_already(verb: str) -> None:
 
 
 @pytest.mark.parametrize(("verb", "before"), [("pause", None), ("resume", "pause")])
-def test_what_is_not_as_requested_is_not_touched_at_another_version(verb: str, before: str | None) -> None:
+def test_a_different_request_with_another_version_changes_nothing(verb: str, before: str | None) -> None:
     """If `If-Match` names another version, neither a task nor a schedule is changed."""
     with Schedules() as schedules:
         schedules.make()
@@ -54,7 +54,7 @@ def test_what_is_not_as_requested_is_not_touched_at_another_version(verb: str, b
             assert schedules.ask("POST", f"{path}/{verb}", None, headers={"If-Match": '"77"'}).status == 412
 
 
-def test_ids_need_no_capitals() -> None:
+def test_ids_in_parameters_may_be_in_lower_case() -> None:
     """The parameters `ids` and `parent` accept the same forms of ids as paths do."""
     with Schedules() as schedules:
         task = schedules.create(HOUR)
@@ -65,7 +65,7 @@ def test_ids_need_no_capitals() -> None:
 
 
 @pytest.mark.parametrize("verb", ["run", "retry", "rollback"])
-def test_what_a_request_started_is_not_started_again_by_its_repeat(verb: str) -> None:
+def test_a_repeated_request_with_its_original_version_starts_no_second_run(verb: str) -> None:
     """A repeated request with its original version gets the first response, whatever has run since."""
     with Schedules() as schedules:
         if verb == "run":
@@ -89,7 +89,7 @@ def test_what_a_request_started_is_not_started_again_by_its_repeat(verb: str) ->
         assert schedules.ask("POST", path, None, headers=other).status == 412
 
 
-def test_another_request_with_an_old_version_is_refused() -> None:
+def test_a_different_request_with_an_old_version_is_rejected() -> None:
     """A different request is refused if its version is from before another user's run."""
     with Schedules() as schedules:
         task = schedules.create(HOUR)

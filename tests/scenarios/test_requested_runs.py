@@ -33,7 +33,7 @@ def next_hour(account: Schedules) -> int:
 
 
 @pytest.mark.parametrize("overlap", others_slow(["skip", "buffer_one", "allow_all", "cancel_other", "replace_other"]))
-def test_a_run_for_later_runs_at_its_time(overlap: str) -> None:
+def test_a_requested_run_starts_at_its_time_with_its_payload(overlap: str) -> None:
     """A requested run has its own payload and runs on time even if the schedule is paused and changed meanwhile."""
     with Schedules() as account:
         scheduled(account, overlap=overlap)
@@ -49,7 +49,7 @@ def test_a_run_for_later_runs_at_its_time(overlap: str) -> None:
         assert task["started_at"][:19] == to_iso(due)[:19]
 
 
-def test_a_run_at_the_time_of_an_occurrence_is_another_run() -> None:
+def test_a_requested_run_and_an_occurrence_at_the_same_time_both_run() -> None:
     """A requested run and an occurrence due at the same time both run, one after the other."""
     with Schedules() as account:
         scheduled(account, overlap="buffer_one")
@@ -61,7 +61,7 @@ def test_a_run_at_the_time_of_an_occurrence_is_another_run() -> None:
         assert sorted(each["cause"] for each in runs) == ["manual", "schedule"]
 
 
-def test_a_run_for_later_goes_with_its_schedule() -> None:
+def test_deleting_a_schedule_cancels_its_requested_runs() -> None:
     """Deleting a schedule cancels its requested runs."""
     with Schedules() as account:
         scheduled(account)
@@ -71,7 +71,7 @@ def test_a_run_for_later_goes_with_its_schedule() -> None:
         assert account.record(task_id).state == "cancelled"
 
 
-def test_a_run_for_later_is_made_once() -> None:
+def test_a_repeated_request_for_a_run_returns_the_same_task() -> None:
     """A repeated request with the same key returns the same task, with the first due time."""
     with Schedules() as account:
         scheduled(account)

@@ -78,7 +78,7 @@ def test_chosen_nodes_of_a_topology_that_succeeded_run_again() -> None:
         assert graphs.ask("GET", f"/v1/tasks/{graphs.topology}").body["result"]["outputs"] == {"sum": "sum 1"}
 
 
-def test_nodes_of_several_runs_stand_side_by_side() -> None:
+def test_each_nodes_result_is_from_its_last_run() -> None:
     """After two reruns, each node's result is from that node's last run."""
     with Reruns() as graphs:
         succeeded(graphs)
@@ -91,7 +91,7 @@ def test_nodes_of_several_runs_stand_side_by_side() -> None:
         assert {graphs.node(key).node_ref.run for key in ("beside", "sum")} == {1, 3}  # type: ignore[union-attr]  # nodes have one
 
 
-def test_what_has_failed_runs_again_beside_the_chosen_nodes() -> None:
+def test_failed_nodes_run_again_with_the_chosen_nodes() -> None:
     """In a failed topology, failed nodes, their dependents and the chosen nodes run again."""
     nodes: dict[str, dict[str, Any]] = {
         "a": {"type": PLAIN, "retry": {"max_attempts": 1}},
@@ -131,7 +131,7 @@ def test_the_history_names_the_chosen_nodes() -> None:
     ],
     ids=["unknown", "twice", "empty", "many"],
 )
-def test_a_name_that_is_no_node_is_refused_by_its_field(nodes: list[str], field: str) -> None:
+def test_an_error_for_invalid_node_names_names_the_field(nodes: list[str], field: str) -> None:
     """Names that are unknown, repeated, empty or too many are refused with the field's name, and no node runs."""
     with Reruns() as graphs:
         succeeded(graphs)
@@ -140,7 +140,7 @@ def test_a_name_that_is_no_node_is_refused_by_its_field(nodes: list[str], field:
         assert graphs.whole().state == "succeeded"
 
 
-def test_a_run_that_goes_on_is_not_run_again_from_a_node() -> None:
+def test_a_retry_with_nodes_is_a_conflict_before_or_during_a_run() -> None:
     """A retry with nodes is a conflict before or during a run, and after a cancel."""
     with Reruns() as graphs:
         graphs.target = lambda _phase, _context: graphs.take(30 * SECOND)
@@ -154,7 +154,7 @@ def test_a_run_that_goes_on_is_not_run_again_from_a_node() -> None:
         assert graphs.rerun("sum").status == 409
 
 
-def test_a_request_that_is_sent_again_runs_the_nodes_once() -> None:
+def test_a_repeated_request_for_a_rerun_runs_the_nodes_once() -> None:
     """During a rerun, a repeated request changes nothing, and a different request is refused."""
     with Reruns() as graphs:
         succeeded(graphs)
@@ -170,7 +170,7 @@ def test_a_request_that_is_sent_again_runs_the_nodes_once() -> None:
         assert graphs.ran == ["sum", "send", "last"]
 
 
-def test_a_sub_topology_runs_again_with_its_topology_only() -> None:
+def test_a_sub_topology_cannot_be_rerun_alone() -> None:
     """A sub-topology cannot be rerun alone, but by naming its node in a retry of the outer topology."""
     nodes: dict[str, dict[str, Any]] = {
         "inner": {"type": "topology", "target": {"kind": "topology"}, "payload": {"nodes": {"a": {"type": PLAIN}}}},
@@ -193,7 +193,7 @@ def test_a_sub_topology_runs_again_with_its_topology_only() -> None:
         assert graphs.node("inner").id != inner
 
 
-def test_a_plain_retry_forgets_the_nodes_that_were_chosen_before() -> None:
+def test_a_retry_without_node_names_runs_only_failed_nodes() -> None:
     """A retry without node names runs only failed nodes again."""
     with Reruns() as graphs:
         succeeded(graphs)
@@ -213,7 +213,7 @@ def test_a_plain_retry_forgets_the_nodes_that_were_chosen_before() -> None:
     [died_before, not_started, slowed, *(refused(times) for times in (1, 9, 12))],
     ids=["died", "not_started", "slowed", *(f"refused_{times}" for times in (1, 9, 12))],
 )
-def test_chosen_nodes_run_whatever_happens_before_their_plan(fault: Callable[[Graphs], None]) -> None:
+def test_chosen_nodes_are_stored_with_the_retry(fault: Callable[[Graphs], None]) -> None:
     """The chosen nodes are stored with the retry, so that every process that plans the run finds them."""
     with Reruns() as graphs:
         succeeded(graphs)

@@ -72,7 +72,7 @@ def test_an_ended_task_is_kept_as_long_as_its_type_says(account: Tasks) -> None:
     assert [account.ask("GET", f"/v1/tasks/{each}").status for each in succeeded] == [404, 404, 200]
 
 
-def test_a_task_and_its_type_show_how_long_it_is_kept(account: Tasks) -> None:
+def test_a_type_shows_retention_days_and_an_ended_task_kept_until(account: Tasks) -> None:
     """A type shows its `retention_days`, and an ended task its `kept_until`, which open tasks do not have."""
     account.fail()
     made = account.create(0, PLAIN, retry={"max_attempts": 1})
@@ -122,7 +122,7 @@ def test_a_node_is_kept_as_long_as_its_topology() -> None:
 
 
 @pytest.mark.slow
-def test_the_past_runs_of_a_schedule_are_known_as_long_as_their_tasks() -> None:
+def test_past_runs_expire_after_their_types_retention() -> None:
     """A past run is `expired` after its type's retention, not after the deployment's."""
     with Schedules() as schedules:
         schedules.environ |= {Variable.RETENTION_DAYS: "1", Variable.RETENTION_DAYS_BY_TYPE: json.dumps({PLAIN: 0.1})}
@@ -143,7 +143,7 @@ def test_an_idempotency_key_is_not_kept_longer_than_any_task(account: Tasks) -> 
     assert (answer.status, "60 to 172800" in answer.body["detail"]) == (400, True)
 
 
-def test_the_settings_say_how_long_tasks_are_kept(account: Tasks) -> None:
+def test_the_settings_list_the_retention_by_type_pattern(account: Tasks) -> None:
     """The settings list days by type pattern, in order of precedence."""
     found = account.ask("GET", "/v1/settings").body
     assert found["retention_days"] == 1

@@ -45,7 +45,7 @@ class Rolled(Schedules):
         return task
 
 
-def test_what_is_rolled_runs_at_its_time_on_the_other_day_and_knows_the_rolled_times_around_it() -> None:
+def test_a_rolled_occurrence_runs_at_its_time_on_the_other_day() -> None:
     """The preview shows a rolled time, its task is due on Friday, and the explanation covers Saturday."""
     with Rolled() as schedules:
         schedules.begin(cron="0 18 * * fri,sat")
@@ -63,7 +63,7 @@ def test_what_is_rolled_runs_at_its_time_on_the_other_day_and_knows_the_rolled_t
 
 
 @pytest.mark.parametrize("how", ["cancel", "pause"])
-def test_a_rolled_occurrence_that_was_stopped_stays_so_over_other_calendars_and_changes(how: str) -> None:
+def test_a_stopped_rolled_occurrence_stays_stopped_after_calendar_changes(how: str) -> None:
     """A stopped rolled occurrence does not run after the calendar is replaced and restored."""
     with Rolled() as schedules:
         schedules.begin(remaining_runs=3)
@@ -77,7 +77,7 @@ def test_a_rolled_occurrence_that_was_stopped_stays_so_over_other_calendars_and_
         assert schedules.schedule()["remaining_runs"] == 3
 
 
-def test_what_a_change_takes_back_is_counted_whatever_the_calendar_is_by_then() -> None:
+def test_a_dropped_occurrence_uses_up_no_run_whatever_the_calendar() -> None:
     """A placed occurrence that a change drops uses up no run, even if its calendar no longer rolls it."""
     with Rolled() as schedules:
         schedules.begin(remaining_runs=3)
@@ -89,7 +89,7 @@ def test_what_a_change_takes_back_is_counted_whatever_the_calendar_is_by_then() 
         assert (schedules.schedule()["remaining_runs"], schedules.schedule()["runs_started"]) == (3, 0)
 
 
-def test_a_calendar_that_is_replaced_before_the_trigger_saved_the_schedule_repeats_nothing() -> None:
+def test_a_rolled_occurrence_runs_once_despite_a_replaced_calendar() -> None:
     """An occurrence placed by a trigger that died runs once, although the new calendar no longer has its time."""
     with Rolled() as schedules:
         schedules.begin()
@@ -100,7 +100,7 @@ def test_a_calendar_that_is_replaced_before_the_trigger_saved_the_schedule_repea
         assert schedules.ran() == {RUN: 1}
 
 
-def test_a_calendar_decides_about_the_times_that_come_after_it_was_replaced() -> None:
+def test_a_new_calendar_that_rolls_into_the_past_causes_no_run() -> None:
     """A new calendar that rolls a time into the past causes no run."""
     with Rolled() as schedules:
         schedules.begin(cron="5 18 * * sat", catch_up_seconds=3600)
@@ -112,7 +112,7 @@ def test_a_calendar_decides_about_the_times_that_come_after_it_was_replaced() ->
         assert schedules.schedule()["upcoming"][0]["scheduled_at"] == to_iso(RUN + 5 * MINUTE + 7 * DAY)
 
 
-def test_a_rolled_time_is_skipped_and_moved_by_itself() -> None:
+def test_a_rolled_occurrence_is_changed_by_its_rolled_time() -> None:
     """A change of a rolled occurrence names its rolled time, and its original time is refused."""
     with Rolled() as schedules:
         schedules.begin()
@@ -123,7 +123,7 @@ def test_a_rolled_time_is_skipped_and_moved_by_itself() -> None:
         assert schedules.ran() == {RUN + 4 * MINUTE: 1}
 
 
-def test_what_was_rolled_is_filled_back() -> None:
+def test_a_backfill_runs_a_rolled_occurrence_at_its_rolled_time() -> None:
     """After a pause on Friday, a backfill runs the rolled occurrence once, at the rolled time."""
     with Rolled() as schedules:
         schedules.begin()

@@ -38,7 +38,7 @@ class Told(Schedules):
         return super().act(phase, context, payload)
 
 
-def test_an_occurrence_is_told_its_time_and_those_around_it() -> None:
+def test_a_run_knows_its_scheduled_previous_and_next_times() -> None:
     """Regular, late and manual runs know their scheduled time, the previous and next times, and the cause."""
     with Told() as schedules:
         schedules.make(cron="*/10 * * * *", task=TEMPLATE)
@@ -63,7 +63,7 @@ def test_an_occurrence_is_told_its_time_and_those_around_it() -> None:
         assert late.due_at == late.schedule.scheduled_at
 
 
-def test_a_backfill_is_told_the_times_it_makes_up_for() -> None:
+def test_each_run_of_a_backfill_knows_its_past_scheduled_time() -> None:
     """Each run of a backfill has its past scheduled time in its payload, as in the API's response."""
     with Told() as schedules:
         schedules.make(cron="0 * * * *", task=TEMPLATE, overlap="allow_all")
@@ -80,7 +80,7 @@ def test_a_backfill_is_told_the_times_it_makes_up_for() -> None:
         assert said["payload"] == TEMPLATE["payload"]
 
 
-def test_jitter_and_calendars_do_not_change_what_a_run_stands_for() -> None:
+def test_jitter_does_not_change_a_runs_scheduled_time() -> None:
     """A run that jitter delays keeps its scheduled time."""
     with Told() as schedules:
         schedules.make(cron="*/10 * * * *", jitter_seconds=120, task=TEMPLATE)
@@ -118,7 +118,7 @@ def test_a_node_of_a_topology_by_itself_has_no_schedule() -> None:
         assert node.scheduled_at == node.due_at
 
 
-def test_a_pull_worker_is_given_the_payload_with_its_facts() -> None:
+def test_the_payload_in_a_lease_has_its_placeholders_filled_in() -> None:
     """The payload in a lease has its placeholders filled in, but reading the task returns the original."""
     with Pulled() as tasks:
         task_id = tasks.create_pulled(payload={"id": "<duetime.task-id>", "n": "<duetime.attempt>"}, tags={"a": "b"})
@@ -131,7 +131,7 @@ def test_a_pull_worker_is_given_the_payload_with_its_facts() -> None:
 
 
 @pytest.mark.parametrize("phase", ["prepare", "run", "clean"])
-def test_every_phase_is_given_the_same_text(phase: str) -> None:
+def test_every_phase_of_an_attempt_gets_the_same_payload(phase: str) -> None:
     """All phases of an attempt get the same payload."""
     with Told() as tasks:
         tasks.create(kind="simulation-phased", payload="<duetime.task-id>/<duetime.attempt>")

@@ -29,7 +29,7 @@ def outage() -> Outage:
     return made
 
 
-def test_a_stopped_trigger(outage: Outage) -> None:
+def test_ticks_incomplete_alarm_goes_off_while_the_trigger_is_stopped(outage: Outage) -> None:
     """TicksIncomplete goes off while `EveryMinute` is disabled; once the rule is enabled, due tasks run."""
     with outage:
         late = outage.create(8 * MINUTE)
@@ -40,7 +40,7 @@ def test_a_stopped_trigger(outage: Outage) -> None:
         assert outage.state(late) == "succeeded"
 
 
-def test_failing_tasks(outage: Outage) -> None:
+def test_tasks_failing_alarm_goes_off_while_an_endpoint_is_down(outage: Outage) -> None:
     """TasksFailing goes off while an endpoint is down; the type is stopped, and failed tasks are retried later."""
     with outage:
         works, outage.target = outage.target, _down
@@ -64,7 +64,7 @@ def _down(_phase: str, _context: object) -> str:
     raise ConnectionError("the host is down")
 
 
-def test_lost_leases(outage: Outage) -> None:
+def test_leases_lost_alarm_goes_off_if_workers_run_out_of_memory(outage: Outage) -> None:
     """LeasesLost goes off if workers run out of memory; with more memory, the tasks run and the alarm ends."""
     with outage:
         works = outage.target
@@ -83,7 +83,7 @@ def test_lost_leases(outage: Outage) -> None:
 
 
 @pytest.mark.parametrize("alarm", ["OldestDue", "TasksLate"])
-def test_a_queue_that_is_not_read(outage: Outage, alarm: str) -> None:
+def test_oldest_due_and_tasks_late_alarms_go_off_for_an_unread_queue(outage: Outage, alarm: str) -> None:
     """OldestDue and TasksLate go off while the worker's event source is disabled, and end once it is enabled."""
     with outage:
         outage.receiving = False
@@ -104,7 +104,7 @@ def test_a_queue_that_is_not_read(outage: Outage, alarm: str) -> None:
         assert {outage.state(each) for each in made} == {"succeeded"}
 
 
-def test_a_wrong_clock(outage: Outage) -> None:
+def test_clock_skewed_alarm_goes_off_for_a_wrong_clock(outage: Outage) -> None:
     """ClockSkewed goes off if the trigger's machine has a wrong clock, and ends after a tick on another machine."""
     with outage:
         for each in outage.machines:
@@ -117,7 +117,7 @@ def test_a_wrong_clock(outage: Outage) -> None:
         _until(outage, "ClockSkewed", on=False)
 
 
-def test_missed_occurrences(outage: Outage) -> None:
+def test_a_backfill_runs_occurrences_after_the_occurrences_missed_alarm(outage: Outage) -> None:
     """After an outage of the trigger sets off OccurrencesMissed, a backfill runs the times that the CLI lists."""
     with outage:
         schedule = {"name": "often", "rate": "5 minutes", "catch_up_seconds": 0, "task": {"type": PLAIN}}
@@ -130,7 +130,7 @@ def test_missed_occurrences(outage: Outage) -> None:
         _until(outage, "OccurrencesMissed", on=False)
 
 
-def test_a_table_that_throttles(outage: Outage) -> None:
+def test_table_throttled_and_ticks_incomplete_alarms_end_with_the_throttling(outage: Outage) -> None:
     """TableThrottled and TicksIncomplete end with the throttling, and accepted tasks run."""
     with outage:
         made = outage.create(12 * MINUTE)

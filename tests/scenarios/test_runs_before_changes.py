@@ -165,7 +165,7 @@ TABLE = [
 
 
 @pytest.mark.parametrize(("change", "delay"), TABLE)
-def test_a_run_before_a_change_is_known_to_every_question(change: str, delay: str) -> None:
+def test_a_run_before_a_change_is_explained_and_listed_afterwards(change: str, delay: str) -> None:
     """After any change, the failed run is explained with its error and listed among runs and occurrences."""
     with Failing(**DELAYS[delay]) as schedules:
         schedules.begin()
@@ -184,7 +184,7 @@ def test_a_run_before_a_change_is_known_to_every_question(change: str, delay: st
         assert schedules.ask("GET", f"/v1/tasks/{schedules.failed}").body["error"]["message"] == "run 1"
 
 
-def test_a_calendar_that_is_replaced_after_a_run_does_not_deny_it() -> None:
+def test_a_run_is_found_although_a_new_calendar_excludes_its_day() -> None:
     """A run is found although its calendar now excludes that day."""
     with Failing(calendars=["holidays"]) as schedules:
         schedules.ask("PUT", "/v1/calendars/holidays", {"dates": {"2030-01-01": "New Year"}})
@@ -196,7 +196,7 @@ def test_a_calendar_that_is_replaced_after_a_run_does_not_deny_it() -> None:
         assert schedules.failed in [each["task_id"] for each in schedules.listed("occurrences")]
 
 
-def test_the_runs_of_a_deleted_schedule_are_named_as_those_of_an_earlier_one() -> None:
+def test_a_new_schedules_explanation_names_runs_of_the_deleted_schedule() -> None:
     """A new schedule with a deleted schedule's name lists no earlier runs, but its explanation names them."""
     with Failing() as schedules:
         schedules.begin()
@@ -222,7 +222,7 @@ def test_without_a_time_the_latest_occurrence_is_explained(change: str) -> None:
         assert said["at"] == to_iso(schedules.first)
 
 
-def test_a_schedule_none_of_whose_times_has_come_says_so() -> None:
+def test_the_explanation_before_the_first_occurrence_names_the_next_occurrence() -> None:
     """Before the first occurrence, the explanation says that none has come, and names the next occurrence."""
     with Failing() as schedules:
         schedules.make(cron="0 * * * *")
@@ -234,7 +234,7 @@ def test_a_schedule_none_of_whose_times_has_come_says_so() -> None:
 
 @pytest.mark.parametrize("change", ["nothing", "retimed", "paused and resumed"])
 @pytest.mark.parametrize("action", others_slow(["move", "skip", "run_now"]))
-def test_an_occurrence_that_was_changed_by_itself_says_so_afterwards(action: str, change: str) -> None:
+def test_the_explanation_shows_a_changed_occurrence_after_a_new_timing(action: str, change: str) -> None:
     """After a new timing, the explanation still says that an occurrence was skipped or moved."""
     with Failing() as schedules:
         schedules.begin()
@@ -252,7 +252,7 @@ def test_an_occurrence_that_was_changed_by_itself_says_so_afterwards(action: str
             assert schedules.why(there[0].due_at)["task_id"] == there[0].id.text
 
 
-def test_what_only_a_backfill_ran_says_so() -> None:
+def test_the_explanation_names_a_backfills_run() -> None:
     """The explanation names a backfill's run, alone or together with a failed regular run."""
     with Failing() as schedules:
         schedules.begin()
@@ -266,7 +266,7 @@ def test_what_only_a_backfill_ran_says_so() -> None:
         assert again["text"].endswith(" succeeded.")
 
 
-def test_a_pause_that_had_ended_is_no_reason() -> None:
+def test_a_pause_explains_only_occurrences_during_the_pause() -> None:
     """Only an occurrence during a pause is explained by it; an occurrence between two pauses is not."""
     with Failing() as schedules:
         schedules.begin()
@@ -285,7 +285,7 @@ def test_a_pause_that_had_ended_is_no_reason() -> None:
         assert "no run of that time is stored" in nothing["text"]
 
 
-def test_earlier_runs_of_a_permanent_schedule_are_known() -> None:
+def test_the_explanation_of_a_permanent_schedule_names_each_earlier_run() -> None:
     """The explanation for each start time of a permanent schedule names its run, also after a change."""
     with Failing() as schedules:
         schedules.make(permanent={"gap_seconds": 600})

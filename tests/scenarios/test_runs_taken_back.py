@@ -18,7 +18,7 @@ def chained(schedules: Schedules) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["cancel", "force", "delete", "filter", "paused"])
-def test_a_chain_goes_on_a_gap_after_its_next_run_was_taken_back(how: str) -> None:
+def test_a_permanent_schedule_continues_a_gap_after_a_cancelled_run(how: str) -> None:
     """After a permanent schedule's next run is cancelled in any way, another run begins one gap later."""
     with Schedules() as schedules:
         schedules.make(permanent={"gap_seconds": GAP})
@@ -43,7 +43,7 @@ def test_a_chain_goes_on_a_gap_after_its_next_run_was_taken_back(how: str) -> No
         assert set(schedules.ran().values()) == {1}
 
 
-def test_the_run_that_waits_begins_when_the_one_before_is_taken_back() -> None:
+def test_the_next_run_begins_when_the_previous_run_is_cancelled() -> None:
     """If a run that waits for its retry is cancelled, the next run begins at once."""
     with Schedules() as schedules:
         retry = {"max_attempts": 3, "initial_seconds": 3600, "multiplier": 1, "max_seconds": 3600}
@@ -58,7 +58,7 @@ def test_the_run_that_waits_begins_when_the_one_before_is_taken_back() -> None:
         assert schedules.effect_times(second.id.text)[0] - at < 3 * SECOND
 
 
-def test_a_run_is_taken_back_although_its_schedule_cannot_be_told() -> None:
+def test_a_runs_cancel_succeeds_even_if_its_schedule_cannot_be_updated() -> None:
     """If a schedule cannot be updated during a run's cancel, the cancel succeeds, and a timer finds the run's end."""
     with Schedules() as schedules:
         schedules.make(permanent={"gap_seconds": GAP})

@@ -13,7 +13,7 @@ def test_a_plain_task_runs_in_a_scenario() -> None:
         assert scenario.record(created.body["id"]).state == "succeeded"
 
 
-def test_a_call_that_is_slowed_comes_later() -> None:
+def test_a_slowed_call_comes_later_by_the_given_time() -> None:
     """If a worker's claim is slowed, it comes later by the given time."""
     with Scenario() as scenario:
         slowed = scenario.slow(
@@ -25,7 +25,7 @@ def test_a_call_that_is_slowed_comes_later() -> None:
         assert 6 * SECOND < (scenario.record(created.body["id"]).lateness or 0) < 10 * SECOND
 
 
-def test_what_has_expired_is_removed() -> None:
+def test_an_expired_record_can_be_removed() -> None:
     """After its retention, an ended task's record can be removed."""
     with Scenario() as scenario:
         created = scenario.ask("POST", "/v1/tasks", {"type": PLAIN})

@@ -26,7 +26,7 @@ def puts_occurrence(call: Call, function: str) -> bool:
     return is_put and _SCHEDULE_REFERENCE in call.request["Item"]
 
 
-def test_an_occurrence_that_ran_is_not_reported_as_skipped_when_the_one_before_it_could_not_be_placed() -> None:
+def test_an_occurrence_that_cannot_be_placed_does_not_affect_the_others() -> None:
     """If the second of four occurrences cannot be placed, the others still count as placed."""
     with Scenario() as scenario:
         scenario.faulty = True  # the second occurrence comes late
@@ -65,7 +65,7 @@ def test_an_occurrence_that_ran_is_not_reported_as_skipped_when_the_one_before_i
 
 
 @pytest.mark.parametrize("dies", others_slow([False, True]))
-def test_all_that_was_missed_within_the_window_runs_once_and_in_order(dies: bool) -> None:  # noqa: FBT001 - a parameter
+def test_missed_runs_within_the_window_are_caught_up_in_order(dies: bool) -> None:  # noqa: FBT001 - a parameter
     """Ten minutes' worth of missed runs is caught up, even if the trigger dies in between."""
     with Schedules() as schedules:
         schedules.last(5)

@@ -59,7 +59,7 @@ def changed_while_queued(scenario: Scenario, *changes: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("change", NOT_ABOUT_TIMING, ids=lambda change: next(iter(change)))
-def test_a_change_that_is_not_about_timing_drops_no_queued_occurrence(change: dict[str, Any]) -> None:
+def test_a_change_other_than_of_the_timing_drops_no_queued_occurrence(change: dict[str, Any]) -> None:
     """After a change other than of the timing, a queued occurrence runs once."""
     with Scenario() as scenario:
         changed_while_queued(scenario, change)
@@ -67,7 +67,7 @@ def test_a_change_that_is_not_about_timing_drops_no_queued_occurrence(change: di
         assert scenario.ask("GET", HOURLY).body["runs_skipped"] == 0
 
 
-def test_a_change_of_the_timing_drops_what_is_queued() -> None:
+def test_a_change_of_the_timing_drops_queued_occurrences() -> None:
     """A queued occurrence that the new timing does not have is skipped."""
     with Scenario() as scenario:
         changed_while_queued(scenario, {"cron": "0 5 * * *"})
@@ -75,7 +75,7 @@ def test_a_change_of_the_timing_drops_what_is_queued() -> None:
         assert scenario.ask("GET", HOURLY).body["runs_skipped"] == 1
 
 
-def test_changes_after_changes_drop_no_queued_occurrence() -> None:
+def test_several_changes_drop_no_queued_occurrence() -> None:
     """An occurrence that was due before several changes still runs once."""
     with Scenario() as scenario:
         changed_while_queued(scenario, *NOT_ABOUT_TIMING)
@@ -92,7 +92,7 @@ def test_any_number_of_changes_drops_no_queued_occurrence(number: int) -> None:
 
 
 @pytest.mark.slow
-def test_a_change_every_minute_drops_none_of_what_is_queued_meanwhile() -> None:
+def test_a_change_between_any_two_occurrences_drops_none_of_them() -> None:
     """If a schedule changes between any two occurrences for half an hour, each occurrence still runs once."""
     with Scenario() as scenario:
         scenario.faulty = True  # workers are away for a while
@@ -111,7 +111,7 @@ def test_a_change_every_minute_drops_none_of_what_is_queued_meanwhile() -> None:
         assert len(began) >= 40
 
 
-def test_a_pause_after_such_a_change_drops_what_is_queued() -> None:
+def test_a_pause_after_a_change_drops_queued_occurrences() -> None:
     """A pause after a change drops all occurrences that have not begun."""
     with Scenario() as scenario:
         scenario.faulty = True
@@ -126,7 +126,7 @@ def test_a_pause_after_such_a_change_drops_what_is_queued() -> None:
         assert ran(scenario) == []
 
 
-def test_what_is_to_come_runs_as_it_was_changed_to() -> None:
+def test_future_occurrences_run_with_the_changed_payload() -> None:
     """After a change of the payload, a future occurrence is placed again with the new payload, and runs once."""
     with Scenario() as scenario:
         assert scenario.ask("POST", "/v1/schedules", BODY).status == 201
@@ -139,7 +139,7 @@ def test_what_is_to_come_runs_as_it_was_changed_to() -> None:
 
 
 @pytest.mark.parametrize("crashes", [False, True], ids=["slow", "dies"])
-def test_a_change_that_is_not_about_timing_drops_no_catch_up_run(crashes: bool) -> None:  # noqa: FBT001 - a parameter of the test
+def test_a_change_of_the_payload_drops_no_catch_up_run(crashes: bool) -> None:  # noqa: FBT001 - a parameter of the test
     """A change of the payload while the trigger catches up does not drop the catch-up run."""
     with Scenario() as scenario:
         scenario.faulty = True
@@ -193,7 +193,7 @@ def test_updates_that_change_nothing_drop_no_occurrence() -> None:
         assert scenario.ask("GET", HOURLY).body["version"] == 1
 
 
-def test_of_two_payloads_that_are_given_at_once_the_one_that_is_not_used_expires() -> None:
+def test_the_unused_of_two_concurrently_given_payloads_expires() -> None:
     """If two concurrent writes give a schedule a new payload, the unused payload expires."""
     with Scenario() as scenario:
         large = "".join(str(number) for number in range(3_000))
@@ -230,7 +230,7 @@ def test_a_run_that_is_placed_again_counts_once(change: dict[str, Any], more: di
         assert not more or len(ran(scenario)) == 4
 
 
-def test_a_paused_schedule_counts_no_run_that_is_held() -> None:
+def test_occurrences_held_by_a_pause_do_not_count_as_runs() -> None:
     """Occurrences that were placed before a pause neither run nor count as runs."""
     with Scenario() as scenario:
         scenario.faulty = True
@@ -243,7 +243,7 @@ def test_a_paused_schedule_counts_no_run_that_is_held() -> None:
 
 
 @pytest.mark.parametrize("change", [NEW_TASK, {"cron": "*/1 * * * *"}], ids=["task", "timing"])
-def test_what_a_change_replaces_is_not_counted_as_skipped(change: dict[str, Any]) -> None:
+def test_tasks_replaced_by_a_change_do_not_count_as_skipped(change: dict[str, Any]) -> None:
     """After a change, each time runs once, and replaced tasks do not count as skipped."""
     with Scenario() as scenario:
         scenario.run(MINUTE - scenario.now % MINUTE + 15 * SECOND)

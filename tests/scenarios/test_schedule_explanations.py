@@ -48,7 +48,7 @@ def test_an_occurrence_that_ran_names_its_task() -> None:
         assert schedules.why(at + 5 * SECOND)["outcome"] == "not_scheduled"
 
 
-def test_a_run_of_the_very_time_is_named_before_another_of_that_minute() -> None:
+def test_the_run_at_exactly_the_given_time_is_explained() -> None:
     """The run at exactly the given time is explained, even if a new timing has another run in the same minute."""
     with Explained() as schedules:
         schedules.make()
@@ -73,7 +73,7 @@ def test_an_occurrence_whose_task_has_not_ended_is_open() -> None:
         assert (body["outcome"], body["state"]) == ("open", "running")
 
 
-def test_an_occurrence_to_come_is_planned() -> None:
+def test_the_explanation_of_a_future_occurrence_says_planned() -> None:
     """The explanation of a future occurrence says that it is planned, and has its due time."""
     with Explained() as schedules:
         schedules.make(cron="30 1 * * *")
@@ -81,7 +81,7 @@ def test_an_occurrence_to_come_is_planned() -> None:
         assert (body["outcome"], body["due_at"], body["task_id"]) == ("planned", "2026-11-22T01:30:00.000Z", None)
 
 
-def test_a_time_that_the_timing_does_not_mean_names_the_nearest() -> None:
+def test_the_explanation_of_an_unscheduled_time_names_the_neighboring_times() -> None:
     """For a time that the timing does not have, the neighboring times are named in UTC and in the schedule's zone."""
     with Explained() as schedules:
         schedules.make(cron="30 1 * * *", timezone="Asia/Tokyo")
@@ -142,7 +142,7 @@ def test_an_occurrence_during_an_outage_was_missed() -> None:
         assert "missed" in body["text"]
 
 
-def test_an_occurrence_during_a_pause_says_who_paused_it_and_until_when() -> None:
+def test_the_explanation_of_an_occurrence_during_a_pause_has_the_reason() -> None:
     """The explanation of an occurrence during a pause has the pause's reason, also after the pause."""
     with Explained() as schedules:
         schedules.make()
@@ -185,7 +185,7 @@ def test_a_placed_occurrence_of_a_paused_schedule_runs_only_if_it_is_resumed_bef
         assert schedules.why(at)["outcome"] == ("ran" if is_resumed else "skipped")
 
 
-def test_a_schedule_without_runs_left_says_so() -> None:
+def test_the_explanation_says_that_no_runs_are_left() -> None:
     """After the last run, the explanation says that no runs are left or the schedule has ended."""
     with Explained() as schedules:
         schedules.make(remaining_runs=2)
@@ -196,7 +196,7 @@ def test_a_schedule_without_runs_left_says_so() -> None:
         assert schedules.why(schedules.next_minute() + HOUR)["outcome"] in {"no_runs_left", "ended"}
 
 
-def test_times_outside_of_a_schedules_life_say_so() -> None:
+def test_the_explanation_covers_times_outside_of_a_schedules_life() -> None:
     """The explanations of times before `start_at`, after `end_at` and before the creation give this as the reason."""
     with Explained() as schedules:
         start, end = schedules.now + HOUR, schedules.now + 2 * HOUR
@@ -208,7 +208,7 @@ def test_times_outside_of_a_schedules_life_say_so() -> None:
         assert schedules.why(schedules.next_minute() - HOUR)["outcome"] == "before_creation"
 
 
-def test_an_occurrence_that_jitter_has_moved_is_found_by_when_it_is_due() -> None:
+def test_an_occurrence_moved_by_jitter_is_found_by_its_due_time() -> None:
     """An occurrence that jitter has moved is found by the minute of its due time."""
     with Explained() as schedules:
         schedules.make(cron="0 * * * *", jitter_seconds=3000)
@@ -218,7 +218,7 @@ def test_an_occurrence_that_jitter_has_moved_is_found_by_when_it_is_due() -> Non
         assert millis(schedules.why(due - due % MINUTE)["scheduled_at"]) == nominal
 
 
-def test_a_permanent_schedule_tells_its_latest_run() -> None:
+def test_the_explanation_of_a_permanent_schedule_covers_unknown_future_times() -> None:
     """A permanent schedule's future times are unknown, so the explanation says when its next run comes."""
     with Explained() as schedules:
         schedules.make(permanent={"gap_seconds": 600})
@@ -230,7 +230,7 @@ def test_a_permanent_schedule_tells_its_latest_run() -> None:
 
 @pytest.mark.parametrize("timing", [{"cron": "30 1 * * *"}, {"rate": "1 second"}, {"dates": ["2027-01-01T00:00:00Z"]}])
 @pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Pacific/Pago_Pago"])
-def test_any_time_is_answered(timing: dict[str, Any], zone: str) -> None:
+def test_any_possible_time_can_be_explained(timing: dict[str, Any], zone: str) -> None:
     """Even the earliest and latest possible times are explained, in any time zone."""
     with Explained() as schedules:
         schedules.make(**timing, timezone=zone, jitter_seconds=60)
@@ -242,7 +242,7 @@ def test_any_time_is_answered(timing: dict[str, Any], zone: str) -> None:
 
 
 @pytest.mark.parametrize("query", ["at=", "at=yesterday", "at=2026-11-21T10:00", "at=1&at=2"])
-def test_a_time_that_is_none_is_refused(query: str) -> None:
+def test_an_error_for_an_invalid_time_names_the_at_field(query: str) -> None:
     """An invalid time is refused, and the error names `at`."""
     with Explained() as schedules:
         schedules.make()
@@ -251,7 +251,7 @@ def test_a_time_that_is_none_is_refused(query: str) -> None:
         assert [error["field"] for error in reply.body["errors"]] == ["at"]
 
 
-def test_an_unknown_schedule_is_not_explained() -> None:
+def test_explaining_an_unknown_schedule_returns_404() -> None:
     """The response is 404."""
     with Explained() as schedules:
         reply = schedules.ask("GET", f"{PATH}/explain", query="at=2026-11-21T10:00:00Z")

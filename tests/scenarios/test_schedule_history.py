@@ -30,7 +30,7 @@ def events(scenario: Scenario) -> list[dict[str, Any]]:
     return found
 
 
-def test_each_action_is_listed_with_who_did_it_when_and_why(scenario: Scenario) -> None:
+def test_the_history_lists_each_action_with_actor_time_and_reason(scenario: Scenario) -> None:
     """In the history, an update names the changed fields, a run its task, and a backfill its id."""
     changes = {"cron": "0 4 * * *", "timezone": "Europe/London", "task": {"timeout_seconds": 9}}
     scenario.ask("PATCH", PATH, changes, query="reason=too+early")
@@ -64,7 +64,7 @@ def test_each_action_is_listed_with_who_did_it_when_and_why(scenario: Scenario) 
     assert versions == sorted(versions)
 
 
-def test_what_changes_nothing_is_no_event(scenario: Scenario) -> None:
+def test_requests_without_an_effect_are_not_in_the_history(scenario: Scenario) -> None:
     """Repeated requests, updates to equal values and refused requests are not listed."""
     for _ in range(2):
         scenario.ask("POST", f"{PATH}/pause", {"reason": "broken"})
@@ -74,7 +74,7 @@ def test_what_changes_nothing_is_no_event(scenario: Scenario) -> None:
     assert [each["type"] for each in events(scenario)] == ["created", "paused"]
 
 
-def test_a_pause_by_the_system_says_so() -> None:
+def test_a_pause_by_the_system_names_it_as_the_actor() -> None:
     """If a failure pauses the schedule, the event's actor is the system and its reason names the task."""
     with Scenario() as account:
         account.target = _fail
@@ -97,7 +97,7 @@ def test_the_latest_actions_are_kept_and_the_others_counted(scenario: Scenario) 
     assert found["events"][-1]["reason"] == f"reason {ACTIONS_INLINE + 2}"
 
 
-def test_another_schedule_of_the_name_has_a_history_of_its_own(scenario: Scenario) -> None:
+def test_a_new_schedule_of_a_deleted_schedules_name_has_its_own_history(scenario: Scenario) -> None:
     """Deleting a schedule deletes its history, so a new schedule with the same name has its own."""
     scenario.ask("POST", f"{PATH}/pause", {"reason": "broken"})
     scenario.ask("DELETE", PATH)
@@ -106,7 +106,7 @@ def test_another_schedule_of_the_name_has_a_history_of_its_own(scenario: Scenari
     assert [each["type"] for each in events(scenario)] == ["created"]
 
 
-def test_expansions_keep_the_history(scenario: Scenario) -> None:
+def test_the_triggers_writes_do_not_change_the_history(scenario: Scenario) -> None:
     """The trigger's writes do not change a schedule's history."""
     scenario.ask("PATCH", PATH, {"cron": "* * * * *"})
     scenario.run(3 * MINUTE)

@@ -46,7 +46,7 @@ def repeated(schedules: Schedules, number: int, path: str, body: object = None) 
 
 
 @pytest.mark.parametrize("name", others_slow([NAME, None]), ids=["named", "unnamed"])
-def test_a_repeated_creation_makes_one_schedule(name: str | None) -> None:
+def test_a_repeated_creation_creates_one_schedule(name: str | None) -> None:
     """If the API dies at any call of a creation that is repeated, there is one schedule, and each time runs once."""
     body = {**MINUTELY, **({"name": name} if name else {})}
     number, dies = 0, True
@@ -63,7 +63,7 @@ def test_a_repeated_creation_makes_one_schedule(name: str | None) -> None:
     assert number > 4
 
 
-def test_a_repeated_run_makes_one_task() -> None:
+def test_a_repeated_request_for_a_run_creates_one_task() -> None:
     """If the API dies at any call of a request for a run that is repeated, there is one task, which runs once."""
     number, dies = 0, True
     while dies:
@@ -95,7 +95,7 @@ def test_a_repeated_backfill_runs_each_occurrence_once() -> None:
     assert number > 4
 
 
-def test_two_requests_with_one_key_at_once_make_one_schedule_and_one_task() -> None:
+def test_concurrent_requests_with_one_key_get_the_same_response() -> None:
     """Concurrent requests with the same key get the same response."""
     with Schedules() as schedules:
         replies = [schedules.send("POST", "/v1/schedules", {**MINUTELY, "name": NAME}, headers=KEY) for _ in range(2)]
@@ -119,7 +119,7 @@ def slow_on_its_schedule(schedules: Schedules, operation: str, duration: int) ->
     )
 
 
-def test_a_repeat_that_overtakes_its_first_request_is_no_conflict() -> None:
+def test_a_repeat_that_overtakes_the_first_request_is_not_a_conflict() -> None:
     """The first request succeeds although its own repeat has already used the name."""
     with Schedules() as schedules:
         slow = slow_on_its_schedule(schedules, "get_item", 3 * SECOND)
@@ -133,7 +133,7 @@ def test_a_repeat_that_overtakes_its_first_request_is_no_conflict() -> None:
 
 
 @pytest.mark.parametrize("is_cancelled", [False, True])
-def test_a_late_repeat_does_not_begin_a_backfill_again(is_cancelled: bool) -> None:  # noqa: FBT001 - a parameter
+def test_a_late_repeat_does_not_restart_a_backfill(is_cancelled: bool) -> None:  # noqa: FBT001 - a parameter
     """The slower of two equal requests places no occurrence again, even if the backfill was cancelled."""
     with Schedules() as schedules:
         schedules.make(cron="0 0 1 1 *")
@@ -156,7 +156,7 @@ def test_a_late_repeat_does_not_begin_a_backfill_again(is_cancelled: bool) -> No
         assert shown["runs_started"] + shown["backfills"][-1]["runs_started"] == len(schedules.ran())
 
 
-def test_of_a_repeat_that_runs_beside_its_first_request_only_one_counts() -> None:
+def test_only_one_of_a_request_and_its_concurrent_repeat_counts() -> None:
     """If a repeat runs concurrently with its first request, only one run counts, and both return its task."""
     with Schedules() as schedules:
         schedules.make(cron="0 0 1 1 *")
@@ -179,7 +179,7 @@ def test_of_a_repeat_that_runs_beside_its_first_request_only_one_counts() -> Non
 
 
 @pytest.mark.parametrize("what", ["run", "backfills"])
-def test_a_repeat_does_nothing_to_another_schedule_of_the_name(what: str) -> None:
+def test_a_repeated_request_does_not_affect_a_new_schedule_of_that_name(what: str) -> None:
     """A repeated request to a deleted schedule does not affect a new schedule with the same name."""
     with Schedules() as schedules:
         schedules.make(cron="0 12 * * *", start_at="2020-01-01T00:00:00Z")
@@ -200,7 +200,7 @@ def test_a_repeat_does_nothing_to_another_schedule_of_the_name(what: str) -> Non
 
 
 @pytest.mark.parametrize("key", [{}, KEY], ids=["without", "with-a-key"])
-def test_a_run_by_hand_is_counted_once_wherever_its_request_dies(key: dict[str, str]) -> None:
+def test_a_manual_run_counts_once_wherever_its_request_dies(key: dict[str, str]) -> None:
     """If the API dies at any call of a requested run, a run that started counts once and has one note."""
     number, dies = 0, True
     while dies:
@@ -221,7 +221,7 @@ def test_a_run_by_hand_is_counted_once_wherever_its_request_dies(key: dict[str, 
     assert number > 4
 
 
-def test_a_run_by_hand_is_counted_although_the_trigger_writes_its_schedule_at_that_moment() -> None:
+def test_a_manual_run_is_counted_despite_a_concurrent_write_by_the_trigger() -> None:
     """If the trigger writes the schedule at the same moment, a requested run's count is written again."""
     with Schedules() as schedules:
         schedules.make()
@@ -241,7 +241,7 @@ def test_a_run_by_hand_is_counted_although_the_trigger_writes_its_schedule_at_th
         assert schedules.schedule()["runs_started"] == before + 1
 
 
-def test_a_repeated_run_is_answered_although_its_schedule_was_changed_since() -> None:
+def test_a_repeated_request_for_a_run_succeeds_after_a_change() -> None:
     """If the first request died before it created its task, the repeat creates it, even with an old version."""
     with Schedules() as schedules:
         schedules.make(cron="0 0 1 * *")

@@ -46,7 +46,7 @@ def happened(schedules: Schedules) -> list[dict[str, Any]]:
     return [each for each in page(schedules)["runs"] if each["status"] != "planned"]
 
 
-def test_every_occurrence_is_accounted_for() -> None:
+def test_every_run_is_listed_newest_first_with_task_start_and_end() -> None:
     """Runs are listed newest first, planned runs before past runs, each with its task, start and end."""
     with Schedules() as schedules:
         schedules.make()
@@ -67,7 +67,7 @@ def test_every_occurrence_is_accounted_for() -> None:
         assert (answer["next_token"], answer["applied"]["scheduled_before"]) == (None, None)
 
 
-def test_runs_stay_listed_over_changes_pauses_and_runs_by_hand() -> None:
+def test_runs_stay_listed_after_changes_pauses_and_manual_runs() -> None:
     """Regular, manual and backfilled runs from all revisions are listed, and skipped runs have a reason."""
     with Schedules() as schedules:
         schedules.make()
@@ -93,7 +93,7 @@ def test_runs_stay_listed_over_changes_pauses_and_runs_by_hand() -> None:
 
 
 @pytest.mark.parametrize("limit", [1, 3, 100])
-def test_pages_together_are_the_whole_list(limit: int) -> None:
+def test_the_pages_of_a_list_of_runs_are_complete_without_repetition(limit: int) -> None:
     """With any page size, no run is repeated or left out, and no run of another schedule is listed."""
     with Schedules() as schedules:
         schedules.make()
@@ -114,7 +114,7 @@ def test_pages_together_are_the_whole_list(limit: int) -> None:
         assert times == sorted(times, reverse=True)
 
 
-def test_a_window_is_kept_and_told() -> None:
+def test_only_runs_in_the_requested_window_are_listed() -> None:
     """Only times in the requested window are listed, including planned ones; a reversed window is refused."""
     with Schedules() as schedules:
         schedules.make()
@@ -151,7 +151,7 @@ def test_the_runs_of_a_frequent_schedule_that_have_ended_are_found_at_once() -> 
         assert schedules.ask("GET", RUNS, query="status=odd").status == 400
 
 
-def test_failures_overlaps_and_calendars_say_why() -> None:
+def test_failed_runs_are_listed_with_error_and_skipped_runs_with_reason() -> None:
     """In the list, a failed run has its error, and a skipped run its reason."""
     with Schedules() as schedules:
 
@@ -174,7 +174,7 @@ def test_failures_overlaps_and_calendars_say_why() -> None:
         assert found[-1]["status"] == "failed"
 
 
-def test_occurrences_that_a_calendar_excludes_have_no_task_and_are_listed() -> None:
+def test_excluded_occurrences_do_not_hide_earlier_runs() -> None:
     """More excluded occurrences than a page holds do not hide earlier runs."""
     with Schedules() as schedules:
         start, end = schedules.now + 3 * MINUTE, schedules.now + 4 * HOUR
@@ -193,7 +193,7 @@ def test_occurrences_that_a_calendar_excludes_have_no_task_and_are_listed() -> N
         assert len(set(times)) == len(times)
 
 
-def test_what_an_outage_has_missed_is_listed_as_missed() -> None:
+def test_occurrences_missed_in_an_outage_are_listed_without_a_task() -> None:
     """Occurrences missed in an outage longer than `catch_up_seconds` are listed without a task."""
     with Schedules() as schedules:
         schedules.make(catch_up_seconds=60)
@@ -207,7 +207,7 @@ def test_what_an_outage_has_missed_is_listed_as_missed() -> None:
         assert all(each["scheduled_at"] > to_iso(stopped) for each in missed)
 
 
-def test_a_new_schedule_of_the_same_name_begins_anew() -> None:
+def test_a_new_schedule_does_not_list_a_deleted_schedules_runs() -> None:
     """The list of a new schedule does not have the runs of a deleted schedule with the same name."""
     with Schedules() as schedules:
         schedules.make()
@@ -230,7 +230,7 @@ def test_a_schedule_that_has_ended_lists_nothing_after_its_end(limit: dict[str, 
         assert [each["status"] for each in page(schedules)["runs"]] == ["succeeded"] * 3
 
 
-def test_a_run_whose_task_was_deleted_says_so() -> None:
+def test_a_run_whose_task_was_deleted_is_listed_as_expired() -> None:
     """A run whose task was deleted stays in the list as `expired`, with a reason that says so."""
     with Schedules() as schedules:
         schedules.make()
@@ -244,7 +244,7 @@ def test_a_run_whose_task_was_deleted_says_so() -> None:
 
 
 @pytest.mark.parametrize("bucket", ["", "archive"], ids=["no archive", "archive"])
-def test_runs_whose_tasks_ttl_has_removed_are_expired_and_the_page_says_since_when(bucket: str) -> None:
+def test_runs_whose_tasks_ttl_removed_are_expired_with_the_reason(bucket: str) -> None:
     """Runs whose tasks have been removed are `expired`, and the reason says whether the archive has them."""
     with Schedules() as schedules:
         schedules.environ[Variable.ARCHIVE_BUCKET] = bucket
@@ -265,7 +265,7 @@ def test_runs_whose_tasks_ttl_has_removed_are_expired_and_the_page_says_since_wh
         assert after["applied"]["complete_since"] == before["applied"]["complete_since"]
 
 
-def test_a_permanent_schedule_says_from_when_its_list_is_complete() -> None:
+def test_complete_since_excludes_unknown_runs_of_a_permanent_schedule() -> None:
     """A permanent schedule's runs without tasks are unknown, so `complete_since` excludes them."""
     with Schedules() as schedules:
         schedules.make(permanent={"gap_seconds": 60})
@@ -282,7 +282,7 @@ def test_a_permanent_schedule_says_from_when_its_list_is_complete() -> None:
         assert after["applied"]["complete_since"] == after["applied"]["tasks_kept_since"]
 
 
-def test_a_permanent_schedule_lists_its_chain() -> None:
+def test_a_permanent_schedules_runs_are_listed_from_their_tasks() -> None:
     """A permanent schedule's runs are listed from their tasks, because their times cannot be computed."""
     with Schedules() as schedules:
         schedules.make(permanent={"gap_seconds": 60})

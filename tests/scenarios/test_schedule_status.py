@@ -207,7 +207,7 @@ PAIRS = [
 
 
 @pytest.mark.parametrize(("kind", "event"), PAIRS)
-def test_a_schedule_tells_of_runs_that_have_started_and_of_the_next(kind: str, event: str) -> None:
+def test_a_schedules_status_is_right_at_every_moment(kind: str, event: str) -> None:
     """A schedule's status is right at every moment, whatever happens to runs that are already placed."""
     lasts, fields = KINDS[kind]
     with Observed() as schedules:
@@ -222,7 +222,7 @@ def test_a_schedule_tells_of_runs_that_have_started_and_of_the_next(kind: str, e
 
 @pytest.mark.slow
 @pytest.mark.parametrize("overlap", ["skip", "allow_all"])
-def test_the_latest_run_is_known_when_its_task_is_gone(overlap: str) -> None:
+def test_last_run_is_shown_after_its_task_has_expired(overlap: str) -> None:
     """`last_run` is shown even after the run's task has expired."""
     with Schedules() as schedules:
         schedules.environ[Variable.RETENTION_DAYS] = "8"
@@ -254,7 +254,7 @@ def test_an_expansion_pass_reads_few_records_while_no_worker_runs() -> None:
         assert 0 < read <= 10 * (MOST_IN_PASS + 3 * 60)
 
 
-def test_a_deleted_schedule_is_answered_as_it_was_and_another_of_its_name_has_no_run() -> None:
+def test_a_deletion_returns_the_latest_run_of_the_schedule() -> None:
     """A deletion's response has the latest run, and a new schedule with the same name has no run."""
     with Schedules() as schedules:
         schedules.make(rate="20 seconds")

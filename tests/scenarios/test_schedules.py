@@ -31,7 +31,7 @@ def test_a_schedule_runs_at_each_of_its_times() -> None:
         assert max(late) <= SECOND // 2
 
 
-def test_an_occurrence_is_a_task_of_the_template() -> None:
+def test_an_occurrences_task_has_the_fields_of_the_template() -> None:
     """An occurrence's task has the template's type, payload and limits, and the schedule's owner."""
     with Schedules() as schedules:
         schedules.make(task={"type": PLAIN, "payload": works.LARGE, "timeout_seconds": 7, "name": "nice"})
@@ -44,7 +44,7 @@ def test_an_occurrence_is_a_task_of_the_template() -> None:
         assert (task.schedule_ref.nominal, task.due_at, task.id.home) == (first, first, first)
 
 
-def test_a_second_after_the_other_keeps_up() -> None:
+def test_a_schedule_for_every_second_runs_in_each_second() -> None:
     """A schedule for every second runs in each second, from the first second on."""
     with Schedules() as schedules:
         schedules.make(rate="1 second")
@@ -56,7 +56,7 @@ def test_a_second_after_the_other_keeps_up() -> None:
         assert len(ran) >= 118
 
 
-def test_an_occurrence_in_two_seconds_needs_no_tick() -> None:
+def test_creating_a_schedule_places_occurrences_due_before_the_next_tick() -> None:
     """Creating a schedule also places occurrences that are due before the trigger's next read."""
     with Schedules() as schedules:
         schedules.ticking = False
@@ -66,7 +66,7 @@ def test_an_occurrence_in_two_seconds_needs_no_tick() -> None:
         assert list(schedules.ran()) == [start]
 
 
-def test_far_ahead_nothing_is_placed() -> None:
+def test_a_distant_occurrence_has_a_timer_but_no_task() -> None:
     """An occurrence in three hours has a timer but no task yet, and runs on time."""
     with Schedules() as schedules:
         at = (schedules.now // HOUR + 3) * HOUR
@@ -78,7 +78,7 @@ def test_far_ahead_nothing_is_placed() -> None:
 
 
 @pytest.mark.parametrize("outage", [5 * MINUTE, 2 * HOUR])
-def test_after_an_outage_only_the_latest_missed_one_runs(outage: Millis) -> None:
+def test_only_the_latest_missed_occurrence_runs_after_an_outage(outage: Millis) -> None:
     """After an outage of the trigger, the latest missed occurrence runs late, and the others are reported."""
     with Schedules() as schedules:
         schedules.make(overlap="allow_all")
@@ -99,7 +99,7 @@ def test_after_an_outage_only_the_latest_missed_one_runs(outage: Millis) -> None
         assert "missed" in str(known)
 
 
-def test_what_is_too_late_is_not_caught_up() -> None:
+def test_an_occurrence_later_than_catch_up_seconds_does_not_run() -> None:
     """An occurrence that is late by more than `catch_up_seconds` does not run, and the schedule says so."""
     with Schedules() as schedules:
         schedules.make(cron="0 * * * *", catch_up_seconds=1800)
@@ -113,7 +113,7 @@ def test_what_is_too_late_is_not_caught_up() -> None:
 
 
 @pytest.mark.parametrize("pause", [SECOND, 10 * MINUTE])
-def test_a_pause_holds_what_is_queued_and_a_resume_catches_nothing_up(pause: Millis) -> None:
+def test_occurrences_due_during_a_pause_never_run(pause: Millis) -> None:
     """No occurrence runs during a pause, and occurrences from that time never run."""
     with Schedules() as schedules:
         schedules.make()
@@ -133,7 +133,7 @@ def test_a_pause_holds_what_is_queued_and_a_resume_catches_nothing_up(pause: Mil
         assert schedules.schedule()["state"] == "active"
 
 
-def test_what_a_deleted_schedule_placed_is_dropped() -> None:
+def test_a_deleted_schedules_placed_occurrences_are_skipped() -> None:
     """A deleted schedule's placed occurrences are skipped; those of a new schedule with the same name run."""
     with Schedules() as schedules:
         schedules.make()
@@ -149,7 +149,7 @@ def test_what_a_deleted_schedule_placed_is_dropped() -> None:
         assert any("deleted" in reason for reason in schedules.skipped())
 
 
-def test_only_so_many_run() -> None:
+def test_a_schedule_with_three_remaining_runs_runs_three_times() -> None:
     """With three `remaining_runs`, three occurrences run and the schedule ends."""
     with Schedules() as schedules:
         schedules.make(remaining_runs=3)
@@ -159,7 +159,7 @@ def test_only_so_many_run() -> None:
         assert schedules.schedule()["state"] == "ended"
 
 
-def test_nothing_is_missed_after_the_last_run() -> None:
+def test_no_missed_occurrences_are_reported_after_the_last_run() -> None:
     """In an outage, times after a schedule's last run are not reported as missed."""
     with Schedules() as schedules:
         schedules.make(remaining_runs=3)
@@ -173,7 +173,7 @@ def test_nothing_is_missed_after_the_last_run() -> None:
         assert (shown["runs_skipped"], shown["skipped_runs"]) == (0, [])
 
 
-def test_runs_that_a_change_drops_are_given_back() -> None:
+def test_placed_runs_that_a_change_drops_use_up_no_run() -> None:
     """If a schedule changes after two of five runs, three more runs start, although all five were placed."""
     with Schedules() as schedules:
         schedules.make(rate="30 seconds", remaining_runs=5)
@@ -186,7 +186,7 @@ def test_runs_that_a_change_drops_are_given_back() -> None:
         assert schedules.schedule()["state"] == "ended"
 
 
-def test_an_end_is_an_end() -> None:
+def test_the_last_run_of_a_schedule_is_at_end_at() -> None:
     """The last run is at `end_at`, and runs that were placed before then still run."""
     with Schedules() as schedules:
         first = (schedules.now // MINUTE + 2) * MINUTE
@@ -196,7 +196,7 @@ def test_an_end_is_an_end() -> None:
         assert schedules.schedule()["state"] == "ended"
 
 
-def test_run_by_hand_it_runs_at_once() -> None:
+def test_a_manual_run_starts_at_once() -> None:
     """A manual run starts at once, even if its schedule is paused, and does not affect the timing."""
     with Schedules() as schedules:
         schedules.make(cron="0 0 1 * *")
@@ -221,7 +221,7 @@ def test_a_changed_number_of_shards_changes_no_id() -> None:
         assert {task.id.shard for task in schedules.placed()} == set(range(2))
 
 
-def test_a_store_that_is_away_for_a_while_loses_nothing() -> None:
+def test_no_occurrence_is_lost_while_schedules_cannot_be_read() -> None:
     """If schedules cannot be read, the trigger does not advance, and reads the minutes again later."""
     with Schedules() as schedules:
         schedules.make()
@@ -234,7 +234,7 @@ def test_a_store_that_is_away_for_a_while_loses_nothing() -> None:
         assert dict(schedules.ran()) == dict.fromkeys(schedules.minutes(schedules.created_at, schedules.now), 1)
 
 
-def test_a_write_in_between_breaks_no_chain() -> None:
+def test_no_occurrence_is_lost_to_concurrent_writes_of_the_schedule() -> None:
     """If the schedule changes before each third save by the trigger, no occurrence is lost."""
     with Schedules() as schedules:
         schedules.make()

@@ -51,7 +51,7 @@ def test_the_schedules_with_a_tag_are_paused_and_resumed(scenario: Scenario) -> 
     assert not paused(scenario)
 
 
-def test_what_cannot_be_resumed_is_counted(scenario: Scenario) -> None:
+def test_schedules_that_cannot_be_resumed_are_counted_by_reason(scenario: Scenario) -> None:
     """If one schedule's calendar was deleted, the other schedules resume, and `refused` counts it by reason."""
     assert scenario.ask("PUT", "/v1/calendars/off", {"dates": ["2030-12-25"]}).status == 201
     scenario.ask("POST", "/v1/schedules/pause", DBA)
@@ -68,7 +68,7 @@ def test_what_cannot_be_resumed_is_counted(scenario: Scenario) -> None:
 
 
 @pytest.mark.parametrize("change", ["other tags", "another one"])
-def test_a_schedule_that_has_lost_its_tag_since_it_was_listed_is_left_alone(scenario: Scenario, change: str) -> None:
+def test_a_schedule_that_lost_its_tag_meanwhile_is_skipped(scenario: Scenario, change: str) -> None:
     """A schedule that no longer has the tag stays active and is not counted."""
     web = {"type": PLAIN, "tags": {"team": "web"}}
 
@@ -88,7 +88,7 @@ def test_a_schedule_that_has_lost_its_tag_since_it_was_listed_is_left_alone(scen
     assert scenario.ask("GET", "/v1/schedules/s3").body["task"]["tags"]["team"] == "web"
 
 
-def test_many_are_paused_in_the_background_whatever_crashes(scenario: Scenario) -> None:
+def test_many_schedules_are_paused_in_the_background_despite_a_crash(scenario: Scenario) -> None:
     """If the store is slow, a bulk operation pauses all schedules, even if its function dies once."""
 
     def writes_a_schedule(call: Call) -> bool:
@@ -107,7 +107,7 @@ def test_many_are_paused_in_the_background_whatever_crashes(scenario: Scenario) 
 
 
 @pytest.mark.slow
-def test_more_schedules_than_a_page_has_are_resumed(scenario: Scenario) -> None:
+def test_schedules_on_several_pages_are_resumed(scenario: Scenario) -> None:
     """The request continues after each page of schedules, and examines each schedule once."""
     for number in range(MAX_PAGE):
         task = {"type": PLAIN, "tags": {"team": "web" if number else "last"}}

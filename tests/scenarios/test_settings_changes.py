@@ -120,7 +120,7 @@ def measured(setting: str) -> Figures:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("setting", CHANGES)
-def test_a_changed_setting_costs_no_task(setting: str) -> None:
+def test_a_changed_setting_loses_no_task(setting: str) -> None:
     """If a setting changes, each task runs once, and on time if there are enough workers."""
     figures = measured(setting)
     assert figures.tasks == TASKS, figures

@@ -42,7 +42,7 @@ def test_a_task_runs_when_it_has_all_its_locks() -> None:
         assert tasks.done(both).attempt == 1
 
 
-def test_two_tasks_with_the_same_locks_in_other_orders_do_not_lock_each_other_out() -> None:
+def test_tasks_with_the_same_locks_in_different_orders_do_not_deadlock() -> None:
     """Twenty tasks, each with two of three locks, run one at a time without a deadlock."""
     pairs = [("a", "b"), ("b", "a"), ("b", "c"), ("c", "b"), ("c", "a"), ("a", "c")]
     with Several(3) as tasks:
@@ -52,7 +52,7 @@ def test_two_tasks_with_the_same_locks_in_other_orders_do_not_lock_each_other_ou
         assert tasks.most == 1
 
 
-def test_what_a_task_has_got_is_free_while_it_waits_for_a_later_turn() -> None:
+def test_a_task_that_is_not_first_in_line_keeps_no_other_lock() -> None:
     """A task that is not first in one lock's line does not keep the other lock that it has."""
     with Several(30) as tasks:
         tasks.needing("b")
@@ -64,7 +64,7 @@ def test_what_a_task_has_got_is_free_while_it_waits_for_a_later_turn() -> None:
         assert tasks.began(other) == about(4)
 
 
-def test_the_first_in_line_keeps_its_other_locks() -> None:
+def test_the_first_task_in_line_keeps_its_other_locks() -> None:
     """A task gets two busy locks, even if other tasks want each of them all the time."""
     with Several(10) as tasks:
         for number in range(20):
@@ -78,7 +78,7 @@ def test_the_first_in_line_keeps_its_other_locks() -> None:
         assert tasks.tally() == {"succeeded": 41}
 
 
-def test_a_kept_lock_is_free_at_once_when_its_task_is_cancelled() -> None:
+def test_a_kept_lock_is_passed_on_when_its_task_is_cancelled() -> None:
     """A lock that a waiting task keeps is passed on when the task is cancelled."""
     with Several(60) as tasks:
         tasks.needing("b")
@@ -106,7 +106,7 @@ def test_a_kept_lock_is_renewed_at_each_check() -> None:
         assert tasks.order()[1:] == [both, other]
 
 
-def test_tasks_share_a_lock() -> None:
+def test_tasks_in_shared_mode_hold_a_lock_concurrently() -> None:
     """Ten tasks that share a lock run concurrently; a task that needs it exclusively runs alone afterwards."""
     with Several(5) as tasks:
         for _ in range(10):
@@ -119,7 +119,7 @@ def test_tasks_share_a_lock() -> None:
         assert tasks.began(alone) == about(5)
 
 
-def test_a_waiting_exclusive_task_is_not_overtaken_by_sharing_ones() -> None:
+def test_a_waiting_exclusive_task_is_not_overtaken_by_sharing_tasks() -> None:
     """Sharing tasks that come later wait behind a waiting exclusive task, and then run together."""
     with Several(10) as tasks:
         tasks.needing("a+")
@@ -132,7 +132,7 @@ def test_a_waiting_exclusive_task_is_not_overtaken_by_sharing_ones() -> None:
         assert all(20 <= tasks.began(each) <= 21 for each in late)
 
 
-def test_a_dead_sharing_holder_delays_an_exclusive_one_until_its_lease_ends() -> None:
+def test_a_dead_sharing_holder_delays_an_exclusive_task_until_its_lease_ends() -> None:
     """A dead sharing holder's hold ends with its lease; other tasks can share the lock in the meantime."""
     with Several(3600) as tasks:
         tasks.needing("a+", retry=ONCE, timeout_seconds=800)
@@ -148,7 +148,7 @@ def test_a_dead_sharing_holder_delays_an_exclusive_one_until_its_lease_ends() ->
         assert tasks.began(alone) >= 30
 
 
-def test_a_shared_limit_counts_those_who_share() -> None:
+def test_max_holders_limits_concurrent_sharing_tasks() -> None:
     """At most `max_holders` tasks share a lock concurrently, and an exclusive holder excludes all others."""
     with Several(5) as tasks:
         for _ in range(6):
@@ -159,7 +159,7 @@ def test_a_shared_limit_counts_those_who_share() -> None:
         assert tasks.tally() == {"succeeded": 7}
 
 
-def test_each_lock_has_a_time_limit_of_its_own() -> None:
+def test_each_lock_has_its_own_time_limit() -> None:
     """A task fails if it waits for one of its locks longer than that lock's `wait_seconds`."""
     with Several(60) as tasks:
         tasks.needing("b")
@@ -173,7 +173,7 @@ def test_each_lock_has_a_time_limit_of_its_own() -> None:
         assert (error.type, error.message) == ("LockWaitExpired", "it had waited for the lock b for 20 s")
 
 
-def test_a_lock_freed_by_force_stops_a_task_that_has_others_too() -> None:
+def test_a_task_releases_its_other_locks_after_a_forced_release() -> None:
     """If a lock is freed by force, its task stops at the next heartbeat and releases its other locks."""
     with Several(3600) as tasks:
         tasks.needing("a", "b", timeout_seconds=800, retry=ONCE)
@@ -186,7 +186,7 @@ def test_a_lock_freed_by_force_stops_a_task_that_has_others_too() -> None:
         assert (tasks.state(second), tasks.state(third)) == ("succeeded", "succeeded")
 
 
-def test_a_changed_list_of_locks_is_what_a_waiting_task_needs() -> None:
+def test_a_waiting_task_starts_at_once_if_its_awaited_lock_is_removed() -> None:
     """If the awaited lock is removed from a task, it starts at once, and a lock that it kept goes to another."""
     with Several(60) as tasks:
         tasks.needing("b")
@@ -218,7 +218,7 @@ def test_a_pull_worker_leases_a_task_with_all_its_locks() -> None:
         assert (tasks.holders("a"), tasks.holders("b")) == ([], [])
 
 
-def test_nodes_of_two_topologies_with_the_same_locks_in_other_orders_all_run() -> None:
+def test_nodes_of_two_topologies_with_the_same_locks_do_not_deadlock() -> None:
     """Nodes of two topologies that share locks run one at a time without a deadlock, in their first attempts."""
     with Several(3) as tasks:
         pairs = [("a", "b"), ("b", "c"), ("c", "a")]

@@ -22,7 +22,7 @@ def _slow_sends(scenario: Scenario, duration: int) -> None:
     scenario.before_call = slow
 
 
-def test_sends_that_outlast_two_ticks_delay_nothing_but_themselves() -> None:
+def test_a_send_longer_than_two_ticks_delays_only_its_own_task() -> None:
     """If sends take longer than two ticks, each task runs once, and is late at most by its own send."""
     with Scenario() as scenario:
         scenario.faulty = True
@@ -43,7 +43,7 @@ def test_sends_that_outlast_two_ticks_delay_nothing_but_themselves() -> None:
         assert sum(len(line[3]["Entries"]) for line in sent) <= 2 * (TASKS + 3)
 
 
-def test_sends_that_are_refused_now_and_then_leave_nothing_out() -> None:
+def test_all_tasks_run_if_every_third_send_is_rejected() -> None:
     """If every third send is refused for half an hour, all tasks run, and few of them are late."""
     with Scenario() as scenario:
         scenario.faulty = True

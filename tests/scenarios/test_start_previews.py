@@ -42,7 +42,7 @@ def names(found: Any) -> list[str]:  # noqa: ANN401 - JSON
     return [reason["name"] for reason in found["reasons"]]
 
 
-def test_a_free_task_starts_at_its_due_time() -> None:
+def test_the_preview_of_a_task_without_conditions_gives_its_due_time() -> None:
     """The preview of a task without other conditions gives its due time, or now, as the only reason."""
     with Tasks() as tasks:
         now = preview(tasks)
@@ -54,7 +54,7 @@ def test_a_free_task_starts_at_its_due_time() -> None:
         assert not list(tasks.watching.tasks())
 
 
-def test_a_rate_tells_the_turn_of_the_next_task() -> None:
+def test_the_preview_with_a_rate_gives_the_next_start_time() -> None:
     """The start time in a preview is when the next task really starts; a task that is due later does not wait."""
     with Tasks() as tasks:
         for _ in range(4):
@@ -69,7 +69,7 @@ def test_a_rate_tells_the_turn_of_the_next_task() -> None:
         assert names(preview(tasks, rate=CRM, delay_seconds=60)) == ["due"]
 
 
-def test_a_paused_rate_has_no_known_end() -> None:
+def test_previews_with_a_paused_rate_give_no_start_time() -> None:
     """With a paused rate, previews and explanations give no start time; a pinned limit is shown."""
     with Tasks() as tasks:
         tasks.ask("POST", "/v1/rates/crm/pause")
@@ -87,7 +87,7 @@ def test_a_paused_rate_has_no_known_end() -> None:
         assert (waited["limit"], waited["is_pinned"], waited["paused_at"] is None) == (7, True, False)
 
 
-def test_a_lock_names_its_holder() -> None:
+def test_the_preview_names_the_holder_of_a_lock() -> None:
     """The preview names the lock's holder, and gives no start time."""
     with Tasks() as tasks:
         tasks.last(30)
@@ -98,7 +98,7 @@ def test_a_lock_names_its_holder() -> None:
         assert [each["task_id"] for each in found["reasons"][0]["waits_for"]["lock"]["holders"]] == [holder]
 
 
-def test_switches_stop_and_limit() -> None:
+def test_the_preview_names_a_stop_or_a_used_up_concurrency_limit() -> None:
     """The preview names a stop or a used-up concurrency limit for the task's type."""
     with Tasks() as tasks:
         tasks.last(30)
@@ -114,7 +114,7 @@ def test_switches_stop_and_limit() -> None:
 
 
 @pytest.mark.parametrize("conflict", ["keep", "replace", "refuse"])
-def test_a_held_unique_key_names_the_task_that_would_be_kept(conflict: str) -> None:
+def test_the_preview_with_a_held_unique_key_names_the_existing_task(conflict: str) -> None:
     """If another task holds the unique key, the preview gives no start time, as no task would be created."""
     with Tasks() as tasks:
         unique = {"key": "customer-17", "on_conflict": conflict}
@@ -125,14 +125,14 @@ def test_a_held_unique_key_names_the_task_that_would_be_kept(conflict: str) -> N
         assert [each["task_id"] for each in found["reasons"][0]["waits_for"]["tasks"]] == [holder]
 
 
-def test_a_debounced_task_would_be_due_after_its_delay() -> None:
+def test_the_preview_of_a_debounced_task_counts_the_delay_from_now() -> None:
     """In the preview of a debounced task, the delay counts from now."""
     with Tasks() as tasks:
         found = preview(tasks, debounce={"key": "k", "seconds": 60})
         assert instant_of(found["due_at"]) - instant_of(found["as_of"]) == MINUTE
 
 
-def test_a_backlog_is_a_reason() -> None:
+def test_the_preview_gives_a_queues_backlog_as_a_reason() -> None:
     """The preview gives messages that wait in the queue of the task's priority as a reason."""
     with Tasks() as tasks:
         tasks.receiving = False
@@ -156,7 +156,7 @@ def test_a_backlog_is_a_reason() -> None:
         ({"type": PLAIN, "parent_task_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV"}, "parent_task_id"),
     ],
 )
-def test_errors_are_those_of_a_creation(body: dict[str, Any], field: str) -> None:
+def test_a_preview_has_the_same_errors_as_a_creation(body: dict[str, Any], field: str) -> None:
     """A preview's status and errors are the same as for a create request."""
     with Tasks() as tasks:
         found, created = (tasks.ask("POST", path, body) for path in ("/v1/tasks/preview", "/v1/tasks"))
@@ -165,7 +165,7 @@ def test_errors_are_those_of_a_creation(body: dict[str, Any], field: str) -> Non
         assert [each["field"] for each in found.body["errors"]] == [field]
 
 
-def test_a_task_after_others_starts_when_they_have_ended_and_nobody_knows_when() -> None:
+def test_the_preview_of_a_task_with_dependencies_gives_no_start_time() -> None:
     """The preview of a task with dependencies names only the open dependencies, and gives no start time."""
     with Tasks() as tasks:
         ended, far = tasks.create(), tasks.create(HOUR)
@@ -176,7 +176,7 @@ def test_a_task_after_others_starts_when_they_have_ended_and_nobody_knows_when()
         assert names(preview(tasks, after=[ended])) == []
 
 
-def test_a_task_of_an_ordered_key_waits_for_the_one_before() -> None:
+def test_the_preview_of_an_ordered_task_names_the_task_ahead() -> None:
     """The preview of a task with an ordered key names the task ahead, and takes no place in the line."""
     with Tasks() as tasks:
         first = tasks.create(HOUR, order={"key": "k"})

@@ -68,7 +68,7 @@ def _raise(error: Exception) -> Callable[[], object]:
     return ends
 
 
-def test_a_cancel_prevails_over_a_pause_that_was_asked_before() -> None:
+def test_a_cancel_prevails_over_an_earlier_pause_request() -> None:
     """If an attempt obeys a pause after a cancel got 202, the task is cancelled."""
     with Scenario() as scenario:
         target = _Until(scenario, _raise(AttemptPaused({"row": 1})))
@@ -175,7 +175,7 @@ def test_a_cancel_prevails_over_the_wait_for_a_lock() -> None:
 
 
 @pytest.mark.parametrize("told", [{"type": "Boom", "message": "x"}, None])
-def test_a_cancel_prevails_over_what_a_deferred_target_notifies(told: Mapping[str, str] | None) -> None:
+def test_a_cancel_prevails_over_a_deferred_targets_reported_failure(told: Mapping[str, str] | None) -> None:
     """After a cancel, a deferred target's reported failure is not retried, but a reported success still counts."""
     with Scenario() as scenario:
         scenario.target = lambda _phase, _context: Accepted()
@@ -192,7 +192,7 @@ def test_a_cancel_prevails_over_what_a_deferred_target_notifies(told: Mapping[st
 
 
 @pytest.mark.parametrize("end", ["pause", "fail", "release", "cancel"])
-def test_a_cancel_prevails_over_what_a_pull_worker_tells(end: str) -> None:
+def test_a_cancel_prevails_over_a_pull_workers_report(end: str) -> None:
     """However a pull worker ends an attempt after a cancel, the task is cancelled."""
     with Scenario() as scenario:
         task_id = _created(scenario, type=PULLED)
@@ -223,7 +223,7 @@ def test_a_cancel_prevails_over_the_loss_of_the_last_attempt() -> None:
 
 
 @pytest.mark.parametrize("verb", ["pause", "resume"])
-def test_a_request_that_is_made_anew_does_not_replace_a_cancel(verb: str) -> None:
+def test_a_pause_or_resume_that_loses_a_race_replaces_no_cancel(verb: str) -> None:
     """A pause or resume that loses a race against a forced cancel does not replace the cancel."""
     with Scenario() as scenario:
 

@@ -51,7 +51,7 @@ def change(schedules: Schedules, name: str) -> None:
 
 @pytest.mark.parametrize("name", CHANGES)
 @pytest.mark.parametrize("how", STOPS)
-def test_a_stopped_occurrence_stays_stopped_over_changes_of_its_schedule(how: str, name: str) -> None:
+def test_a_stopped_occurrence_stays_stopped_after_changes_of_its_schedule(how: str, name: str) -> None:
     """After changes of the schedule, a stopped occurrence does not run, and all other occurrences run once."""
     with Schedules() as schedules:
         made(schedules)
@@ -94,7 +94,7 @@ def test_an_occurrence_that_was_run_early_does_not_run_again_after_a_change() ->
 
 
 @pytest.mark.parametrize("name", ["payload", "pause-and-resume"])
-def test_another_occurrence_runs_in_the_place_of_a_cancelled_one(name: str) -> None:
+def test_a_cancelled_occurrence_uses_up_no_remaining_run(name: str) -> None:
     """A cancelled occurrence uses up none of the four remaining runs, even if the schedule changes later."""
     with Schedules() as schedules:
         made(schedules, remaining_runs=4)
@@ -106,7 +106,7 @@ def test_another_occurrence_runs_in_the_place_of_a_cancelled_one(name: str) -> N
 
 
 @pytest.mark.parametrize("name", ["payload", "pause-and-resume"])
-def test_an_occurrence_that_its_user_holds_keeps_its_place(name: str) -> None:
+def test_a_paused_occurrence_keeps_one_of_the_remaining_runs(name: str) -> None:
     """A paused occurrence keeps one of the four remaining runs, and runs when it is resumed."""
     with Schedules() as schedules:
         made(schedules, remaining_runs=4)
@@ -136,7 +136,7 @@ def test_a_stopped_run_of_a_permanent_schedule_stays_stopped(how: str, body: dic
         assert schedules.ran()[ahead.due_at] == 0
 
 
-def test_a_paused_run_of_a_permanent_schedule_holds_its_chain_over_changes() -> None:
+def test_a_permanent_schedule_waits_for_its_paused_run_despite_changes() -> None:
     """A permanent schedule waits for its paused run, and continues after that run is resumed."""
     with Schedules() as schedules:
         made(schedules, permanent={"gap_seconds": 120}, overlap="skip")
@@ -169,7 +169,7 @@ def test_an_occurrence_that_is_stopped_while_its_schedule_is_changed_stays_stopp
         assert schedules.ran()[second.due_at] == 0
 
 
-def test_the_occurrences_say_what_was_stopped() -> None:
+def test_the_list_of_occurrences_shows_a_stopped_occurrence_with_the_reason() -> None:
     """The list of future occurrences says that a stopped occurrence does not run, and why."""
     with Schedules() as schedules:
         made(schedules)
@@ -183,7 +183,7 @@ def test_the_occurrences_say_what_was_stopped() -> None:
 
 
 @pytest.mark.parametrize("how", STOPS)
-def test_what_was_stopped_before_the_trigger_saved_its_schedule_stays_stopped(how: str) -> None:
+def test_an_occurrence_stopped_before_the_triggers_save_stays_stopped(how: str) -> None:
     """An occurrence that a trigger placed before it died, and that was stopped before a change, does not run."""
     with Schedules() as schedules:
         made(schedules)

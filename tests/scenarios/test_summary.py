@@ -56,7 +56,7 @@ def test_the_summary_follows_the_life_of_tasks() -> None:
         assert (other["total"], other["types"], other["as_of"]) == (0, [], None)
 
 
-def test_a_batch_that_comes_twice_or_half_is_counted_once() -> None:
+def test_a_repeated_or_split_batch_is_counted_once() -> None:
     """The counts are right however often Lambda repeats batches, as a whole or in halves."""
     with Scenario() as account:
         stream = SimulatedTableStream(account, repeats=0.6)
@@ -68,7 +68,7 @@ def test_a_batch_that_comes_twice_or_half_is_counted_once() -> None:
         assert told(account.ask("GET", "/v1/summary").body) == counted_by_hand(list(account.watching.tasks()))
 
 
-def test_after_an_outage_of_an_hour_nothing_is_missing() -> None:
+def test_changes_during_an_outage_are_counted_afterwards() -> None:
     """If the function is down while tasks run and end, it later reads the changes from the stream."""
     with Scenario() as account:
         stream = SimulatedTableStream(account)
@@ -86,7 +86,7 @@ def test_after_an_outage_of_an_hour_nothing_is_missing() -> None:
         assert found["as_of"] > late["as_of"]
 
 
-def test_an_expired_task_is_counted_no_more() -> None:
+def test_an_expired_task_is_no_longer_counted() -> None:
     """When TTL removes a record, the task is no longer counted."""
     with Scenario() as account:
         stream = SimulatedTableStream(account)
@@ -144,7 +144,7 @@ class CountedSimulation(FaultSimulation):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3, 24))
-def test_after_a_fault_simulation_the_summary_is_a_count_of_the_table(seed: int) -> None:
+def test_the_summary_equals_the_table_after_a_fault_simulation(seed: int) -> None:
     """Despite crashes, lost calls and repeated batches, each change is counted exactly once."""
     simulation = CountedSimulation(seed)
     simulation.simulate(2 * MINUTE)

@@ -58,7 +58,7 @@ def with_older_tasks(number: int = 5) -> Scenario:
     return account
 
 
-def test_tasks_from_before_the_function_read_changes_are_counted_in() -> None:
+def test_the_summary_is_incomplete_until_older_tasks_are_counted() -> None:
     """Until older tasks are counted, the summary says it is incomplete; then it says since when it is complete."""
     with with_older_tasks() as account:
         stream = SimulatedTableStream(account)
@@ -103,7 +103,7 @@ def test_older_tasks_that_change_are_counted_again_and_never_below_zero() -> Non
         assert scans == [], "once no older task is left, the table is not read again"
 
 
-def test_what_the_stream_has_forgotten_is_counted_by_reading_the_table() -> None:
+def test_a_recount_of_the_table_replaces_lost_changes() -> None:
     """After the function was down for two days, a recount makes up for the lost changes."""
     with Scenario() as account:
         stream = SimulatedTableStream(account)
@@ -124,7 +124,7 @@ def test_what_the_stream_has_forgotten_is_counted_by_reading_the_table() -> None
         assert summary_of(account)["is_complete"]
 
 
-def test_changes_that_are_read_after_most_of_a_day_begin_the_counts_anew() -> None:
+def test_changes_read_after_most_of_a_day_start_a_recount() -> None:
     """Changes that are read after most of a day start a recount, because others may have been lost."""
     with Scenario() as account:
         stream = SimulatedTableStream(account)
@@ -143,7 +143,7 @@ def test_changes_that_are_read_after_most_of_a_day_begin_the_counts_anew() -> No
         assert summary_of(account)["counted_since"] is not None
 
 
-def test_a_recount_that_dies_in_a_part_begins_again_and_counts_nothing_twice() -> None:
+def test_the_counts_are_right_after_a_recount_dies_at_any_call() -> None:
     """If a recount dies at any call, the counts are right in the end."""
     for fatal in range(1, 9):
         with with_older_tasks() as account:
@@ -167,7 +167,7 @@ def test_a_recount_that_dies_in_a_part_begins_again_and_counts_nothing_twice() -
             assert summary_of(account)["is_complete"]
 
 
-def test_one_run_reads_so_many_pages_of_the_table_and_no_more() -> None:
+def test_a_large_table_is_recounted_in_many_runs() -> None:
     """A large table is recounted in many runs; until the last run, the summary says it is incomplete."""
     with with_older_tasks(9) as account:
         account.environ[Variable.SUMMARY_RECOUNT_MEGABYTES] = "2"
@@ -188,7 +188,7 @@ def test_one_run_reads_so_many_pages_of_the_table_and_no_more() -> None:
         assert agrees(account)
 
 
-def test_a_new_deployment_counts_everything_by_changes() -> None:
+def test_a_new_table_is_counted_by_changes() -> None:
     """For a new table, one page is read once, and everything is then counted by changes."""
     with Scenario() as account:
         scans: list[Call] = []
@@ -203,7 +203,7 @@ def test_a_new_deployment_counts_everything_by_changes() -> None:
         assert len(scans) <= 2, "one for each shard of the stream that brings the first changes"
 
 
-def test_whoever_runs_duetime_can_have_the_counts_begun_anew() -> None:
+def test_the_invocation_in_the_runbook_corrects_wrong_counts() -> None:
     """The invocation in the runbook makes wrong counts right within minutes."""
     with Scenario() as account:
         stream = SimulatedTableStream(account)
@@ -217,7 +217,7 @@ def test_whoever_runs_duetime_can_have_the_counts_begun_anew() -> None:
         assert summary_of(account)["counted_since"] is not None
 
 
-def test_the_counts_of_an_ended_generation_expire_once_nobody_uses_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_counts_of_an_old_generation_expire_after_a_day(monkeypatch: pytest.MonkeyPatch) -> None:
     """Counts of an old generation expire a day after the next generation began; current counts stay."""
     monkeypatch.setattr(summary, "SUMMARY_OWNERS_AT_ONCE", 1)
 
@@ -319,7 +319,7 @@ class RecountedSimulation(CountedSimulation):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3, 16))
-def test_after_a_fault_simulation_with_lost_changes_the_summary_is_a_count_of_the_table(seed: int) -> None:
+def test_the_summary_equals_the_table_after_a_simulation_with_lost_changes(seed: int) -> None:
     """Crashes in recounts, and two concurrent recounts, do not change the result."""
     simulation = RecountedSimulation(seed)
     simulation.simulate(2 * MINUTE)

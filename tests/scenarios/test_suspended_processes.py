@@ -74,7 +74,7 @@ def _stored(scenario: Scenario) -> dict[tuple[str, str], Any]:
 @pytest.mark.parametrize("answered", [False, True])
 @pytest.mark.parametrize("number", range(1, 21))
 @pytest.mark.parametrize("lock", LOCKS)
-def test_a_process_that_stood_still_past_its_lease_changes_nothing(
+def test_a_process_that_stalled_past_its_lease_changes_nothing(
     number: int, lock: dict[str, Any], *, answered: bool
 ) -> None:
     """Wherever a process stalls, the next attempt then has the lease and the lock, and keeps both."""
@@ -113,7 +113,7 @@ SAID_LATE: dict[str, object] = {
 
 @pytest.mark.parametrize("asked", ["nothing", "pause", "cancel"])
 @pytest.mark.parametrize("verb", SAID_LATE)
-def test_what_a_suspended_pull_worker_says_later_is_refused_and_changes_nothing(verb: str, asked: str) -> None:
+def test_the_late_reports_of_a_stalled_pull_worker_are_rejected(verb: str, asked: str) -> None:
     """After a pull worker stalls, the next worker keeps lease and lock and gets the users' requests to stop."""
     with Scenario() as scenario:
         wanted = {"types": [PULLED], "lease_seconds": 5, "worker": "X", "wait_seconds": 0}
@@ -140,7 +140,7 @@ TOLD_LATE: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("verb", TOLD_LATE)
-def test_what_a_target_says_of_an_attempt_that_is_over_is_refused_and_changes_nothing(verb: str) -> None:
+def test_a_stalled_targets_reports_about_an_ended_attempt_are_rejected(verb: str) -> None:
     """After a target stalls, the next deferred attempt keeps the lock until that attempt's deadline."""
     with Scenario() as scenario:
         scenario.target = lambda _phase, _context: Accepted()

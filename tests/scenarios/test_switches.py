@@ -48,7 +48,7 @@ class Switched(Tasks):
 
 
 @pytest.mark.parametrize("path", [ALL, PLAINS, MINE], ids=["all", "type", "owner"])
-def test_what_is_stopped_is_postponed_and_comes_back_within_ninety_seconds(path: str) -> None:
+def test_stopped_tasks_run_within_ninety_seconds_after_the_stop_is_lifted(path: str) -> None:
     """Stopped tasks show the reason and use no attempt, and all of them run soon after the stop is lifted."""
     with Switched() as tasks:
         tasks.stop(path)
@@ -66,7 +66,7 @@ def test_what_is_stopped_is_postponed_and_comes_back_within_ninety_seconds(path:
         assert (task.attempt, task.waiting_for, len(task.attempt_history)) == (1, None, 1)
 
 
-def test_what_is_not_stopped_runs() -> None:
+def test_a_stop_does_not_hold_tasks_of_other_types_or_owners() -> None:
     """A stop for another type or owner does not hold a task."""
     with Switched() as tasks:
         tasks.stop(f"{PATH}/type/{UNDONE}")
@@ -77,7 +77,7 @@ def test_what_is_not_stopped_runs() -> None:
 
 
 @pytest.mark.parametrize("is_stopped", [True, False], ids=["stopped", "not_stopped"])
-def test_a_worker_that_has_never_read_the_switches_begins_nothing(*, is_stopped: bool) -> None:
+def test_a_worker_that_has_never_read_the_switches_starts_no_task(*, is_stopped: bool) -> None:
     """Until a worker has read the switches, tasks wait without using an attempt."""
     with Switched() as tasks:
         if is_stopped:
@@ -103,7 +103,7 @@ def test_a_worker_that_has_never_read_the_switches_begins_nothing(*, is_stopped:
         assert tasks.done(task_id).attempt == 1
 
 
-def test_a_stop_takes_effect_within_seconds_and_what_runs_goes_on() -> None:
+def test_a_stop_takes_effect_within_seconds_and_interrupts_no_running_attempt() -> None:
     """Workers read new switches within seconds, but no running attempt is interrupted."""
     with Switched() as tasks:
         tasks.last(60)
@@ -115,7 +115,7 @@ def test_a_stop_takes_effect_within_seconds_and_what_runs_goes_on() -> None:
         assert (tasks.state(running), tasks.state(later)) == ("succeeded", "waiting")
 
 
-def test_a_rollback_is_stopped_too() -> None:
+def test_a_stop_also_holds_rollbacks() -> None:
     """A stop also holds rollbacks, which wait until the stop is lifted."""
     with Switched() as tasks:
         path = f"{PATH}/type/{UNDONE}"
@@ -137,7 +137,7 @@ def test_a_rollback_is_stopped_too() -> None:
         assert tasks.state(task_id) == "rolled_back"
 
 
-def test_a_held_task_can_be_cancelled() -> None:
+def test_a_task_held_by_a_switch_can_be_cancelled() -> None:
     """A task that a switch holds can be cancelled, and does not run later."""
     with Switched() as tasks:
         tasks.stop(PLAINS)
@@ -149,7 +149,7 @@ def test_a_held_task_can_be_cancelled() -> None:
         assert not tasks.effects
 
 
-def test_a_cap_holds_a_type_to_so_many_at_once() -> None:
+def test_a_limit_of_three_lets_three_tasks_of_a_type_run() -> None:
     """With a limit of three, at most three of twelve tasks run at once, and other types are not delayed."""
     with Switched() as tasks:
         tasks.put(PLAINS, max_concurrent=3)
@@ -174,7 +174,7 @@ def test_a_cap_holds_a_type_to_so_many_at_once() -> None:
         assert running == [0, 3]
 
 
-def test_a_cap_that_is_set_stops_nothing_that_runs() -> None:
+def test_a_new_limit_does_not_interrupt_running_tasks() -> None:
     """A task that started before a limit was set continues and ends as usual."""
     with Switched() as tasks:
         tasks.target = lambda _phase, _context: Accepted()
@@ -188,7 +188,7 @@ def test_a_cap_that_is_set_stops_nothing_that_runs() -> None:
         assert tasks.state(task_id) == "succeeded"
 
 
-def test_a_cap_that_is_lifted_lets_all_go_on() -> None:
+def test_waiting_tasks_start_soon_after_a_limit_is_lifted() -> None:
     """After a limit is lifted, waiting tasks start within the lock check interval."""
     with Switched() as tasks:
         tasks.put(PLAINS, max_concurrent=1)
@@ -201,7 +201,7 @@ def test_a_cap_that_is_lifted_lets_all_go_on() -> None:
         assert tasks.tally()["succeeded"] == 4  # type: ignore[index]  # a state is a text
 
 
-def test_there_may_be_so_many_switches() -> None:
+def test_no_switch_can_be_added_above_the_maximum_number() -> None:
     """Above the maximum number, no switch can be added, but existing switches can be changed and deleted."""
     with Switched() as tasks:
         for number in range(MAX_SWITCHES):
@@ -214,7 +214,7 @@ def test_there_may_be_so_many_switches() -> None:
         assert tasks.put(ALL, stopped=True).status == 200
 
 
-def test_the_switch_of_everything_always_fits() -> None:
+def test_all_tasks_can_be_stopped_at_the_maximum_number_of_switches() -> None:
     """All tasks can be stopped even if the maximum number of switches is reached."""
     with Switched() as tasks:
         for number in range(MAX_SWITCHES):
@@ -223,7 +223,7 @@ def test_the_switch_of_everything_always_fits() -> None:
         assert tasks.lift(ALL).status == 200
 
 
-def test_two_operators_at_once_both_have_their_way() -> None:
+def test_concurrent_changes_of_two_switches_do_not_overwrite_each_other() -> None:
     """Concurrent changes of two switches do not overwrite each other."""
     with Switched() as tasks:
         tasks.stop(f"{PATH}/type/first")
@@ -240,7 +240,7 @@ def test_two_operators_at_once_both_have_their_way() -> None:
         assert len(tasks.ask("GET", PATH).body["switches"]) == 3
 
 
-def test_a_switch_that_others_change_again_and_again_is_answered_503() -> None:
+def test_a_change_of_switches_with_repeated_conflicts_returns_503() -> None:
     """If another operator writes before each try, the request gets 503, and the other changes are kept."""
     with Switched() as tasks:
         count = 0
@@ -264,7 +264,7 @@ def test_a_switch_that_others_change_again_and_again_is_answered_503() -> None:
         assert tasks.put(PLAINS, stopped=True).status == 200
 
 
-def test_an_owner_sees_no_switch_of_another_owner() -> None:
+def test_owners_do_not_see_other_owners_switches() -> None:
     """Operators see all switches; other owners see those for everything, for types and for themselves."""
     with Switched() as tasks:
         tasks.environ |= {Variable.OPERATORS: "boss", Variable.ADMINS: ""}
@@ -285,7 +285,7 @@ def test_an_owner_sees_no_switch_of_another_owner() -> None:
         assert seen(you) == [path for path in every if path != MINE]
 
 
-def test_an_owner_cannot_lift_what_an_operator_has_stopped() -> None:
+def test_an_owner_cannot_lift_an_operators_stop() -> None:
     """An owner can neither delete nor replace an operator's stop, but can lift a stop of its own."""
     with Switched() as tasks:
         tasks.environ |= {Variable.OPERATORS: "boss", Variable.ADMINS: ""}
@@ -298,7 +298,7 @@ def test_an_owner_cannot_lift_what_an_operator_has_stopped() -> None:
 
 
 @pytest.mark.slow
-def test_tasks_of_a_host_that_is_down_are_postponed_and_come_back() -> None:
+def test_tasks_of_an_unavailable_host_are_postponed_and_succeed_later() -> None:
     """If a host is down, the circuit postpones the host's tasks; none of them fails, and all succeed later."""
     with Switched() as tasks:
         tasks.endpoint_down_until = tasks.now + 10 * MINUTE
@@ -317,7 +317,7 @@ def test_tasks_of_a_host_that_is_down_are_postponed_and_come_back() -> None:
         assert tasks.counts()["circuits_closed"] == 1
 
 
-def test_a_damaged_item_of_switches_costs_no_attempt_and_lets_nothing_begin_unasked() -> None:
+def test_no_task_starts_while_the_item_with_the_switches_is_damaged() -> None:
     """If the item with the switches is damaged, workers start no task until it is repaired."""
     with Switched() as tasks:
         task_id = tasks.create(2 * MINUTE, retry=ONCE)
@@ -336,7 +336,7 @@ def test_a_damaged_item_of_switches_costs_no_attempt_and_lets_nothing_begin_unas
         assert tasks.done(task_id).attempt == 1
 
 
-def test_a_worker_that_was_idle_begins_nothing_that_was_stopped_meanwhile() -> None:
+def test_an_idle_worker_starts_no_task_with_outdated_switches() -> None:
     """If the switches cannot be read, a worker does not use switches that it read minutes ago to start a task."""
     with Switched() as tasks:
         tasks.create()

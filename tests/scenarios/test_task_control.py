@@ -58,7 +58,7 @@ def test_a_task_resumed_in_time_keeps_its_due_time() -> None:
 
 
 @pytest.mark.parametrize("how", ["pause", "cancel"])
-def test_what_is_asked_before_the_claim_wins_over_a_message_under_way(how: str) -> None:
+def test_a_pause_or_cancel_before_the_claim_overrides_a_received_message(how: str) -> None:
     """After a pause or cancel, a message that was already received starts no attempt and is deleted."""
     with Tasks() as tasks:
         task_id = tasks.create(4 * SECOND)
@@ -112,7 +112,7 @@ def _contents(tasks: Tasks) -> dict[str, bool]:
     return {item[schema.SORT_KEY]["S"].rpartition("#")[2]: schema.TTL in item for item in items}
 
 
-def test_a_change_that_is_refused_leaves_no_payload_behind() -> None:
+def test_a_rejected_change_stores_no_payload() -> None:
     """A change that is refused stores no payload, which would otherwise never expire."""
     with Tasks() as tasks:
         task_id = tasks.create(MINUTE)
@@ -121,7 +121,7 @@ def test_a_change_that_is_refused_leaves_no_payload_behind() -> None:
         assert (tasks.record(task_id).version, _contents(tasks)) == (1, {})
 
 
-def test_of_two_payloads_the_unused_one_expires() -> None:
+def test_an_unused_or_replaced_payload_expires() -> None:
     """A replaced payload expires, and so does a new payload if its change loses to a cancel."""
     with Tasks() as tasks:
         payloads = [works.LARGE[number:] for number in range(3)]
@@ -141,7 +141,7 @@ def test_of_two_payloads_the_unused_one_expires() -> None:
         assert list(_contents(tasks).values()) == [True] * 3
 
 
-def test_a_rollback_is_wanted_only_of_an_endpoint_that_offers_it() -> None:
+def test_rollback_on_failure_is_rejected_for_an_endpoint_without_rollback() -> None:
     """`rollback_on_failure` is refused for an endpoint without rollback, whichever field is changed."""
     unable: dict[str, Any] = {"kind": "http", "url": URL}
     able = unable | {"phases": ["rollback"]}
@@ -170,7 +170,7 @@ def _yields(tasks: Tasks, checkpoint: object) -> None:
     tasks.target = behave
 
 
-def test_a_running_task_pauses_when_it_can_and_goes_on_from_its_checkpoint(tasks: Tasks) -> None:
+def test_a_paused_running_task_continues_from_its_checkpoint(tasks: Tasks) -> None:
     """A paused attempt does not count, and the next attempt gets its checkpoint."""
     with tasks:
         _yields(tasks, {"row": 17})
@@ -201,7 +201,7 @@ def test_a_checkpoint_that_is_too_large_fails_the_attempt(tasks: Tasks) -> None:
         assert (task.state, task.error.type, task.checkpoint) == ("failed", "CheckpointTooLarge", None)
 
 
-def test_a_pause_that_is_taken_back_changes_nothing(tasks: Tasks) -> None:
+def test_a_pause_withdrawn_before_the_attempt_sees_it_has_no_effect(tasks: Tasks) -> None:
     """If a resume comes before the attempt sees the pause, the attempt continues."""
     with tasks:
         _yields(tasks, {"row": 1})
@@ -213,7 +213,7 @@ def test_a_pause_that_is_taken_back_changes_nothing(tasks: Tasks) -> None:
         assert (tasks.state(task_id), len(tasks.effects)) == ("succeeded", 1)
 
 
-def test_a_request_outlives_the_worker_that_was_asked(tasks: Tasks) -> None:
+def test_a_pause_request_takes_effect_after_its_worker_dies(tasks: Tasks) -> None:
     """If a worker dies before it sees a pause, the next worker pauses the task instead of running it."""
     with tasks:
         tasks.hang(9)
@@ -242,7 +242,7 @@ def _failed_while_asked_to_pause(tasks: Tasks, initial_seconds: int = 60) -> str
     return task_id
 
 
-def test_a_pause_outlives_the_attempt_that_failed_under_it(tasks: Tasks) -> None:
+def test_a_task_whose_attempt_fails_after_a_pause_request_is_paused(tasks: Tasks) -> None:
     """If an attempt fails after a pause was requested, the task is paused instead of retried."""
     with tasks:
         task_id = _failed_while_asked_to_pause(tasks, 5)
@@ -250,7 +250,7 @@ def test_a_pause_outlives_the_attempt_that_failed_under_it(tasks: Tasks) -> None
         assert (tasks.state(task_id), len(tasks.effects)) == ("paused", 1)
 
 
-def test_a_pause_is_taken_back_while_the_retry_waits(tasks: Tasks) -> None:
+def test_a_resume_before_the_retry_withdraws_the_pause(tasks: Tasks) -> None:
     """A resume before the retry withdraws the requested pause, and the retry keeps its time."""
     with tasks:
         task_id = _failed_while_asked_to_pause(tasks)
@@ -263,7 +263,7 @@ def test_a_pause_is_taken_back_while_the_retry_waits(tasks: Tasks) -> None:
         assert (tasks.state(task_id), len(tasks.effects)) == ("succeeded", 2)
 
 
-def test_a_task_that_is_paused_while_it_is_asked_to_is_paused_once(tasks: Tasks) -> None:
+def test_a_second_pause_replaces_the_first_pause_request(tasks: Tasks) -> None:
     """A second pause during the wait for a retry replaces the first request; after a resume, the task runs."""
     with tasks:
         task_id = _failed_while_asked_to_pause(tasks)
@@ -312,7 +312,7 @@ def _notify(tasks: Tasks, task_id: str, end: object, fence: int = 1) -> int:
     return tasks.do(task_id, "notify", {"fence": fence, **how}).status
 
 
-def test_a_failure_that_was_notified_is_known_again_while_the_next_attempt_runs(tasks: Tasks) -> None:
+def test_a_repeated_report_of_a_failure_succeeds_during_the_next_attempt(tasks: Tasks) -> None:
     """A repeated report of a failure succeeds while the next attempt runs; a different report is refused."""
     with tasks:
         task_id = _deferred(tasks, retry={"max_attempts": 2, "initial_seconds": 1})
@@ -327,7 +327,7 @@ def test_a_failure_that_was_notified_is_known_again_while_the_next_attempt_runs(
         assert tasks.record(task_id) == running
 
 
-def test_a_success_that_was_notified_is_known_again_while_it_is_undone(tasks: Tasks) -> None:
+def test_a_repeated_report_of_a_success_succeeds_during_a_rollback(tasks: Tasks) -> None:
     """A repeated report of a success succeeds even after a user has started a rollback."""
     with tasks:
         task_id = _deferred(tasks, kind=UNDONE)
@@ -339,7 +339,7 @@ def test_a_success_that_was_notified_is_known_again_while_it_is_undone(tasks: Ta
         assert tasks.state(task_id) == "rolling_back"
 
 
-def test_a_failure_of_a_handler_that_was_notified_is_undone(tasks: Tasks) -> None:
+def test_a_handler_rolls_back_after_a_reported_failure(tasks: Tasks) -> None:
     """After a reported failure, the handler rolls back if this was requested, and the error is kept."""
     with tasks:
         task_id = _deferred(tasks, kind=UNDONE, rollback_on_failure=True, retry=ONCE)
@@ -352,7 +352,7 @@ def test_a_failure_of_a_handler_that_was_notified_is_undone(tasks: Tasks) -> Non
         assert (task.state, task.error.type, tasks.phases()) == ("rolled_back", "Boom", ["run", "rollback"])
 
 
-def test_a_failure_stays_as_it_is_where_the_handler_turns_out_to_offer_no_rollback(tasks: Tasks) -> None:
+def test_a_task_whose_handler_cannot_roll_back_keeps_its_error(tasks: Tasks) -> None:
     """If a handler cannot roll back, its task keeps its error, and a user's rollback fails (`RollbackUnknown`)."""
     with tasks:
         task_id = _deferred(tasks, rollback_on_failure=True, retry={"max_attempts": 2, "initial_seconds": 0})
@@ -371,7 +371,7 @@ def test_a_failure_stays_as_it_is_where_the_handler_turns_out_to_offer_no_rollba
         assert (asked.state, asked.error.type) == ("failed", "RollbackUnknown")
 
 
-def test_a_notified_attempt_is_entered_with_its_own_times(tasks: Tasks) -> None:
+def test_the_history_shows_each_reported_attempt_with_its_own_start(tasks: Tasks) -> None:
     """The history shows each reported attempt with its own start."""
     with tasks:
         task_id = _deferred(tasks, notify_within_seconds=300, retry={"max_attempts": 2})
@@ -386,7 +386,7 @@ def test_a_notified_attempt_is_entered_with_its_own_times(tasks: Tasks) -> None:
         assert tasks.outcomes(task_id) == ["lost", "succeeded"]
 
 
-def test_a_heartbeat_gives_a_deferred_attempt_its_whole_deadline_again(tasks: Tasks) -> None:
+def test_a_heartbeat_extends_a_deferred_attempts_deadline(tasks: Tasks) -> None:
     """Heartbeats extend a deferred attempt's deadline; without heartbeats, the next attempt begins."""
     with tasks:
         task_id = _deferred(tasks, notify_within_seconds=60)

@@ -85,7 +85,7 @@ def spent(body: dict[str, Any]) -> dict[str, int]:
     return dict(found)
 
 
-def test_a_task_that_is_not_due_waits_for_its_time() -> None:
+def test_the_explanation_of_a_task_not_yet_due_has_its_due_time() -> None:
     """The explanation of a task that is not due has its due time, and the time until then."""
     with Explained() as tasks:
         task_id = tasks.create(2 * HOUR)
@@ -94,7 +94,7 @@ def test_a_task_that_is_not_due_waits_for_its_time() -> None:
         assert "in 2 h" in gate["text"]
 
 
-def test_what_would_hold_a_task_later_is_said_before_it_is_due() -> None:
+def test_the_explanation_of_a_future_task_names_stops_and_held_locks() -> None:
     """The explanation of a future task names a stopped type and a held lock, with their reasons."""
     with Explained() as tasks:
         tasks.last(600)
@@ -140,7 +140,7 @@ def test_a_task_that_no_worker_claims_waits_on_its_queue(delay: int) -> None:
         assert millis(gate["until"]) > millis(body["as_of"])
 
 
-def test_a_late_start_was_the_triggers_or_the_queues() -> None:
+def test_the_explanation_separates_lateness_of_the_trigger_and_the_queue() -> None:
     """In the explanation, a late start has separate parts before the message was sent and before it was received."""
     with Explained() as tasks:
         tasks.ticking = False
@@ -160,7 +160,7 @@ def test_a_late_start_was_the_triggers_or_the_queues() -> None:
 
 
 @pytest.mark.parametrize("delay", [0, 10 * MINUTE], ids=["sent by the API", "sent by the trigger"])
-def test_a_start_after_a_lost_message_does_not_deny_that_it_was_sent(delay: int) -> None:
+def test_the_explanation_attributes_a_late_start_to_a_lost_message(delay: int) -> None:
     """In the explanation, the time until the next message is attributed to a lost message."""
     with Explained() as tasks:
         tasks.receiving = False
@@ -176,7 +176,7 @@ def test_a_start_after_a_lost_message_does_not_deny_that_it_was_sent(delay: int)
         assert "lost" in gate["text"]
 
 
-def test_a_task_that_was_due_before_it_was_created_was_late_from_the_first() -> None:
+def test_the_explanation_separates_the_time_before_a_late_tasks_creation() -> None:
     """In the explanation, the time before a late task's creation is a separate part."""
     with Explained() as tasks:
         task_id = tasks.ask("POST", "/v1/tasks", {"type": PLAIN, "due_at": to_iso(tasks.now - HOUR)}).body["id"]
@@ -187,7 +187,7 @@ def test_a_task_that_was_due_before_it_was_created_was_late_from_the_first() -> 
         assert "1 h creation" in body["text"]
 
 
-def test_a_reason_that_this_version_does_not_know_is_told_in_its_words() -> None:
+def test_the_explanation_shows_an_unknown_reason_as_stored() -> None:
     """If a newer version has stored an unknown reason, the explanation shows its text."""
     with Explained() as tasks:
         tasks.ask("PUT", STOP, {"stopped": True})
@@ -203,7 +203,7 @@ def test_a_reason_that_this_version_does_not_know_is_told_in_its_words() -> None
         assert gate["text"].startswith("It was postponed: the tide is out. It is checked again")
 
 
-def test_a_task_that_waits_for_its_turn_says_of_which_rate() -> None:
+def test_the_explanation_of_a_waiting_task_names_its_rate() -> None:
     """The explanation of a task that waits for a rate names the rate and its limit."""
     with Explained() as tasks:
         rate = {"key": "crm", "limit": 1, "per_seconds": 60}
@@ -216,7 +216,7 @@ def test_a_task_that_waits_for_its_turn_says_of_which_rate() -> None:
         assert "rate crm (1 per 60 s)" in gate["text"]
 
 
-def test_a_task_that_waits_for_a_person_says_until_when() -> None:
+def test_the_explanation_of_a_waiting_approval_has_its_deadline() -> None:
     """The explanation of a task that waits for an approval has the approval's deadline."""
     with Explained() as tasks:
         task_id = tasks.create(target={"kind": "approval", "timeout_seconds": 600})
@@ -226,7 +226,7 @@ def test_a_task_that_waits_for_a_person_says_until_when() -> None:
         assert 590 * SECOND < millis(gate["until"]) - tasks.now < 600 * SECOND
 
 
-def test_a_task_that_waits_for_a_signal_says_its_condition() -> None:
+def test_the_explanation_of_a_signal_wait_has_the_condition() -> None:
     """The explanation has the condition, so that a sender sees why a signal did not end the task."""
     with Explained() as tasks:
         target = {"kind": "wait_for_event", "event": "order.paid", "when": "payload.amount > `10`"}
@@ -236,7 +236,7 @@ def test_a_task_that_waits_for_a_signal_says_its_condition() -> None:
         assert waiting(why(tasks, task_id))["text"].startswith(wait)
 
 
-def test_a_task_that_waits_for_an_event_says_until_when() -> None:
+def test_the_explanation_of_an_event_wait_has_name_key_and_deadline() -> None:
     """The explanation of a task that waits for an event has the event's name, key and deadline."""
     with Explained() as tasks:
         target = {"kind": "wait_for_event", "event": "order.paid", "key": "o-17", "timeout_seconds": 600}
@@ -248,7 +248,7 @@ def test_a_task_that_waits_for_an_event_says_until_when() -> None:
         assert 590 * SECOND < millis(gate["until"]) - tasks.now < 600 * SECOND
 
 
-def test_a_task_waits_for_its_turn_in_the_line_of_its_ordered_key() -> None:
+def test_the_explanation_of_a_task_in_line_names_its_ordered_key() -> None:
     """The explanation of a task in line names the ordered key, the place in line and the task ahead."""
     with Explained() as tasks:
         tasks.last(30)
@@ -273,14 +273,14 @@ def test_a_task_waits_for_the_members_of_its_group() -> None:
         assert (gate["name"], "import-17" in gate["text"]) == ("group", True)
 
 
-def test_each_gate_has_its_test_here() -> None:
+def test_each_gate_has_a_test_in_this_module() -> None:
     """The name of each gate occurs in this module."""
     tried = Path(__file__).read_text("utf-8")
     of_previews = {GateName.UNIQUE_KEY, GateName.QUOTA}
     assert [gate.value for gate in GateName if f'"{gate.value}"' not in tried and gate not in of_previews] == []
 
 
-def test_a_start_on_time_is_not_taken_apart() -> None:
+def test_the_record_of_a_task_on_time_has_no_data_about_waits() -> None:
     """The record of a task that starts on time has no data about waits."""
     with Explained() as tasks:
         task_id = tasks.create(MINUTE)
@@ -421,7 +421,7 @@ def test_a_task_waits_for_its_next_attempt() -> None:
         assert "ValueError" in next(gate["text"] for gate in body["gates"] if gate["name"] == "run")
 
 
-def test_a_task_that_runs_says_who_runs_it() -> None:
+def test_the_explanation_of_a_running_task_names_its_worker() -> None:
     """The explanation of a running task has its worker, the last heartbeat and open requests."""
     with Explained() as tasks:
         tasks.last(50)
@@ -556,7 +556,7 @@ def test_a_run_of_a_paused_schedule_will_be_skipped() -> None:
         assert schedules.ask("DELETE", SCHEDULE).status == 200
 
 
-def test_where_the_lateness_of_an_ended_task_went() -> None:
+def test_the_explanation_of_an_ended_task_separates_waits_retries_and_runs() -> None:
     """In the explanation, waits, retries and runs are separate parts, and the text names the longest first."""
     with Explained() as tasks:
         tasks.fail(attempts=1)
@@ -572,7 +572,7 @@ def test_where_the_lateness_of_an_ended_task_went() -> None:
         assert {gate["state"] for gate in body["gates"]} == {"passed"}
 
 
-def test_a_task_that_is_retried_by_its_user_had_ended_in_between() -> None:
+def test_the_explanation_separates_the_time_before_a_users_retry() -> None:
     """In the explanation, the time between a failure and a user's retry is a separate part."""
     with Explained() as tasks:
         tasks.target = lambda _phase, _context: 1 / 0
@@ -587,7 +587,7 @@ def test_a_task_that_is_retried_by_its_user_had_ended_in_between() -> None:
         assert spent(body)["ended"] == pytest.approx(HOUR, abs=20 * SECOND)
 
 
-def test_more_attempts_than_the_record_keeps_are_told_all() -> None:
+def test_the_explanation_includes_attempts_stored_outside_the_record() -> None:
     """In the explanation, attempts that are stored outside the record have their own parts."""
     with Explained() as tasks:
         tasks.fail(attempts=8)
@@ -609,7 +609,7 @@ def test_a_task_cancelled_before_its_time_is_not_late() -> None:
         assert "before its due time" in body["text"]
 
 
-def test_another_owners_task_is_not_explained() -> None:
+def test_explaining_another_owners_task_returns_404() -> None:
     """The response is 404."""
     with Explained() as tasks:
         task_id = tasks.create(HOUR)
@@ -617,7 +617,7 @@ def test_another_owners_task_is_not_explained() -> None:
         assert (reply.status, reply.body["code"]) == (404, "task_not_found")
 
 
-def test_an_explanation_reads_little_and_writes_nothing() -> None:
+def test_an_explanation_makes_few_reads_and_no_writes() -> None:
     """An explanation makes few reads and no writes."""
     with Explained() as tasks:
         tasks.ask("PUT", STOP, {"max_concurrent": 50})
@@ -657,7 +657,7 @@ def test_a_task_waits_for_handlers_that_cannot_be_imported(monkeypatch: pytest.M
         assert spent(why(tasks, task_id))["handlers"] >= 90 * SECOND
 
 
-def test_a_task_waits_for_a_target_that_takes_no_more_calls() -> None:
+def test_the_explanation_of_a_throttled_call_names_the_call() -> None:
     """If a call is throttled, the explanation names the call, and later the length of the wait."""
     with Explained() as tasks:
         tasks.refuse(lambda call: call.operation == "send_message")
@@ -691,7 +691,7 @@ def test_a_topology_waits_for_its_state_machine() -> None:
         assert spent(why(graphs, topology))["topology"] >= 25 * SECOND
 
 
-def test_a_late_start_was_its_workers() -> None:
+def test_the_explanation_attributes_a_delay_before_the_claim_to_the_worker() -> None:
     """The explanation of a late start attributes a delay between receipt and claim to the worker."""
     with Explained() as tasks:
         task_id = tasks.create(10 * SECOND)
@@ -703,7 +703,7 @@ def test_a_late_start_was_its_workers() -> None:
         assert all("worker had received it" in text for text in texts)
 
 
-def test_an_ended_task_waits_for_what_follows_its_outcome() -> None:
+def test_the_explanation_covers_the_cleanup_of_an_ended_task() -> None:
     """The explanation covers the cleanup of an ended task while it runs, and later has its duration."""
     with Explained() as tasks:
         tasks.target = lambda phase, _context: tasks.take(4 * SECOND) if phase == "clean" else "done"

@@ -45,7 +45,7 @@ def types(scenario: Scenario, task_id: str) -> list[str]:
     return [each["type"] for each in events(scenario, task_id)]
 
 
-def test_the_life_of_a_task_is_on_record() -> None:
+def test_the_history_of_a_task_has_actions_attempts_and_its_end() -> None:
     """In the history, each action has its actor, time and reason, followed by the attempt and the end."""
     with Tasks() as tasks:
         task_id = tasks.create(HOUR)
@@ -80,7 +80,7 @@ def test_the_life_of_a_task_is_on_record() -> None:
         assert history(tasks, task_id)["dropped"] == 0
 
 
-def test_a_task_that_nobody_acts_on_has_no_history_in_its_record() -> None:
+def test_a_task_without_user_actions_has_no_stored_history() -> None:
     """If no user acts on a task, its events are derived from other data in its record."""
     with Tasks() as tasks:
         task_id = tasks.create()
@@ -91,7 +91,7 @@ def test_a_task_that_nobody_acts_on_has_no_history_in_its_record() -> None:
 
 
 @pytest.mark.parametrize("condition", [{}, {"If-Match": '"1"'}])
-def test_a_cancel_says_who_and_why(condition: dict[str, str]) -> None:
+def test_the_event_of_a_cancel_has_actor_and_reason(condition: dict[str, str]) -> None:
     """A cancel before the start is a single write, so the event's version is known only with `If-Match`."""
     with Tasks() as tasks:
         task_id = tasks.create(HOUR)
@@ -105,7 +105,7 @@ def test_a_cancel_says_who_and_why(condition: dict[str, str]) -> None:
         assert [each["reason"] for each in events(tasks, task_id)] == [None, "no longer needed", None]
 
 
-def test_a_running_task_that_is_stopped_says_who_asked() -> None:
+def test_a_request_to_stop_a_running_task_is_one_event() -> None:
     """A user's request to stop is an event before the attempt's end, and a repeated request adds no event."""
     with Tasks() as tasks:
 
@@ -134,7 +134,7 @@ def test_a_running_task_that_is_stopped_says_who_asked() -> None:
         assert (found[3]["outcome"], found[4]["state"]) == ("cancelled", "cancelled")
 
 
-def test_a_retry_and_a_rollback_keep_what_came_before() -> None:
+def test_earlier_events_stay_listed_after_a_retry_and_a_rollback() -> None:
     """Earlier events stay listed after a user's retry and rollback."""
     with Tasks() as tasks:
         outcomes = itertools.chain([ValueError("no")], itertools.repeat(None))
@@ -165,7 +165,7 @@ def test_a_retry_and_a_rollback_keep_what_came_before() -> None:
         ]
 
 
-def test_many_actions_drop_the_oldest_and_say_how_many() -> None:
+def test_the_number_of_events_dropped_after_many_actions_is_shown() -> None:
     """After many actions, the record stays small, and `dropped` counts the events that were left out."""
     with Tasks() as tasks:
         task_id = tasks.create(30 * HOUR)
@@ -185,7 +185,7 @@ def test_many_actions_drop_the_oldest_and_say_how_many() -> None:
         assert answer["dropped"] + len(answer["events"]) - 1 == 50
 
 
-def test_a_topology_says_why_its_nodes_were_held() -> None:
+def test_a_nodes_pause_has_its_topology_as_the_actor() -> None:
     """A node's pause has its topology as the actor, and the user's reason."""
     with Graphs() as graphs:
         # Nodes that are held back begin late.
@@ -213,7 +213,7 @@ def test_a_topology_says_why_its_nodes_were_held() -> None:
         ]
 
 
-def test_a_schedule_says_what_it_did_to_its_runs() -> None:
+def test_a_runs_creation_and_skip_have_the_schedule_as_the_actor() -> None:
     """A run's creation and its skip after the schedule's deletion have the schedule as the actor."""
     with Schedules() as schedules:
         schedules.make()
@@ -229,7 +229,7 @@ def test_a_schedule_says_what_it_did_to_its_runs() -> None:
 
 
 @pytest.mark.parametrize("count", [3, 400])
-def test_an_action_by_filter_names_its_operation(count: int) -> None:
+def test_the_events_of_an_action_by_filter_name_the_bulk_operation(count: int) -> None:
     """In an action by filter, each task's event has the reason and the bulk operation, even in the background."""
     with Tasks() as tasks:
         made = [tasks.create(5 * HOUR) for _ in range(min(count, 30))]
@@ -249,7 +249,7 @@ def test_an_action_by_filter_names_its_operation(count: int) -> None:
 @pytest.mark.parametrize(
     "reason", ["x" * (MAX_ACTION_REASON_LENGTH + 1), "a\nb", "\x7f", 3, None, ["x"]], ids=lambda value: repr(value)[:9]
 )
-def test_a_reason_is_a_short_text(reason: object) -> None:
+def test_an_error_for_an_invalid_reason_names_the_field(reason: object) -> None:
     """A reason that is not a short text is refused with the field's name, and no task changes."""
     with Tasks() as tasks:
         task_id = tasks.create(HOUR)

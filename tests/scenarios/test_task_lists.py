@@ -105,7 +105,7 @@ def listed_after(seed: int, theme: Theme) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("theme", [Theme.TASKS, Theme.TOPOLOGIES])
-def test_after_faults_a_filter_lists_the_tasks_that_match(theme: Theme) -> None:
+def test_a_filter_lists_the_matching_tasks_after_faults(theme: Theme) -> None:
     """Crashes, lost calls and repeated batches leave the lists right."""
     listed_after(1, theme)
 
@@ -113,7 +113,7 @@ def test_after_faults_a_filter_lists_the_tasks_that_match(theme: Theme) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2, 12))
 @pytest.mark.parametrize("theme", list(Theme))
-def test_after_any_faults_a_filter_lists_the_tasks_that_match(seed: int, theme: Theme) -> None:
+def test_a_filter_lists_the_matching_tasks_after_faults_with_many_seeds(seed: int, theme: Theme) -> None:
     """The lists are right with many seeds, in each theme."""
     listed_after(seed, theme)
 

@@ -65,13 +65,13 @@ def _removed_at(item: Mapping[str, Any]) -> Millis:
     return int(item[schema.TTL]["N"]) * SECOND
 
 
-def test_all_who_write_the_attribute_keep_a_rule() -> None:
+def test_all_code_that_writes_the_expiry_attribute_has_a_rule() -> None:
     """There is a rule for all code that writes or computes the attribute."""
     assert time_to_live.writers() == set(time_to_live.WRITERS)
     assert time_to_live.deciders() == set(time_to_live.DECIDERS)
 
 
-def test_all_rules_are_shown_by_a_test() -> None:
+def test_each_expiry_rule_names_an_existing_test() -> None:
     """Each rule names an existing test."""
     rules = {*time_to_live.WRITERS.values(), *time_to_live.DECIDERS.values()}
     assert {rule.shown_by for rule in rules} <= time_to_live.tests()
@@ -124,7 +124,7 @@ def test_a_lock_is_never_removed_while_it_is_held(steps: list[tuple[str, int, Mi
 
 
 @given(st.integers(NOW, NOW + MAX_DUE_AHEAD))
-def test_a_timer_outlives_any_absence_of_the_trigger(at: Millis) -> None:
+def test_a_timer_is_kept_for_a_year_after_its_time(at: Millis) -> None:
     """Timers of any kind are kept for a year after their time."""
     timer = Timer(TASKS[0], 1, at, Priority.NORMAL, "me")
     assert _removed_at(timer_item_of(timer)) >= at + LONGEST_ABSENCE
@@ -146,7 +146,7 @@ def test_a_place_in_a_line_is_kept_for_as_long_as_the_lock_can_be_held() -> None
         assert _removed_at(items["w"]) >= int(held["S"].split()[1])
 
 
-def test_a_key_is_kept_for_its_promised_time() -> None:
+def test_an_idempotency_key_is_kept_for_a_day() -> None:
     """An idempotency key is kept for a day, even if clocks differ."""
     with Scenario() as scenario:
         scenario.ask("POST", "/v1/tasks", {"type": PLAIN}, headers={"Idempotency-Key": "one"})
@@ -194,7 +194,7 @@ def test_a_circuit_is_kept_for_longer_than_it_is_open() -> None:
     assert all(expires_at >= circuit.open_until + MAX_CLOCK_DIFFERENCE for circuit, expires_at in circuits.stored)
 
 
-def test_a_rate_is_remembered_for_longer_than_anybody_waits_for_it() -> None:
+def test_a_rate_is_kept_for_longer_than_any_wait_for_it() -> None:
     """A rate's item expires more than a day after the latest time that the item contains."""
     with Scenario() as scenario:
         for priority in ("low", "high", "normal"):
@@ -218,7 +218,7 @@ STEERED = {
 
 
 @pytest.mark.parametrize("ending", STEERED)
-def test_a_record_expires_after_its_end_only(ending: str) -> None:
+def test_a_record_has_an_expiry_only_after_its_task_has_ended(ending: str) -> None:
     """A record has an expiry only after its task has ended, however it ends: the end plus the retention."""
     retention, ends = 30 * DAY, 0
     with Scenario() as scenario:
@@ -251,7 +251,7 @@ def _act(ending: str, phase: str) -> str:
     return "done"
 
 
-def test_what_a_topology_counts_by_is_kept_for_its_longest_run() -> None:
+def test_the_items_for_counting_nodes_are_kept_for_the_longest_run() -> None:
     """The items by which a topology counts its nodes are kept for the longest possible run."""
     with Scenario() as scenario:
         scenario.target = lambda _phase, _context: "done"
@@ -265,7 +265,7 @@ def test_what_a_topology_counts_by_is_kept_for_its_longest_run() -> None:
         assert all(_removed_at(item) >= began - SECOND + MAX_DEADLINE_SECONDS * SECOND for item in items)
 
 
-def test_a_deletion_marker_outlives_every_write_that_may_still_come() -> None:
+def test_a_deletion_marker_is_kept_longer_than_any_late_write() -> None:
     """Deletion markers are kept longer than the longest process and a late write can last."""
     longest = max(TIMEOUTS.values()) + LATEST_ARRIVAL + MAX_CLOCK_DIFFERENCE
     with Scenario() as scenario:

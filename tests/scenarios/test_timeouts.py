@@ -41,7 +41,7 @@ def _functions_timed_out(scenario: Scenario) -> list[Any]:
 
 
 @pytest.mark.parametrize("attempts", [1, 2])
-def test_the_timeout_is_for_all_phases_of_an_attempt(attempts: int) -> None:
+def test_the_timeout_covers_all_phases_of_an_attempt(attempts: int) -> None:
     """If prepare and run each take 500 s, the attempt ends with a `Timeout` after its 600 s."""
     with Scenario() as scenario:
         target = _Timed(scenario, {"prepare": 500 * SECOND, "run": 500 * SECOND})
@@ -56,7 +56,7 @@ def test_the_timeout_is_for_all_phases_of_an_attempt(attempts: int) -> None:
         assert _functions_timed_out(scenario) == []
 
 
-def test_phases_that_fit_into_the_timeout_together_succeed() -> None:
+def test_a_task_whose_phases_fit_into_the_timeout_succeeds() -> None:
     """If prepare takes 500 s and run takes 300 s of a timeout of 840 s, the task succeeds."""
     with Scenario() as scenario:
         _Timed(scenario, {"prepare": 500 * SECOND, "run": 300 * SECOND})
@@ -66,7 +66,7 @@ def test_phases_that_fit_into_the_timeout_together_succeed() -> None:
         assert _functions_timed_out(scenario) == []
 
 
-def test_what_has_no_time_left_to_run_is_not_run() -> None:
+def test_run_is_not_called_if_prepare_uses_up_the_timeout() -> None:
     """If prepare uses up the complete timeout, the attempt fails and `run` is not called."""
     with Scenario() as scenario:
         target = _Timed(scenario, {"prepare": 30 * SECOND})
@@ -79,7 +79,7 @@ def test_what_has_no_time_left_to_run_is_not_run() -> None:
 
 
 @pytest.mark.parametrize("clean", [30, 800])
-def test_cleaning_up_has_the_whole_timeout_again_in_a_function_with_room_for_it(clean: int) -> None:
+def test_the_cleanup_runs_in_a_function_with_enough_time_left(clean: int) -> None:
     """After a long attempt, another function does the cleanup, because the first function has too little time left."""
     with Scenario() as scenario:
         took = {"prepare": 400 * SECOND, "run": 400 * SECOND, "clean": clean * SECOND}

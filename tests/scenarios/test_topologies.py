@@ -65,7 +65,7 @@ def test_a_node_runs_after_its_parents_and_once() -> None:
         assert set(stands(graphs).values()) == {"succeeded"}
 
 
-def test_a_node_that_has_succeeded_is_done_whatever_it_said() -> None:
+def test_a_successful_node_shows_100_percent_whatever_progress_was_reported() -> None:
     """A successful node shows 100 percent, while a failed node keeps its reported progress."""
     with Graphs() as graphs:
 
@@ -88,7 +88,7 @@ def test_a_node_that_has_succeeded_is_done_whatever_it_said() -> None:
         }
 
 
-def test_nothing_starts_after_a_failure_that_stops() -> None:
+def test_no_node_starts_after_a_failure_with_stop() -> None:
     """With `stop`, a failed node cancels the nodes that have not begun, and fails the topology."""
     with Graphs() as graphs:
         failing(graphs, "left")
@@ -104,7 +104,7 @@ def test_nothing_starts_after_a_failure_that_stops() -> None:
         )
 
 
-def test_a_failure_stops_other_branches_at_once() -> None:
+def test_a_failure_keeps_children_in_other_branches_from_starting() -> None:
     """If another branch fails, a running node ends normally, but its child does not start."""
     with Graphs() as graphs:
 
@@ -123,7 +123,7 @@ def test_a_failure_stops_other_branches_at_once() -> None:
         assert stands(graphs) == {"bad": "failed", "slow": "succeeded", "after": "stopped"}
 
 
-def test_a_node_is_given_the_results_that_it_asks_for() -> None:
+def test_a_nodes_inputs_have_its_parents_results_by_node_key() -> None:
     """A node's inputs have its parents' results by node key, with null for a failed parent."""
     with Graphs() as graphs:
         given: dict[str, object] = {}
@@ -143,7 +143,7 @@ def test_a_node_is_given_the_results_that_it_asks_for() -> None:
         assert not given["left"]
 
 
-def test_rules_decide_under_continue() -> None:
+def test_rules_decide_which_nodes_start_after_a_failure_with_continue() -> None:
     """With `continue`, a failure cancels nodes that need a success, and starts nodes that run after failures."""
     with Graphs() as graphs:
         failing(graphs, "left")
@@ -154,7 +154,7 @@ def test_rules_decide_under_continue() -> None:
 
 
 @pytest.mark.slow
-def test_a_skip_goes_down_a_long_chain() -> None:
+def test_a_topology_ends_after_skipping_a_long_chain() -> None:
     """If a hundred nodes in a chain are skipped one after another, the topology ends."""
     with Graphs() as graphs:
         graphs.faulty = True
@@ -188,7 +188,7 @@ def test_a_failed_rollback_does_not_continue_to_the_parent() -> None:
         )
 
 
-def test_a_rollback_ends_where_a_node_offers_none() -> None:
+def test_a_rollback_ends_at_a_node_that_cannot_roll_back() -> None:
     """A node that cannot roll back is tried once, and then the topology fails."""
     with Graphs() as graphs:
         failing(graphs, "bottom")
@@ -207,7 +207,7 @@ def test_a_rollback_ends_where_a_node_offers_none() -> None:
 @pytest.mark.parametrize(
     ("cancels", "said"), [(True, "the node left was cancelled"), (False, "it was not done within 30 s")]
 )
-def test_a_rollback_says_what_it_followed(*, cancels: bool, said: str) -> None:
+def test_a_rollback_after_a_timeout_or_cancel_reports_no_failed_node(*, cancels: bool, said: str) -> None:
     """A rollback after a timeout or a cancelled node does not report a failed node."""
     with Graphs() as graphs:
         graphs.target = lambda _phase, _context: graphs.take(20 * SECOND)
@@ -223,7 +223,7 @@ def test_a_rollback_says_what_it_followed(*, cancels: bool, said: str) -> None:
 # Users' requests.
 
 
-def test_a_retry_keeps_what_succeeded() -> None:
+def test_a_topologys_retry_runs_only_failed_nodes_and_dependents() -> None:
     """In a retry, only failed nodes and their dependents run again, as new tasks, and the topology succeeds."""
     with Graphs() as graphs:
         graphs.faulty = True  # in a retry, a node begins long after its kept parents
@@ -239,7 +239,7 @@ def test_a_retry_keeps_what_succeeded() -> None:
         assert graphs.node("top").id == kept
 
 
-def test_a_cancel_stops_what_has_not_begun() -> None:
+def test_a_cancelled_topology_starts_no_other_nodes() -> None:
     """If a topology is cancelled, its running nodes are asked to stop, and its other nodes do not start."""
     with Graphs() as graphs:
         graphs.target = lambda _phase, _context: graphs.take(20 * SECOND)
@@ -250,7 +250,7 @@ def test_a_cancel_stops_what_has_not_begun() -> None:
         assert graphs.ran == ["top"]
 
 
-def test_a_pause_holds_what_has_not_begun_until_it_is_resumed() -> None:
+def test_no_node_starts_during_a_topologys_pause() -> None:
     """No node starts during a pause; after a resume the topology continues."""
     with Graphs() as graphs:
         graphs.faulty = True
@@ -265,7 +265,7 @@ def test_a_pause_holds_what_has_not_begun_until_it_is_resumed() -> None:
         assert sorted(graphs.ran) == sorted(DIAMOND)
 
 
-def test_a_node_that_its_user_cancels_is_told_to_its_children() -> None:
+def test_a_node_that_a_user_cancels_counts_as_failed() -> None:
     """A node that a user cancels counts as failed for its children."""
     with Graphs() as graphs:
         graphs.target = lambda _phase, _context: graphs.take(20 * SECOND)
@@ -277,7 +277,7 @@ def test_a_node_that_its_user_cancels_is_told_to_its_children() -> None:
         assert stands(graphs) == expected
 
 
-def test_a_blocked_node_that_its_user_has_put_off_waits_for_that_time() -> None:
+def test_a_due_time_set_on_a_blocked_node_still_applies_later() -> None:
     """A due time that is set while a node is blocked still applies after the node's parents end."""
     with Graphs() as graphs:
         graphs.faulty = True
@@ -292,7 +292,7 @@ def test_a_blocked_node_that_its_user_has_put_off_waits_for_that_time() -> None:
         assert graphs.ran == ["top", "right", "left", "bottom"]
 
 
-def test_the_time_of_the_whole_ends() -> None:
+def test_no_node_starts_after_a_topologys_deadline() -> None:
     """After a topology's deadline, no node starts, and the topology fails with `DeadlineExceeded`."""
     with Graphs() as graphs:
         graphs.target = lambda _phase, _context: graphs.take(40 * SECOND)
@@ -319,7 +319,7 @@ def test_an_execution_that_breaks_before_its_plan_is_replaced() -> None:
         assert (ended.state, ended.attempt, sorted(graphs.ran)) == ("succeeded", 1, sorted(DIAMOND))
 
 
-def test_executions_that_break_again_and_again_spend_no_attempt() -> None:
+def test_repeatedly_broken_executions_use_up_no_attempt() -> None:
     """Broken executions are replaced at each check, and nodes continue in the meantime."""
     with Graphs() as graphs:
         graphs.faulty = True
@@ -336,7 +336,7 @@ def test_executions_that_break_again_and_again_spend_no_attempt() -> None:
 
 
 @pytest.mark.parametrize("policy", ["stop", "continue", "rollback"])
-def test_a_failure_ends_the_same_without_an_execution(policy: str) -> None:
+def test_a_failure_leads_to_the_same_end_without_an_execution(policy: str) -> None:
     """Under each failure policy, the end is the same even if the execution broke."""
 
     def run(*, breaks: bool) -> tuple[dict[str, str], str]:
@@ -362,7 +362,7 @@ def test_a_failure_ends_the_same_without_an_execution(policy: str) -> None:
 
 
 @pytest.mark.slow
-def test_checks_go_on_for_as_long_as_it_runs() -> None:
+def test_a_check_finds_an_execution_that_breaks_after_hours() -> None:
     """An execution that breaks after hours is found at the next check, about an hour later."""
     with Graphs() as graphs:
         graphs.faulty = True
@@ -379,7 +379,7 @@ def test_checks_go_on_for_as_long_as_it_runs() -> None:
 
 
 @pytest.mark.slow
-def test_a_topology_that_is_cancelled_between_attempts_leaves_no_node_behind() -> None:
+def test_a_topology_cancelled_between_attempts_leaves_no_open_node() -> None:
     """If a topology's task ends first, its waiting nodes are cancelled and its running nodes are stopped."""
     with Graphs() as graphs:
         graphs.faulty = True
@@ -406,7 +406,7 @@ def test_a_topology_that_is_cancelled_between_attempts_leaves_no_node_behind() -
 
 
 @pytest.mark.parametrize("breaks", [False, True])
-def test_a_topology_that_is_cancelled_while_its_plan_is_cut_off_comes_to_its_end(*, breaks: bool) -> None:
+def test_a_topology_cancelled_during_an_interrupted_plan_ends(*, breaks: bool) -> None:
     """If a topology is cancelled during its plan, the plan is repeated, and all nodes are created and cancelled."""
     with Graphs() as graphs:
         graphs.faulty = True
@@ -422,7 +422,7 @@ def test_a_topology_that_is_cancelled_while_its_plan_is_cut_off_comes_to_its_end
         assert set(stands(graphs).values()) == {"stopped"}
 
 
-def test_a_topology_that_gave_up_is_run_again() -> None:
+def test_a_topology_that_failed_before_its_nodes_can_be_retried() -> None:
     """If a topology's task fails before its nodes end, a retry keeps successful nodes and runs the others."""
     with Graphs() as graphs:
         graphs.faulty = True
@@ -450,7 +450,7 @@ def test_a_topology_that_gave_up_is_run_again() -> None:
         assert sorted(graphs.ran) == sorted(DIAMOND), "what ran to its end before the retry began is kept"
 
 
-def test_the_nodes_of_a_topology_are_part_of_its_trace() -> None:
+def test_nodes_have_the_trace_of_their_topologys_creation() -> None:
     """Each node has the trace of the request that created its topology."""
     trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
     with Graphs() as graphs:

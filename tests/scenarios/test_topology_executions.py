@@ -24,7 +24,7 @@ FRAME = 6
 """The states of an execution besides its waits: plan, size, map, finish, the choice after it, and the end."""
 
 
-def test_a_diamond_is_planned_waited_for_and_finished() -> None:
+def test_a_diamond_has_one_execution_that_waits_for_the_last_node() -> None:
     """A diamond-shaped graph has one execution, which waits only for the last node and ends with the topology."""
     with Graphs() as graphs:
         topology = graphs.submit(DIAMOND)
@@ -39,7 +39,7 @@ def test_a_diamond_is_planned_waited_for_and_finished() -> None:
         assert entered.total() == FRAME + 1
 
 
-def test_an_execution_waits_for_what_no_child_outlasts() -> None:
+def test_an_execution_waits_for_parents_that_may_end_after_children() -> None:
     """If a rule lets a child end before its parents, the execution also waits for these parents."""
     with Graphs() as graphs:
         graphs.target = lambda _phase, context: graphs.take(
@@ -56,7 +56,7 @@ def test_an_execution_waits_for_what_no_child_outlasts() -> None:
 
 
 @pytest.mark.parametrize(("lasts", "finishes"), [(1, 0), (3, 0), (20, 1)])
-def test_the_last_node_ends_a_run_itself(lasts: int, finishes: int) -> None:
+def test_the_last_node_ends_a_run_with_few_last_nodes(lasts: int, finishes: int) -> None:
     """With few last nodes, the last node to end ends the run; with many last nodes, the execution ends it first."""
     with Graphs() as graphs:
         nodes = {f"n{number}": {"type": PLAIN, "depends_on": ["first"]} for number in range(lasts)}
@@ -93,7 +93,7 @@ def test_a_topology_that_failed_ends_with_its_last_node() -> None:
 
 
 @pytest.mark.slow
-def test_a_graph_beyond_one_execution_is_waited_for_by_several() -> None:
+def test_a_distributed_map_waits_for_many_last_nodes() -> None:
     """If a graph has many last nodes, a distributed map waits for them, with forty nodes per child execution."""
     with Graphs() as graphs:
         nodes = {f"n{i}": {"type": PLAIN, "depends_on": ["n0"] if i else []} for i in range(2 * WAITS_AT_ONCE + 5)}
@@ -107,7 +107,7 @@ def test_a_graph_beyond_one_execution_is_waited_for_by_several() -> None:
 
 
 @pytest.mark.parametrize("state", ["plan", "wait", "finish"])
-def test_a_state_that_breaks_is_entered_again(state: str) -> None:
+def test_an_error_of_the_function_retries_the_state_once(state: str) -> None:
     """An error of the function costs one retry of the state, and has no other effect."""
     with Graphs() as graphs:
         failures = 2
@@ -132,7 +132,7 @@ def test_a_state_that_breaks_is_entered_again(state: str) -> None:
         assert graphs.state_machine.entered.total() > FRAME + 1
 
 
-def test_a_state_machine_that_is_away_for_an_hour_costs_no_attempt() -> None:
+def test_an_unavailable_state_machine_uses_up_no_attempt() -> None:
     """A topology with a single attempt waits until its execution can start, and then succeeds."""
     with Graphs() as graphs:
         graphs.faulty = True
@@ -149,7 +149,7 @@ def test_a_state_machine_that_is_away_for_an_hour_costs_no_attempt() -> None:
 
 
 @pytest.mark.slow
-def test_a_lost_token_delays_neither_the_end_nor_the_execution_for_ever() -> None:
+def test_a_topology_and_its_execution_end_despite_a_lost_token() -> None:
     """If a token is lost, a check ends the topology, and the execution repeats its wait and ends."""
     with Graphs() as graphs:
         lost: list[int] = []
@@ -193,7 +193,7 @@ def test_a_broken_execution_is_replaced_by_another(running: str) -> None:
 
 
 @pytest.mark.parametrize("resumed_after", [0, 30 * SECOND, 20 * MINUTE])
-def test_a_paused_topology_whose_execution_broke_goes_on_with_all_its_nodes(resumed_after: int) -> None:
+def test_a_paused_topology_with_a_broken_execution_continues_after_a_resume(resumed_after: int) -> None:
     """If a paused topology's execution breaks, all nodes run after a resume, at whatever time it comes."""
     with Graphs() as graphs:
         graphs.target = lambda _phase, _context: graphs.take(30 * SECOND)
@@ -210,7 +210,7 @@ def test_a_paused_topology_whose_execution_broke_goes_on_with_all_its_nodes(resu
         assert sorted(graphs.ran) == ["held", "running"]
 
 
-def test_a_broken_execution_whose_nodes_have_all_ended_needs_no_other() -> None:
+def test_a_broken_execution_without_open_nodes_is_not_replaced() -> None:
     """If all nodes of a broken execution have ended, the check that finds this ends the topology."""
     with Graphs() as graphs:
         graphs.target = lambda _phase, _context: graphs.take(SECOND)
@@ -262,7 +262,7 @@ def test_an_execution_that_is_aborted_before_its_plan_cancels_its_topology() -> 
         assert graphs.executions() == {"1": "ABORTED"}
 
 
-def test_a_failure_rolls_back_from_below() -> None:
+def test_the_state_machine_checks_until_the_last_rollback_has_ended() -> None:
     """During a rollback, the state machine checks repeatedly until the last rollback has ended."""
     with Graphs() as graphs:
 

@@ -35,7 +35,7 @@ def test_a_graph_takes_little_more_than_its_critical_path(nodes: dict[str, dict[
     assert found.calls / len(nodes) <= calls
 
 
-def test_an_edge_costs_a_unit_for_four_or_none() -> None:
+def test_edges_cost_one_write_per_four_parents_or_none() -> None:
     """A node with twenty parents costs five writes for edges, and a node with up to four parents costs none."""
     seconds = {key: 1 + 0.1 * number for number, key in enumerate(FAN)}
     found = measured(FAN, seconds)

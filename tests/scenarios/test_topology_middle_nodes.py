@@ -141,7 +141,7 @@ def test_a_run_ends_soon_after_its_last_node(
 
 
 @pytest.mark.parametrize("policy", ["stop", "continue"])
-def test_a_graph_of_many_last_nodes_ends_with_the_failure_above_them(policy: str) -> None:
+def test_executions_of_many_last_nodes_end_with_a_first_nodes_failure(policy: str) -> None:
     """If a first node fails, several executions end although none of the last nodes that they await has begun."""
     with Graphs() as graphs:
 

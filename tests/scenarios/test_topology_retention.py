@@ -82,7 +82,7 @@ def test_a_topology_that_outlasts_the_retention_succeeds(graphs: Graphs) -> None
 
 
 @pytest.mark.slow
-def test_a_retry_keeps_its_nodes_for_as_long_as_it_takes(graphs: Graphs) -> None:
+def test_a_retry_keeps_the_successful_nodes_for_the_new_run(graphs: Graphs) -> None:
     """A retry at the end of the retention keeps the successful nodes for the new run."""
     graphs.submit(NODES)
     assert graphs.run_until(lambda: graphs.has_node("long") and graphs.node("long").awaiting_notification, MINUTE)
@@ -108,7 +108,7 @@ def test_a_retry_keeps_its_nodes_for_as_long_as_it_takes(graphs: Graphs) -> None
     check_all_expire(graphs)
 
 
-def test_a_retry_runs_again_what_has_expired(graphs: Graphs) -> None:
+def test_a_retry_runs_expired_nodes_again(graphs: Graphs) -> None:
     """If successful nodes expire before the retry is planned, they run again."""
     graphs.submit(NODES)
     assert graphs.run_until(lambda: graphs.has_node("long") and graphs.node("long").awaiting_notification, MINUTE)
@@ -140,7 +140,7 @@ def test_a_node_that_ends_after_its_topology_expires(graphs: Graphs) -> None:
     check_all_expire(graphs)
 
 
-def test_a_node_that_ends_just_after_its_topology_is_not_removed_before_it(graphs: Graphs) -> None:
+def test_a_node_expires_after_its_topology_despite_a_slow_clock(graphs: Graphs) -> None:
     """A node expires after its topology even if the clock of the node's worker is behind."""
     is_over: list[bool] = []
 
@@ -162,7 +162,7 @@ def test_a_node_that_ends_just_after_its_topology_is_not_removed_before_it(graph
 
 
 @pytest.mark.slow
-def test_whoever_comes_last_lets_a_node_expire() -> None:
+def test_a_node_expires_even_if_its_worker_stalls() -> None:
     """A node expires even if its worker stalls at any call while its topology ends."""
     for number in count(1):
         with Graphs() as graphs:

@@ -106,7 +106,7 @@ def test_an_accepted_retry_runs_whatever_happens_before_its_plan(fault: Callable
         assert (ended.state, graphs.ran) == ("succeeded", ["a", "b"])
 
 
-def test_a_retry_that_is_asked_for_again_is_one_retry() -> None:
+def test_a_repeated_retry_request_starts_no_other_run() -> None:
     """A repeated retry request before the start, during the run or after its success starts no other run."""
     with Graphs() as graphs:
         failed(graphs)
@@ -149,7 +149,7 @@ def test_a_topology_that_never_failed_is_not_retried() -> None:
 
 
 @pytest.mark.parametrize("minutes", [3, 10, pytest.param(240, marks=pytest.mark.slow)])
-def test_a_retry_waits_for_a_node_that_was_retried_by_hand(minutes: int) -> None:
+def test_a_topologys_retry_waits_for_a_node_that_a_user_retried(minutes: int) -> None:
     """If a user has retried a node, the topology's retry waits for its end, keeps it, and uses no attempt."""
     with Graphs() as graphs:
         failed(graphs, {**NODES, "a": {**NODES["a"], "notify_within_seconds": 5 * 3600}})
@@ -221,7 +221,7 @@ def follow_up(graphs: Graphs, ended: Task) -> Strand:
 
 
 @pytest.mark.slow
-def test_a_slow_plan_of_the_last_run_leaves_the_next_one_alone() -> None:
+def test_a_stalled_plan_does_not_affect_the_next_run() -> None:
     """A plan that stalls at any call and continues during the next run does not affect that run."""
     for number in count(1):
         with Graphs() as graphs:
@@ -237,7 +237,7 @@ def test_a_slow_plan_of_the_last_run_leaves_the_next_one_alone() -> None:
 
 
 @pytest.mark.slow
-def test_a_slow_follow_up_of_the_last_run_leaves_the_next_one_alone() -> None:
+def test_a_stalled_follow_up_does_not_affect_the_next_run() -> None:
     """A follow-up that stalls at any call and continues during the next run does not affect that run."""
     for number in count(1):
         with Graphs() as graphs:
@@ -259,7 +259,7 @@ def test_a_slow_follow_up_of_the_last_run_leaves_the_next_one_alone() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_over", [True, False], ids=["after_its_run", "while_it_runs"])
-def test_the_end_of_a_node_is_followed_up_twice(*, is_over: bool) -> None:
+def test_a_repeated_follow_up_starts_no_node_early(*, is_over: bool) -> None:
     """If a stalled worker repeats the follow-up, in the same or the next run, no node starts early."""
     for number in count(1):
         with Graphs() as graphs:
@@ -288,7 +288,7 @@ def test_the_end_of_a_node_is_followed_up_twice(*, is_over: bool) -> None:
 
 
 @pytest.mark.parametrize("by", ["hand", "filter"])
-def test_what_followed_a_failure_stands_when_its_node_is_retried_while_the_topology_goes_on(by: str) -> None:
+def test_children_keep_their_decision_when_a_failed_parent_is_retried(by: str) -> None:
     """Children keep the decision from the node's first end; a retry of the topology runs the skipped children."""
     once = {"max_attempts": 1}
     nodes: dict[str, dict[str, Any]] = {

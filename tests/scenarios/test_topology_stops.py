@@ -75,7 +75,7 @@ def test_no_node_starts_after_its_topology_was_paused() -> None:
 
 
 @pytest.mark.slow
-def test_a_rollback_keeps_its_order_whatever_stands_still() -> None:
+def test_a_rollback_keeps_its_order_if_any_call_stalls() -> None:
     """If any call stalls during a rollback, each node is still rolled back once, after all nodes that ran later."""
     after = {"top": {"left", "right", "bottom"}, "left": {"bottom"}, "right": {"bottom"}, "bottom": set()}
     bad: dict[str, Any] = {"type": UNDONE, "depends_on": ["bottom"], "retry": {"max_attempts": 1}}
@@ -183,7 +183,7 @@ def test_no_first_node_starts_after_another_has_failed(policy: str) -> None:
         assert graphs.node(last).state == "cancelled"
 
 
-def test_no_first_node_starts_after_a_pause_that_its_plan_has_not_heard_of() -> None:
+def test_no_first_node_starts_after_a_pause_during_its_plan() -> None:
     """After a pause during the plan, the nodes in that plan do not start until a resume."""
     with Graphs() as graphs:
         stalls = plan_stands_still(graphs, 20 * SECOND)

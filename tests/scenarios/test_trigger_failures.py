@@ -52,7 +52,7 @@ def test_a_tick_that_reads_everything_does_not_fail() -> None:
         assert not _tick(scenario).failed
 
 
-def test_what_a_failed_tick_has_read_is_sent_and_kept() -> None:
+def test_a_failed_tick_sends_the_tasks_of_readable_shards() -> None:
     """A shard that cannot be read fails the tick but delays no task in other shards; the next tick reads it."""
     with Scenario() as scenario:
         made = [scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": 600}).body["id"] for _ in range(20)]

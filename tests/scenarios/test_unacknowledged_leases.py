@@ -47,9 +47,7 @@ def _lease(tasks: Pulled, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
 
 
 @pytest.mark.parametrize("retry", [{}, ONCE], ids=["retried", "one attempt"])
-def test_a_worker_that_vanishes_while_it_polls_takes_no_attempt_with_it(
-    tasks: Pulled, retry: Mapping[str, Any]
-) -> None:
+def test_a_worker_that_vanishes_during_its_request_uses_up_no_attempt(tasks: Pulled, retry: Mapping[str, Any]) -> None:
     """If a worker vanishes during its request, the next worker runs the first attempt, even if only one is allowed."""
     with tasks:
         task_id = tasks.create_pulled(2 * SECOND, **({"retry": retry} if retry else {}))
@@ -63,7 +61,7 @@ def test_a_worker_that_vanishes_while_it_polls_takes_no_attempt_with_it(
         assert tasks.counts()["attempts_lost"] == 0
 
 
-def test_a_lease_that_is_to_be_acknowledged_is_short_until_it_is(tasks: Pulled) -> None:
+def test_an_unacknowledged_lease_is_short_until_its_acknowledgement(tasks: Pulled) -> None:
     """A task with an unacknowledged lease is leased again within seconds; an acknowledged task is not."""
     with tasks:
         tasks.create_pulled()
@@ -78,7 +76,7 @@ def test_a_lease_that_is_to_be_acknowledged_is_short_until_it_is(tasks: Pulled) 
         assert tasks.lease() == []
 
 
-def test_a_worker_without_heartbeats_has_its_whole_lease(tasks: Pulled) -> None:
+def test_a_worker_that_never_acknowledges_can_report_within_its_lease(tasks: Pulled) -> None:
     """A worker that never acknowledges can still report within its lease."""
     with tasks:
         task_id = tasks.create_pulled(timeout_seconds=900)
@@ -107,7 +105,7 @@ def test_an_attempt_that_was_acknowledged_counts_when_it_is_lost(tasks: Pulled, 
         assert tasks.outcomes(task_id) == ["lost", "succeeded"]
 
 
-def test_a_task_that_ends_each_worker_before_it_is_heard_of_comes_to_its_end(tasks: Pulled) -> None:
+def test_only_a_limited_number_of_unacknowledged_leases_are_not_attempts(tasks: Pulled) -> None:
     """Only a limited number of unacknowledged leases do not count as attempts."""
     with tasks:
         task_id = tasks.create_pulled(retry={"max_attempts": 2, "initial_seconds": 0})
@@ -121,7 +119,7 @@ def test_a_task_that_ends_each_worker_before_it_is_heard_of_comes_to_its_end(tas
         assert tasks.outcomes(task_id) == ["lost", "lost"]
 
 
-def test_an_acknowledged_lease_begins_the_count_of_unacknowledged_ones_anew(tasks: Pulled) -> None:
+def test_an_acknowledged_lease_resets_the_count_of_unacknowledged_leases(tasks: Pulled) -> None:
     """A retry can have as many unacknowledged leases as the first attempt."""
     with tasks:
         tasks.create_pulled(retry={"max_attempts": 2, "initial_seconds": 0})
@@ -133,7 +131,7 @@ def test_an_acknowledged_lease_begins_the_count_of_unacknowledged_ones_anew(task
             assert tasks.tell(lease, "fail", BOOM).status == 200
 
 
-def test_a_task_whose_lease_nobody_received_expires_as_if_it_had_not_started(tasks: Pulled) -> None:
+def test_an_unreceived_lease_does_not_prevent_a_tasks_expiry(tasks: Pulled) -> None:
     """A lease that no worker received does not count as a start, so the task expires."""
     with tasks:
         task_id = tasks.create_pulled(expires_seconds=20)
@@ -144,7 +142,7 @@ def test_a_task_whose_lease_nobody_received_expires_as_if_it_had_not_started(tas
         assert (task.attempt, task.unacknowledged) == (0, None)
 
 
-def test_a_cancel_that_nobody_received_the_lease_for_is_done_at_the_next_claim(tasks: Pulled) -> None:
+def test_a_task_cancelled_during_an_unreceived_lease_is_not_leased_again(tasks: Pulled) -> None:
     """If a task is cancelled while its lease is unreceived, it is cancelled instead of leased again."""
     with tasks:
         task_id = tasks.create_pulled()
@@ -155,7 +153,7 @@ def test_a_cancel_that_nobody_received_the_lease_for_is_done_at_the_next_claim(t
         assert (tasks.state(task_id), tasks.record(task_id).unacknowledged) == ("cancelled", None)
 
 
-def test_the_reasons_of_a_late_start_name_the_lease_that_nobody_received(tasks: Pulled) -> None:
+def test_the_explanation_of_a_late_start_names_an_unreceived_lease(tasks: Pulled) -> None:
     """The explanation names a lease that no worker received, during the wait and afterwards."""
     with tasks:
         task_id = tasks.create_pulled()
@@ -167,7 +165,7 @@ def test_the_reasons_of_a_late_start_name_the_lease_that_nobody_received(tasks: 
         assert "nobody received the last lease" in str(tasks.ask("GET", f"/v1/tasks/{task_id}/explain").body)
 
 
-def test_a_time_to_acknowledge_beyond_the_lease_is_refused(tasks: Pulled) -> None:
+def test_an_acknowledge_within_seconds_beyond_the_lease_is_rejected(tasks: Pulled) -> None:
     """The error names `acknowledge_within_seconds`."""
     with tasks:
         refused = tasks.ask("POST", "/v1/leases", _wanted(acknowledge_within_seconds=31))

@@ -6,7 +6,7 @@ from tests.scenarios.scenario import HOUR, PLAIN, SECOND
 from tests.scenarios.tasks import Tasks
 
 
-def test_a_key_names_its_task_until_it_is_free() -> None:
+def test_a_unique_key_shows_its_task_until_the_task_ends() -> None:
     """Keys of `unique` and `debounce` are shown until their task ends."""
     with Tasks() as tasks:
         unique = tasks.create(SECOND, unique={"key": "customer/17"})
@@ -25,7 +25,7 @@ def test_a_key_names_its_task_until_it_is_free() -> None:
         assert [each["key"] for each in tasks.ask("GET", "/v1/unique-keys").body["unique_keys"]] == ["rebuild"]
 
 
-def test_a_long_list_of_keys_has_pages() -> None:
+def test_a_long_list_of_unique_keys_has_pages() -> None:
     """The pages of a long list have each key once, ordered by due time."""
     with Tasks() as tasks:
         for number in range(7):

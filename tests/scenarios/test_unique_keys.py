@@ -59,7 +59,7 @@ def writes_with_key(call: Call) -> bool:
     return call.operation == "transact_write_items"
 
 
-def test_a_key_is_kept_until_its_task_has_ended() -> None:
+def test_a_unique_key_is_held_until_its_task_has_ended() -> None:
     """Until a key's task has ended, creations return the existing task; afterwards, they create a new task."""
     with Tasks() as tasks:
         tasks.last(30)
@@ -82,7 +82,7 @@ def test_a_key_is_kept_until_its_task_has_ended() -> None:
         assert len(tasks.phases()) == 2
 
 
-def test_a_key_until_the_start_is_free_once_its_task_runs() -> None:
+def test_a_unique_key_held_until_the_start_is_free_during_the_run() -> None:
     """If a key is held until the start, exactly one more task can wait while a task runs."""
     with Tasks() as tasks:
         tasks.last(30)
@@ -96,7 +96,7 @@ def test_a_key_until_the_start_is_free_once_its_task_runs() -> None:
         assert third.body["id"] == second.body["id"] != first.body["id"]
 
 
-def test_a_task_that_is_put_back_shares_its_key_with_one_that_was_created_just_then() -> None:
+def test_the_later_task_has_the_key_of_a_task_put_back() -> None:
     """If a task is put back while another is created with its key, the later task has the key."""
     with Tasks() as tasks:
         tasks.last(60)
@@ -126,7 +126,7 @@ def test_a_task_that_is_put_back_shares_its_key_with_one_that_was_created_just_t
         assert [tasks.state(each.body["id"]) for each in (first, fourth)] == [State.SUCCEEDED, State.SUCCEEDED]
 
 
-def test_a_conflict_is_refused_with_the_task_that_holds_the_key() -> None:
+def test_the_error_for_a_held_unique_key_names_its_task() -> None:
     """The error for a held key names the field and the task that holds the key."""
     with Tasks() as tasks:
         first = make(tasks, HOUR, **unique())
@@ -136,7 +136,7 @@ def test_a_conflict_is_refused_with_the_task_that_holds_the_key() -> None:
         assert [each["field"] for each in refused.body["errors"]] == ["unique.key"]
 
 
-def test_a_task_that_waits_is_replaced() -> None:
+def test_a_replaced_waiting_task_keeps_its_id() -> None:
     """A waiting task that is replaced keeps its id, and gets all fields of the later creation."""
     with Tasks() as tasks:
         first = make(tasks, HOUR, **unique(), payload={"n": 1}, tags={"a": "1"}, name="old", expires_seconds=5)
@@ -168,7 +168,7 @@ def test_a_task_that_has_begun_is_not_replaced() -> None:
 
 
 @pytest.mark.parametrize("on_conflict", ["keep", "refuse"])
-def test_of_two_creations_at_once_one_takes_the_key(on_conflict: str) -> None:
+def test_only_one_of_two_concurrent_creations_takes_the_key(on_conflict: str) -> None:
     """If two concurrent creations both read that a key is free, only one of them takes it."""
     with Tasks() as tasks:
         late: list[Reply] = []
@@ -181,7 +181,7 @@ def test_of_two_creations_at_once_one_takes_the_key(on_conflict: str) -> None:
         assert len(list(tasks.watching.tasks())) == 1
 
 
-def test_a_creation_whose_answer_is_lost_is_answered_as_before() -> None:
+def test_a_creation_repeated_after_a_lost_response_returns_the_kept_task() -> None:
     """A creation repeated with its idempotency key returns the kept task, even after that task has ended."""
     with Tasks() as tasks:
         first = make(tasks, MINUTE, **unique(), idempotency="one")
@@ -196,7 +196,7 @@ def test_a_creation_whose_answer_is_lost_is_answered_as_before() -> None:
 
 
 @pytest.mark.parametrize("field", ["unique", "debounce"])
-def test_a_creation_that_has_replaced_a_task_and_crashed_makes_no_other_one(field: str) -> None:
+def test_a_repeated_replacement_returns_the_replaced_task(field: str) -> None:
     """A replacement repeated with its idempotency key returns the replaced task, even after its end."""
     with Tasks() as tasks:
         tasks.faulty = True
@@ -223,7 +223,7 @@ def test_a_creation_that_has_replaced_a_task_and_crashed_makes_no_other_one(fiel
         assert len(list(tasks.watching.tasks())) == 1
 
 
-def test_of_two_repeats_of_a_creation_at_once_one_replaces() -> None:
+def test_only_one_of_two_concurrent_repeats_replaces_the_task() -> None:
     """If a repeated creation is sent twice concurrently, only one replaces the task, and both get the same result."""
     with Tasks() as tasks:
         first = make(tasks, HOUR, **unique())
@@ -241,7 +241,7 @@ def test_of_two_repeats_of_a_creation_at_once_one_replaces() -> None:
         assert tasks.record(first.body["id"]).version == 2
 
 
-def test_a_creation_that_stands_still_while_its_repeat_replaces_makes_no_task() -> None:
+def test_a_creation_that_stalls_during_its_repeat_creates_no_task() -> None:
     """A creation that stalls while its repeat replaces a task creates no task, even once the key is free."""
     with Tasks() as tasks:
         first = make(tasks, HOUR, **unique())
@@ -263,7 +263,7 @@ def test_a_creation_that_stands_still_while_its_repeat_replaces_makes_no_task() 
         assert len(list(tasks.watching.tasks())) == 1
 
 
-def test_a_retry_is_refused_while_another_task_holds_the_key() -> None:
+def test_a_retry_is_rejected_while_another_task_holds_the_key() -> None:
     """A failed task has lost its key, and can be retried once the key is free again."""
     with Tasks() as tasks:
         tasks.fail()
@@ -339,7 +339,7 @@ def test_a_deleted_or_cancelled_task_frees_its_key() -> None:
         assert make(tasks, HOUR, **unique()).status == 201
 
 
-def test_the_item_of_a_key_goes_after_the_record_and_never_before() -> None:
+def test_a_unique_keys_item_expires_only_after_its_task_has_ended() -> None:
     """A key's item expires only after its task has ended, and a retry removes the expiry."""
     with Tasks() as tasks:
         tasks.fail()
@@ -358,7 +358,7 @@ def test_the_item_of_a_key_goes_after_the_record_and_never_before() -> None:
         assert schema.TTL not in item
 
 
-def test_a_debounced_task_is_put_off_by_each_creation_up_to_its_limit() -> None:
+def test_a_debounced_task_is_delayed_by_each_creation_up_to_max_seconds() -> None:
     """A debounced task runs once, by `max_seconds`, with the last payload; a later creation makes a new task."""
     with Tasks() as tasks:
         debounce: dict[str, Any] = {"debounce": {"key": KEY, "seconds": 60, "max_seconds": 100}}
@@ -382,7 +382,7 @@ def test_a_debounced_task_is_put_off_by_each_creation_up_to_its_limit() -> None:
     ("every", "delivery"),
     [(2000, 300), (400, 150), *(pytest.param(*each, marks=pytest.mark.slow) for each in FREQUENT)],
 )
-def test_a_debounced_task_starts_by_its_limit_however_often_its_key_is_used(every: Millis, delivery: Millis) -> None:
+def test_a_debounced_task_starts_by_max_seconds_however_often_recreated(every: Millis, delivery: Millis) -> None:
     """Even if creations come more often than message deliveries, each task starts by its `max_seconds`."""
     with Tasks() as tasks:
         tasks.delivery, began = (delivery, delivery), tasks.now
@@ -400,7 +400,9 @@ def test_a_debounced_task_starts_by_its_limit_however_often_its_key_is_used(ever
 @pytest.mark.parametrize(
     "change", [{}, {"priority": "high"}, {"lock": {"key": "db"}}], ids=["same", "priority", "lock"]
 )
-def test_a_task_that_is_replaced_all_the_time_starts(every: Millis, delivery: Millis, change: dict[str, Any]) -> None:
+def test_a_task_that_is_replaced_continually_still_starts(
+    every: Millis, delivery: Millis, change: dict[str, Any]
+) -> None:
     """A due task starts when its message arrives, although each creation replaces the task."""
     with Tasks() as tasks:
         tasks.delivery, began = (delivery, delivery), tasks.now
@@ -413,7 +415,7 @@ def test_a_task_that_is_replaced_all_the_time_starts(every: Millis, delivery: Mi
         assert all(after - before < every + SECOND for before, after in pairwise(starts)), starts
 
 
-def test_a_task_that_its_user_has_run_again_and_again_starts() -> None:
+def test_a_task_with_repeated_run_requests_still_starts() -> None:
     """Each request to run a task sends a message, and earlier messages stay valid, so that the task starts."""
     with Tasks() as tasks:
         tasks.delivery = 300, 300
@@ -424,7 +426,7 @@ def test_a_task_that_its_user_has_run_again_and_again_starts() -> None:
         assert tasks.phases(task_id) == ["run"]
 
 
-def test_a_message_that_was_lost_is_sent_anew_by_a_request_to_run() -> None:
+def test_a_run_request_sends_a_due_tasks_lost_message_again() -> None:
     """`run` sends a due task's message again, before the recovery scan."""
     with Tasks() as tasks:
         tasks.receiving = False
@@ -438,7 +440,7 @@ def test_a_message_that_was_lost_is_sent_anew_by_a_request_to_run() -> None:
         assert tasks.phases(task_id) == ["run"]
 
 
-def test_a_replacement_of_a_task_that_is_due_costs_no_message() -> None:
+def test_replacing_a_due_task_sends_no_message() -> None:
     """Replacing a due task sends no message, and the existing message runs the last creation's payload."""
     with Tasks() as tasks:
         tasks.receiving = False
@@ -471,7 +473,7 @@ def test_debounce_excludes_a_due_time_and_a_unique_key() -> None:
             assert (reply.status, [each["field"] for each in reply.body["errors"]]) == (422, [named])
 
 
-def test_parts_of_schedules_and_topologies_have_no_key_but_a_topology_has() -> None:
+def test_unique_keys_are_rejected_in_nodes_and_templates_but_not_topologies() -> None:
     """A node or template with a key is refused, with an error that says what to use; a topology can have a key."""
     with Tasks() as tasks:
         node = {"nodes": {"a": {"type": PLAIN, **unique()}}}
@@ -490,7 +492,7 @@ def test_parts_of_schedules_and_topologies_have_no_key_but_a_topology_has() -> N
         assert tasks.ask("POST", "/v1/topologies", whole).status == 201
 
 
-def test_a_batch_with_one_key_twice_makes_one_task() -> None:
+def test_a_batch_with_a_repeated_unique_key_creates_one_task() -> None:
     """If a batch has one key twice, the second entry gets 200 with the first entry's task."""
     with Tasks() as tasks:
         entry = {"type": PLAIN, "delay_seconds": 60, **unique()}
@@ -500,7 +502,7 @@ def test_a_batch_with_one_key_twice_makes_one_task() -> None:
         assert results[0]["task"]["id"] == results[1]["task"]["id"]
 
 
-def test_events_with_one_key_make_one_task() -> None:
+def test_an_event_with_a_unique_key_delivered_again_creates_no_task() -> None:
     """An event that is delivered again after its task has ended creates no other task."""
     with Tasks() as tasks:
         at = "2026-11-21T02:33:00Z"

@@ -33,7 +33,7 @@ def faults(reply: Any) -> dict[str, str]:  # noqa: ANN401 - of the scenario
     return {fault["field"]: fault["reason"] for fault in reply.body["errors"]}
 
 
-def test_a_task_of_an_unknown_type_is_refused_by_name(scenario: Scenario) -> None:
+def test_the_error_for_an_unknown_type_lists_the_known_types(scenario: Scenario) -> None:
     """The error for an unknown type lists the known types, which have a handler or are pulled."""
     (reason,) = [faults(scenario.ask("POST", "/v1/tasks", {"type": "later"}))["type"]]
     assert all(text in reason for text in (repr("later"), repr(PLAIN), repr(PULLED), "allow_unknown_type"))
@@ -48,12 +48,12 @@ def test_a_task_of_an_unknown_type_is_refused_by_name(scenario: Scenario) -> Non
     [{"type": PLAIN}, {"type": PULLED}, {"type": "any", "target": {"kind": "http", "url": URL}}, LATER],
     ids=["handled", "pulled", "http", "allowed"],
 )
-def test_what_may_run_is_accepted(scenario: Scenario, body: dict[str, Any]) -> None:
+def test_types_with_handlers_or_pull_workers_are_accepted(scenario: Scenario, body: dict[str, Any]) -> None:
     """Types with a handler or pull workers, HTTP targets and explicitly allowed types are accepted."""
     assert scenario.ask("POST", "/v1/tasks", {**body, "delay_seconds": 3600}).status == 201
 
 
-def test_the_nodes_of_a_topology_are_checked_however_it_is_asked_for(scenario: Scenario) -> None:
+def test_nodes_are_checked_alike_in_every_kind_of_request(scenario: Scenario) -> None:
     """Nodes are checked in the same way in a topology, task, batch, schedule or change."""
     graph: dict[str, Any] = {"nodes": {"fetch": {"type": PLAIN}, "later": {"type": "later", "depends_on": ["fetch"]}}}
     task = {"type": "nightly", "target": {"kind": "topology"}, "payload": graph}
@@ -72,14 +72,14 @@ def test_the_nodes_of_a_topology_are_checked_however_it_is_asked_for(scenario: S
     assert list(faults(changed)) == [node]
 
 
-def test_a_node_of_a_topology_may_call_what_tasks_may(scenario: Scenario) -> None:
+def test_a_nonpublic_address_is_rejected_in_nodes(scenario: Scenario) -> None:
     """An address that is not public is also refused in nodes."""
     inside = {"type": "any", "target": {"kind": "http", "url": "https://127.0.0.1/"}}
     task = {"type": "nightly", "target": {"kind": "topology"}, "payload": {"nodes": {"a": inside}}}
     assert list(faults(scenario.ask("POST", "/v1/tasks", task))) == ["payload.nodes.a.target.url"]
 
 
-def test_schedules_and_nodes_of_unknown_types_are_refused(scenario: Scenario) -> None:
+def test_schedules_and_nodes_of_unknown_types_are_rejected(scenario: Scenario) -> None:
     """Templates are checked in the same way as tasks, but only if a change contains the task."""
     schedule = {"name": "hourly", "cron": "0 * * * *"}
     unknown = {"type": "later"}
@@ -92,13 +92,13 @@ def test_schedules_and_nodes_of_unknown_types_are_refused(scenario: Scenario) ->
     assert scenario.ask("POST", "/v1/topologies", {"nodes": {"first": LATER}}).status == 201
 
 
-def test_where_the_types_are_not_known_none_is_refused() -> None:
+def test_any_type_is_accepted_if_handlers_were_not_imported() -> None:
     """If the handlers were not imported at build time, any type is accepted."""
     with Scenario() as scenario:
         assert scenario.ask("POST", "/v1/tasks", {"type": "later", "delay_seconds": 3600}).status == 201
 
 
-def test_every_deployment_handles_the_type_that_it_is_verified_with(scenario: Scenario) -> None:
+def test_every_deployment_handles_the_probe_type(scenario: Scenario) -> None:
     """With any handlers, a probe is accepted, fails twice as requested, and then succeeds."""
     body = {"type": "duetime.probe", "payload": {"fail_times": 2}, "retry": {"initial_seconds": 1}}
     created = scenario.ask("POST", "/v1/tasks", body)

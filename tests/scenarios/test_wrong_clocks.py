@@ -32,7 +32,7 @@ def _step(scenario: Scenario, function: str, step: Millis) -> None:
 
 
 @pytest.mark.parametrize("step", others_slow(STEPS))
-def test_the_clock_of_the_trigger_steps_away_and_back(step: Millis) -> None:
+def test_tasks_run_after_the_triggers_clock_was_wrong(step: Millis) -> None:
     """After the trigger's clock is wrong for five minutes, delayed tasks run at once, and later tasks run on time."""
     with Scenario() as scenario:
         scenario.faulty = True
@@ -89,7 +89,7 @@ def test_a_schedule_keeps_its_times_while_the_clock_of_the_trigger_is_wrong(step
 @pytest.mark.slow
 @pytest.mark.parametrize("step", [step for step in STEPS if step < 0])
 @pytest.mark.parametrize("function", ["api", "worker"])
-def test_nothing_is_lost_while_the_clock_of_the_api_or_of_workers_is_behind(function: str, step: Millis) -> None:
+def test_no_task_is_lost_while_an_api_or_worker_clock_is_behind(function: str, step: Millis) -> None:
     """Tasks from before or during the wrong clock run once, at most three minutes after the clock is right."""
     with Scenario() as scenario:
         scenario.faulty = True
@@ -116,7 +116,7 @@ def test_nothing_is_lost_while_the_clock_of_the_api_or_of_workers_is_behind(func
             assert task.started_at < max(at, right_again) + 3 * MINUTE
 
 
-def test_clocks_may_differ_by_less_than_the_margin() -> None:
+def test_the_promised_margin_for_clock_differences_is_five_seconds() -> None:
     """The promised margin for clock differences is five seconds."""
     assert MAX_CLOCK_DIFFERENCE == 5 * SECOND
 

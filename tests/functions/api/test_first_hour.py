@@ -233,7 +233,7 @@ REVIEWED: Mapping[int, Sequence[str]] = {
     38: ("a time and no delay", "a time and a delay"),
     39: ("30.0",),
     40: ("too long a timeout",),
-    41: ("test_a_task_of_an_unknown_type_is_refused_by_name",),
+    41: ("test_the_error_for_an_unknown_type_lists_the_known_types",),
     42: ("a target without a kind", "an unknown kind"),
     43: ("an emoji and a long number",),
     44: ("test_a_repeated_creation_has_the_header_idempotent_replayed",),

@@ -62,7 +62,7 @@ MUTANTS = (
         "services/worker/batch.py",
         '                self._lose("a lease could not be renewed", delivery_state)',
         "                pass",
-        test="tests/scenarios/test_attempts.py -k test_a_worker_that_is_cut_off_is_gone_before_its_leases_are_over",
+        test="tests/scenarios/test_attempts.py -k test_a_worker_cut_off_from_the_table_ends_before_its_leases",
     ),
     Mutant(
         "the message of a leased task is deleted",

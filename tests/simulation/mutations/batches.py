@@ -23,7 +23,7 @@ MUTANTS = (
         "services/enqueue.py",
         "if not (plan.timer or task.order is not None or self._is_watched(task))",
         "if not (plan.timer or task.order is not None)",
-        test="tests/scenarios/test_notices.py::test_each_task_of_a_batch_is_told_to_be_late",
+        test="tests/scenarios/test_notices.py::test_each_task_of_a_batch_has_its_own_late_notice",
     ),
     Mutant(
         "only the first task of a batch is sent",

@@ -18,7 +18,7 @@ MUTANTS = (
         "            if days is None:\n                try:\n"
         "                    self._s3.put_object(Bucket=self._bucket, Key=key, Body=body)\n"
         "                except Exception:\n                    return\n",
-        test="tests/scenarios/test_archive.py -k test_while_the_bucket_fails_the_batch_is_delivered_again",
+        test="tests/scenarios/test_archive.py -k test_a_batch_is_delivered_again_while_the_bucket_fails",
     ),
     Mutant(
         "each batch of a day replaces the one before it in the archive",

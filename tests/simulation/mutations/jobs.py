@@ -24,14 +24,14 @@ MUTANTS = (
         "domain/operating_parameters.py",
         "JOB_SEARCH = 2 * MINUTE",
         "JOB_SEARCH = 5 * SECOND",
-        test="tests/scenarios/test_job_starts.py -k test_a_cancel_tells_that_no_job_was_found",
+        test="tests/scenarios/test_job_starts.py -k test_a_cancelled_task_without_a_found_job_ends_with_job_unknown",
     ),
     Mutant(
         "a job that may run is started again if its service does not list it at once",
         "adapters/targets/aws_jobs.py",
         "if known or start_is_open(task):",
         "if known:",
-        test="tests/scenarios/test_job_starts.py -k test_a_job_that_is_listed_late_is_not_started_again",
+        test="tests/scenarios/test_job_starts.py -k test_the_search_for_a_job_lasts_until_the_list_is_current",
     ),
     Mutant(
         "the job of an earlier attempt is taken for the current attempt's job",
