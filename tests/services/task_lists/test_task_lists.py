@@ -279,7 +279,7 @@ def test_all_tasks_are_added_again_after_possibly_lost_changes() -> None:
     assert found.changed_at == account.clock.at
 
 
-def test_filters_read_all_of_an_owners_tasks_while_lists_are_throttled() -> None:
+def test_throttled_lists_are_added_again_while_filters_read_all_tasks() -> None:
     """While an owner's lists are throttled, filters read all of that owner's tasks."""
     account = Account(Random(0))  # noqa: S311 - as above
     account.build()
