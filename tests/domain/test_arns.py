@@ -60,7 +60,7 @@ def test_an_arn_of_a_resource_that_cannot_be_called_has_no_form(arn: str) -> Non
         ("arn:aws:lambda:eu-west-1:123456789012:function:*", EXAMPLES[AwsService.LAMBDA] + ":live", True),
     ],
 )
-def test_a_pattern_allows_what_it_matches_as_a_whole(pattern: str, arn: str, *, is_allowed: bool) -> None:
+def test_a_pattern_allows_only_complete_matches(pattern: str, arn: str, *, is_allowed: bool) -> None:
     """Wildcards match within their own segment, and other characters match themselves."""
     assert ArnPatterns(("arn:aws:sns:eu-west-1:1:x", pattern)).allow(arn) is is_allowed
     assert not ArnPatterns().allow(arn)

@@ -45,7 +45,7 @@ def test_joined_progress_covers_what_either_reader_covered(mine: Moves, others: 
 
 
 @given(steps, steps)
-def test_progress_never_moves_back(first: Moves, then: Moves) -> None:
+def test_no_report_reduces_progress(first: Moves, then: Moves) -> None:
     """No report reduces progress, in whatever order reports come."""
     before = _read(first)
     assert _done(before) <= _done(_read(then, before))

@@ -104,7 +104,7 @@ def test_kw_only_rejects_positional_arguments() -> None:
 
 
 @pytest.mark.parametrize("name", ["x", "unknown"])
-def test_nothing_can_be_assigned_or_deleted(name: str) -> None:
+def test_attributes_of_an_instance_cannot_be_assigned_or_deleted(name: str) -> None:
     """Fields and other attributes of an instance cannot be assigned or deleted."""
     point = Point(1)
     with pytest.raises(FrozenInstanceError, match=name):

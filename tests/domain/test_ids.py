@@ -67,7 +67,7 @@ def test_an_invalid_id_is_rejected(text: str) -> None:
 
 
 @given(st.text() | st.from_regex(r"[0-7][0-9A-HJKMNP-TV-Z]{25}", fullmatch=True))
-def test_parsing_any_text_raises_only_its_own_error(text: str) -> None:
+def test_parsing_any_text_succeeds_or_raises_only_the_parsers_error(text: str) -> None:
     """Any text is refused, or is an id with a partition."""
     with contextlib.suppress(InvalidTaskId):
         assert TaskId.parse(text).partition

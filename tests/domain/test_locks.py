@@ -106,7 +106,7 @@ def test_the_latest_attempt_of_a_task_holds_its_lock(holders: list[Holder], task
 
 
 @given(HOLDERS)
-def test_a_lock_is_stored_for_longer_than_any_hold_of_it_lasts(holders: list[Holder]) -> None:
+def test_a_stored_lock_expires_only_after_all_its_holds(holders: list[Holder]) -> None:
     """A stored lock expires only after all its holds, so that a task that takes or returns it sees every holder."""
     lock = Lock(NAME, tuple(holders))
     assert lock.expires_at(NOW) >= max([NOW, *(holder.expires_at + MAX_CLOCK_DIFFERENCE for holder in holders)])

@@ -21,7 +21,7 @@ BILLING = "123456789012:role/Billing"
         ("a.c", "abc", False),
     ],
 )
-def test_an_owner_matches_a_pattern_as_a_whole(pattern: str, owner: str, is_included: bool) -> None:  # noqa: FBT001
+def test_an_owner_pattern_allows_only_complete_matches(pattern: str, owner: str, is_included: bool) -> None:  # noqa: FBT001
     """Only `*` and `?` are wildcards; brackets and dots, which identities can contain, match themselves."""
     assert OwnerPatterns((pattern,)).include(owner) is is_included
 

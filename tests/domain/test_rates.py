@@ -191,7 +191,7 @@ def test_tasks_in_line_start_by_priority_and_then_by_age() -> None:
 
 
 @given(st.builds(Rate, st.just("crm"), st.integers(1, 10_000), st.integers(1, 60), st.integers(0, 10_000)))
-def test_the_parts_of_a_rate_sum_to_it(rate: Rate) -> None:
+def test_the_parts_of_a_rate_sum_to_the_complete_rate(rate: Rate) -> None:
     """A rate that is too fast for one item has slower parts that add up to the complete rate."""
     paces = [pace_of(rate, part) for part in range(parts_of(rate))]
     window = rate.per_seconds * 1_000_000
@@ -268,7 +268,7 @@ def test_the_first_start_after_raising_a_rate_follows_the_new_interval() -> None
 
 @settings(max_examples=200, deadline=None)
 @given(st.integers(min_value=0), st.integers(1, 4), st.integers(0, 3), st.integers(2, 12), st.integers(0, 3))
-def test_tasks_of_two_rates_start_no_more_often_than_the_faster_one_allows(
+def test_tasks_of_two_rates_start_no_more_often_than_the_faster_allows(
     seed: int, slow: int, slow_burst: int, faster: int, burst: int
 ) -> None:
     """If tasks with two rates alternate, no window has more starts than the larger limit and burst allow."""
@@ -282,7 +282,7 @@ def test_tasks_of_two_rates_start_no_more_often_than_the_faster_one_allows(
     assert most_in_a_window(starts, 60_000) <= rates[1].limit + max(slow_burst, burst)
 
 
-def test_tasks_of_two_rates_start_as_often_as_the_faster_one_allows() -> None:
+def test_tasks_of_two_rates_start_as_often_as_the_faster_allows() -> None:
     """One task starts each second, although every second task requests only one start per hour."""
     rates = pace_of(Rate("k", 1, 3_600), 0), pace_of(Rate("k", 60, 60), 0)
     state, now, starts = RateState(), 10**9, 0

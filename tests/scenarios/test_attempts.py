@@ -139,7 +139,7 @@ def test_a_scan_finds_a_task_whose_worker_and_message_are_lost(tasks: Tasks) -> 
         assert tasks.state(task_id) == "succeeded"
 
 
-def test_a_worker_killed_before_its_claim_costs_no_attempt(tasks: Tasks) -> None:
+def test_a_worker_killed_before_its_claim_uses_up_no_attempt(tasks: Tasks) -> None:
     """If a worker dies after it received a message but before the claim, the task runs once, as its first attempt."""
     with tasks:
         task_id = tasks.create(10 * SECOND)

@@ -77,7 +77,7 @@ def test_a_callback_is_retried_for_a_day_without_delaying_its_task() -> None:
 
 
 @pytest.mark.parametrize("asked", [True, False])
-def test_a_callback_that_its_user_cancels_by_its_name_is_not_sent_again(tasks: Tasks, *, asked: bool) -> None:
+def test_a_callback_that_a_user_cancels_is_not_sent_again(tasks: Tasks, *, asked: bool) -> None:
     """A callback's name is its task's id, and the simulation reports a missing callback unless it was cancelled."""
     tasks.answer_callback = lambda: 503
     task_id = tasks.create(callback_url=CALLBACK_URL)

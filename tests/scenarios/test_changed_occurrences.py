@@ -73,7 +73,7 @@ def test_the_queued_task_of_a_moved_occurrence_does_not_run() -> None:
         assert known == 200
 
 
-def test_a_new_timing_keeps_the_changes_of_its_own_occurrences_only() -> None:
+def test_a_new_timing_keeps_only_the_changes_of_its_own_occurrences() -> None:
     """Of two skipped occurrences, only the occurrence that the new timing also has stays skipped."""
     schedules, first = hourly()
     with schedules:

@@ -30,7 +30,7 @@ def test_waiting_tasks_get_a_lock_by_due_time_whatever_the_priority(first: str) 
         assert earlier < later
 
 
-def test_an_expired_task_frees_its_unique_key_and_a_paused_one_holds_it() -> None:
+def test_expired_tasks_free_their_unique_keys_but_paused_tasks_keep_them() -> None:
     """A task that expires while a switch holds it frees its key, but a paused task keeps its key."""
     with Tasks() as tasks:
         assert tasks.ask("PUT", STOP, {"stopped": True}).status == 200
@@ -128,7 +128,7 @@ def test_a_stop_of_all_tasks_also_holds_callbacks() -> None:
         assert tasks.callbacks == [(task_id, "succeeded")]
 
 
-def test_a_backfill_beside_a_run_in_progress_takes_its_turn() -> None:
+def test_a_buffered_backfill_waits_for_regular_runs() -> None:
     """A buffered backfill waits for regular runs, one run at a time, while other regular runs are skipped."""
     with Schedules() as schedules:
         schedules.last(100)

@@ -83,7 +83,7 @@ def test_all_attempts_of_a_task_are_shown_while_it_is_open() -> None:
         assert [each["attempt"] for each in told] == list(range(1, 13))
 
 
-def test_attempts_of_an_ended_task_are_removed_with_it() -> None:
+def test_attempts_of_an_ended_task_expire_after_its_record() -> None:
     """The history lines and tracebacks of an ended task expire after its record."""
     with Scenario() as scenario:
 

@@ -199,7 +199,7 @@ def test_a_schedule_name_can_be_reused_after_each_deletion() -> None:
         assert scenario.ask("POST", "/v1/schedules", NEW).status == 201
 
 
-def test_an_etag_of_a_deleted_schedule_does_not_match_the_new_one() -> None:
+def test_an_etag_of_a_deleted_schedule_does_not_match_the_new_schedule() -> None:
     """A change with a deleted schedule's ETag is refused, even if the new schedule has changed as often."""
     with Scenario() as scenario:
         assert scenario.ask("POST", "/v1/schedules", OLD).status == 201

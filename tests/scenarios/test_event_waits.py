@@ -327,7 +327,7 @@ def test_a_retried_task_needs_a_signal_sent_after_the_retry() -> None:
         assert graphs.record(task.id.text).state == "succeeded"
 
 
-def test_a_cancelled_task_takes_no_signal() -> None:
+def test_a_signal_does_not_wake_a_cancelled_task() -> None:
     """A waiting task is cancelled at once, and a later signal does not wake it."""
     with Graphs() as graphs:
         task = waiting(graphs)

@@ -140,7 +140,7 @@ def test_messages_of_pulled_tasks_are_in_the_keys_group() -> None:
 
 
 @pytest.mark.parametrize(("key", "longest"), others_slow([(FAIR, 3), ({}, 60)]), ids=["with keys", "without"])
-def test_a_small_key_does_not_wait_behind_a_large_one(key: Mapping[str, str], longest: float) -> None:
+def test_tasks_of_other_fair_keys_hardly_wait_behind_a_large_key(key: Mapping[str, str], longest: float) -> None:
     """Ten tasks with other keys hardly wait behind 600 tasks with one key; without keys, they wait for a long time."""
     with Tasks() as tasks:
         tasks.faulty = True
@@ -163,7 +163,7 @@ def test_a_small_key_does_not_wait_behind_a_large_one(key: Mapping[str, str], lo
 WRITES = {"put_item", "update_item", "delete_item"}
 
 
-def test_a_shared_lock_limits_how_many_tasks_of_a_key_run_at_once() -> None:
+def test_a_shared_lock_limits_concurrent_tasks_of_a_fair_key() -> None:
     """Tasks of other keys do not wait for one key's shared lock, and the average task takes at most 15 writes."""
     with Crowd(5) as tasks:
         lock = {"key": KEY, "mode": "shared", "max_holders": 4}

@@ -203,7 +203,7 @@ def test_a_failed_attempt_releases_its_lock() -> None:
         assert (tasks.state(first), tasks.state(second)) == ("waiting", "succeeded")
 
 
-def test_a_rollback_needs_the_lock_too() -> None:
+def test_a_rollback_waits_for_the_same_lock_as_the_run() -> None:
     """A rollback waits for the same lock as the run."""
     with Crowd() as tasks:
         first = tasks.create(tasks.start - tasks.now, UNDONE, lock={"key": KEY})

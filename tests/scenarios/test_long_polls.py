@@ -58,7 +58,7 @@ def test_a_requests_place_is_released_when_its_wait_ends(scenario: Scenario) -> 
         assert (reply.status, reply.body["state"]) == (201, "succeeded")
 
 
-def test_a_request_that_waits_costs_two_units(scenario: Scenario) -> None:
+def test_a_request_that_waits_makes_two_writes(scenario: Scenario) -> None:
     """A request that waits makes two writes, to take and to release its place; other requests make none."""
     writes: list[str] = []
 

@@ -216,7 +216,7 @@ def test_runs_of_a_schedule_with_an_ordered_key_run_in_order() -> None:
         assert (changed.status, changed.body["task"]["order"]) == (200, None)
 
 
-def test_a_topology_waits_for_its_turn_but_a_node_has_none() -> None:
+def test_a_topology_can_have_an_ordered_key_but_a_node_cannot() -> None:
     """A topology can have an ordered key; a node cannot, because it might wait forever for another node's turn."""
     with Tasks() as tasks:
         tasks.last(20)

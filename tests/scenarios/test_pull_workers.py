@@ -181,7 +181,7 @@ def test_only_the_current_target_gets_a_task_after_a_change(tasks: Pulled) -> No
         assert tasks.tally() == {"succeeded": 2}
 
 
-def test_a_timer_of_a_pulled_task_leads_to_its_queue(tasks: Pulled) -> None:
+def test_a_pulled_task_found_by_its_timer_is_sent_to_its_queue(tasks: Pulled) -> None:
     """A pulled task that is moved to another minute is found by its timer and sent to pull workers."""
     with tasks:
         task_id = tasks.create_pulled(20 * MINUTE)

@@ -110,7 +110,7 @@ def test_creations_over_many_processes_are_limited_within_a_tenth(limit: int) ->
         assert tasks.answers(began + 5 * SECOND)[201] == pytest.approx(10 * limit, rel=0.1)
 
 
-def test_a_rejected_request_names_its_quota_and_when_to_repeat_it() -> None:
+def test_a_429_names_the_quota_and_when_to_repeat_the_request() -> None:
     """A 429 names the quota, and a repeat after `Retry-After` succeeds."""
     with Limited(creates_per_second=2) as tasks:
         tasks.flood(waves=1, size=12)

@@ -44,7 +44,7 @@ def started(tasks: Tasks, since: int = 0) -> int:
     return sum(1 for effect in tasks.effects if effect.at >= since)
 
 
-def test_a_rate_shows_its_use_and_its_line() -> None:
+def test_a_rate_shows_its_usage_and_its_waiting_tasks() -> None:
     """A rate shows its limit, window and usage, and when each waiting task starts."""
     with Tasks() as tasks:
         made = create(tasks, 4)
@@ -98,7 +98,7 @@ def test_an_unused_rate_is_not_found() -> None:
         assert [(each.status, each.body["code"]) for each in answers] == [(404, "rate_not_found")] * 4
 
 
-def test_a_paused_rate_starts_nothing_until_it_is_resumed() -> None:
+def test_a_paused_rate_holds_its_tasks_until_the_resume() -> None:
     """A rate that is paused before its first use holds its tasks, without using attempts, until it is resumed."""
     with Tasks() as tasks:
         assert act(tasks, "pause").body["paused_at"] is not None

@@ -185,7 +185,7 @@ def test_a_grant_whose_response_is_late_does_not_add_a_start_to_a_window() -> No
         assert all(third - first >= 10 * SECOND for first, third in zip(times, times[2:], strict=False))
 
 
-def test_a_rate_costs_one_unit_and_a_wait_three_more() -> None:
+def test_a_start_costs_one_write_and_a_wait_three_more() -> None:
     """A start costs one write; a wait costs three more: the place in line, putting the task back, and the claim."""
     spent: Counter[str] = Counter()
 

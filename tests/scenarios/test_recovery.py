@@ -93,7 +93,7 @@ def test_duplicate_messages_run_a_task_once() -> None:
         assert tasks.messages() == []
 
 
-def test_a_message_of_an_older_generation_runs_nothing() -> None:
+def test_a_message_of_an_older_generation_starts_no_attempt() -> None:
     """After a change of the due time, the old message is deleted, and the task runs only at the new time."""
     with Tasks() as tasks:
         task_id = tasks.create(10 * SECOND)

@@ -108,7 +108,7 @@ def test_a_node_of_a_scheduled_topology_knows_the_schedule() -> None:
             assert (said["schedule"]["name"], said["topology"]["node"]) == (NAME, payload[0])
 
 
-def test_a_node_of_a_topology_by_itself_has_no_schedule() -> None:
+def test_a_node_of_a_topology_without_a_schedule_has_its_due_time() -> None:
     """If a topology has no schedule, a node's scheduled time is its due time."""
     with Graphs() as graphs:
         graphs.submit({"a": {"type": PLAIN}})

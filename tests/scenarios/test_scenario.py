@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.scenarios.scenario import MINUTE, PLAIN, SECOND, Scenario
 
 
-def test_a_plain_task_runs_in_a_scenario() -> None:
+def test_a_task_in_a_scenario_runs_once() -> None:
     """A task that is created in a scenario runs once, and no invariant is violated."""
     with Scenario() as scenario:
         created = scenario.ask("POST", "/v1/tasks", {"type": PLAIN})

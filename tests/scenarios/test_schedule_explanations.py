@@ -162,7 +162,7 @@ def test_the_explanation_of_an_occurrence_during_a_pause_has_the_reason() -> Non
 
 
 @pytest.mark.parametrize("is_resumed", [False, True])
-def test_a_placed_occurrence_of_a_paused_schedule_runs_only_if_it_is_resumed_before(*, is_resumed: bool) -> None:
+def test_a_placed_occurrence_of_a_paused_schedule_runs_only_after_a_resume(*, is_resumed: bool) -> None:
     """The explanation says that a placed occurrence of a paused schedule runs only after a resume, which is true."""
     with Explained() as schedules:
         schedules.make()

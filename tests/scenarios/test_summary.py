@@ -36,7 +36,7 @@ def create(account: Scenario, number: int, **fields: Any) -> list[str]:  # noqa:
     return [account.ask("POST", "/v1/tasks", {"type": PLAIN, **fields}).body["id"] for _ in range(number)]
 
 
-def test_the_summary_follows_the_life_of_tasks() -> None:
+def test_the_summary_counts_tasks_by_state_type_and_priority() -> None:
     """The summary counts tasks by state, type and priority for each owner, with the latest change's time."""
     with Scenario() as account:
         stream = SimulatedTableStream(account)

@@ -284,7 +284,7 @@ def test_a_retry_is_rejected_while_another_task_holds_the_key() -> None:
         assert tasks.state(first.body["id"]) is State.SUCCEEDED
 
 
-def test_a_retry_and_a_creation_at_once_do_not_both_take_the_key() -> None:
+def test_a_concurrent_retry_and_creation_do_not_both_take_the_key() -> None:
     """If a creation takes the key after a retry read that it is free, the retry is refused."""
     with Tasks() as tasks:
         tasks.fail()

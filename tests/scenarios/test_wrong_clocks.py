@@ -122,7 +122,7 @@ def test_the_promised_margin_for_clock_differences_is_five_seconds() -> None:
 
 
 @pytest.mark.parametrize("ahead", [0, MAX_CLOCK_DIFFERENCE - 100])
-def test_a_worker_whose_clock_is_ahead_takes_no_lease_over_too_early(ahead: Millis) -> None:
+def test_a_worker_whose_clock_is_ahead_takes_over_no_lease_too_early(ahead: Millis) -> None:
     """A worker that is cut off stops before another worker begins, even if the other worker's clock is ahead."""
     with Scenario() as scenario:
         scenario.faulty = True

@@ -47,7 +47,7 @@ FREEZE = Calendar("freeze", spans=(Span(at("2026-12-20T10:00"), at("2026-12-22T1
         (FREEZE, "2026-12-22T10:00", None),
     ],
 )
-def test_what_a_calendar_covers(calendar: Calendar, moment: str, reason: str | None) -> None:
+def test_a_calendar_covers_days_weekdays_windows_and_spans(calendar: Calendar, moment: str, reason: str | None) -> None:
     """A calendar covers days, weekdays, windows (also over midnight) and spans, by its own clock, with a reason."""
     span = calendar.covering(at(moment))
     assert (None if span is None else span.reason) == reason
@@ -76,7 +76,9 @@ def test_the_first_of_overlapping_windows_gives_the_reason() -> None:
         ((), "2026-11-20T23:00", "2026-11-20T23:00"),
     ],
 )
-def test_the_next_working_moment(calendars: tuple[Calendar, ...], moment: str, expected: str) -> None:
+def test_the_next_working_moment_is_allowed_by_every_calendar(
+    calendars: tuple[Calendar, ...], moment: str, expected: str
+) -> None:
     """The next working moment is the first moment at which every calendar allows work."""
     assert next_working_moment(calendars, at(moment)) == at(expected)
 
@@ -98,7 +100,7 @@ def test_the_search_for_a_working_moment_ends_after_two_years() -> None:
     assert next_working_moment((Calendar("all", weekdays=frozenset(range(7))),), at("2199-12-31")) is None
 
 
-def test_a_window_on_the_days_that_clocks_are_changed() -> None:
+def test_a_window_with_an_edge_in_a_gap_or_fold_is_adjusted() -> None:
     """A window that begins in a gap starts after the gap; in a fold, it lasts from the first start to the last end."""
     calendar = Calendar("w", zone=LONDON, windows=(Window(HOUR + 30 * MINUTE, 3 * HOUR),))
     spring = calendar.covering(at("2027-03-28T01:30"))
@@ -131,7 +133,7 @@ spans = st.builds(
     st.sampled_from(CalendarMode),
     st.integers(0, 12 * DAY),
 )
-def test_a_working_moment_is_the_first_that_is_not_covered(
+def test_the_next_working_moment_is_the_first_uncovered_instant(
     some: list[Span], windows: list[Window], kind: CalendarMode, moment: Millis
 ) -> None:
     """Every instant of a covering span is covered, and the next working moment is the first uncovered instant."""

@@ -83,7 +83,7 @@ def test_arithmetic_finds_the_same_times_as_checking_every_minute(
     st.sampled_from(Gap),
     st.sampled_from(Fold),
 )
-def test_next_and_previous_agree(
+def test_the_searches_for_next_and_previous_times_are_inverse(
     expression: reference.Expression, zone: str, instant: Millis, gap: Gap, fold: Fold
 ) -> None:
     """`after` and `before` are inverse functions, and `count` agrees with both."""
@@ -125,7 +125,7 @@ def test_next_and_previous_agree(
         ("*/20 59 23 31 12 *", "2026-11-21", ["2026-12-31T23:59:00", "2026-12-31T23:59:20", "2026-12-31T23:59:40"]),
     ],
 )
-def test_days_of_the_month(text: str, after: str, expected: list[str]) -> None:
+def test_the_extensions_for_days_of_the_month_are_right(text: str, after: str, expected: list[str]) -> None:
     """Leap years (2100 is not one), last days, nearest weekdays, nth weekdays, and combined day fields are right."""
     expected = [each if each.count(":") > 1 else f"{each}:00" for each in expected]
     assert locals_of(text, UTC_CLOCK, after, 3) == [f"{each}+00:00" for each in expected]

@@ -148,7 +148,7 @@ def test_a_single_value_range_with_a_step_is_one_value() -> None:
 @example("0 0 29 2 1#5")
 @example("0 0 29W 2 ?")
 @example("*/59,*/58,*/57 0-23 1-31 1-12 0-7")
-def test_parsing_any_text_raises_only_its_own_error(text: str) -> None:
+def test_parsing_any_text_succeeds_or_raises_only_the_parsers_error(text: str) -> None:
     """The parser reads or refuses any text, and does so quickly."""
     began = time.process_time()
     for dialect in Dialect:
@@ -179,7 +179,7 @@ def test_parsing_any_text_raises_only_its_own_error(text: str) -> None:
         ("rate(1 hour)", ["2026-11-21T00:00", "2026-11-21T01:00", "2026-11-21T02:00"]),
     ],
 )
-def test_the_dialect_of_eventbridge(text: str, expected: list[str]) -> None:
+def test_the_dialect_of_eventbridge_is_supported(text: str, expected: list[str]) -> None:
     """In EventBridge's dialect, six fields, Sunday as 1, `L`, `W`, `#`, rates and single times are supported."""
     timing = parse_timing(cron=text, dialect=Dialect.EVENTBRIDGE)
     assert locals_of(timing, UTC_CLOCK, "2026-11-21", 3) == [f"{each}:00+00:00" for each in expected]
@@ -203,7 +203,7 @@ def test_the_dialect_of_eventbridge(text: str, expected: list[str]) -> None:
         ("cron(0 0 1 1 ? *", "minute field"),
     ],
 )
-def test_what_eventbridge_rejects_is_rejected_with_the_violated_rule(text: str, reason: str) -> None:
+def test_an_expression_invalid_in_eventbridge_is_rejected_with_the_violated_rule(text: str, reason: str) -> None:
     """The error names the rule of EventBridge's dialect that was violated."""
     with pytest.raises(FieldInvalid, match="cron") as refusal:
         parse_timing(cron=text, dialect=Dialect.EVENTBRIDGE)

@@ -24,7 +24,7 @@ NOW = at("2027-01-01T00:00:30")
 
 @settings(deadline=None)
 @given(schedules(), moments, st.integers(0, 3 * DAY), st.sampled_from([0, 60, 3600, 86_400]))
-def test_catching_up_never_exceeds_its_policy(
+def test_at_most_one_missed_run_is_caught_up(
     schedule: Schedule, done: Millis, away: Millis, catch_up_seconds: int
 ) -> None:
     """At most one missed run is caught up: the latest run in the window that no calendar excludes."""

@@ -96,7 +96,7 @@ def test_a_period_counts_from_the_latest_success() -> None:
     assert missed == ExpectationState(START, START + HOUR, START + HOUR, START + 10, 1)
 
 
-def test_a_day_without_an_occurrence_expects_nothing() -> None:
+def test_a_day_without_an_occurrence_is_not_missed() -> None:
     """A weekday schedule is not missed on a Sunday, but a failed occurrence is a miss."""
     window = Window(START, START + HOUR, is_period=False)
     assert after_window(STATE, window, None, is_planned=False) == ExpectationState(START + HOUR, START)

@@ -91,7 +91,7 @@ def test_the_trigger_places_exactly_the_occurrences_in_the_preview(
 
 @settings(deadline=None)
 @given(schedules(), moments)
-def test_occurrences_come_in_order_and_once(schedule: Schedule, start: Millis) -> None:
+def test_each_occurrence_comes_after_the_previous_occurrence(schedule: Schedule, start: Millis) -> None:
     """Each occurrence has its own time, after the previous occurrence, and jitter never delays it past the next."""
     found = following(schedule, start, 80)
     assert all(one.nominal < other.nominal for one, other in pairwise(found))

@@ -90,7 +90,7 @@ def test_a_run_at_the_head_of_the_queue_counts_when_it_starts() -> None:
 
 
 @pytest.mark.parametrize("policy", [Overlap.BUFFER_ONE, Overlap.BUFFER_ALL])
-def test_the_buffered_occurrence_goes_before_a_later_one(policy: Overlap) -> None:
+def test_the_buffered_occurrence_runs_before_a_later_occurrence(policy: Overlap) -> None:
     """The buffered occurrence is next, and a later occurrence waits behind it."""
     decision = start_decision(with_overlap(policy), THIRD, SEEN, OtherRuns(SECOND), NOW)
     assert isinstance(decision.verdict, Postponed)

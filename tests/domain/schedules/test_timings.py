@@ -30,7 +30,7 @@ from tests.domain.schedules.times import at, clock, locals_of, scheduled
         ("24h", DAY),
     ],
 )
-def test_rates(text: str, every: Millis) -> None:
+def test_a_rate_has_a_number_and_a_unit(text: str, every: Millis) -> None:
     """A rate has a number and a unit, with or without EventBridge's brackets, or several short units."""
     assert parse_timing(rate=text) == Rate(every)
 

@@ -43,7 +43,7 @@ def test_a_chunk_reports_when_complete_or_decisive() -> None:
     assert [reports(TriggerRule.ALL_DONE, 500, *step) for step in steps] == [False, False, True]
 
 
-def test_a_repeated_edge_has_its_chunk_report_again() -> None:
+def test_repeating_an_edge_sends_its_chunks_report_again() -> None:
     """If a chunk's report was lost in a crash, repeating the edge sends the report again."""
     decisive = Chunk(3).with_edge(0, BAD)
     assert reports(TriggerRule.ONE_FAILED, 500, decisive, decisive)

@@ -73,7 +73,7 @@ def test_the_end_does_not_depend_on_the_order_of_events(
 
 @settings(deadline=None)
 @given(st.data(), graphs(), _CHANCES)
-def test_nothing_starts_after_a_stop(data: st.DataObject, graph: Graph, random_source: Random) -> None:
+def test_no_node_starts_after_a_stop(data: st.DataObject, graph: Graph, random_source: Random) -> None:
     """However late a stop is carried out, nodes that have begun end normally and all others are cancelled."""
     stopping = Graph(graph.nodes, OnFailure.STOP)
     disposition, priorities = data.draw(dispositions(graph)), data.draw(st.permutations(sorted(graph.by_key)))

@@ -45,7 +45,7 @@ def test_a_node_that_runs_only_after_a_failure_stays_skipped() -> None:
     assert retry_plan(found, ended) == RetryPlan(again=("b",), kept=("a", "alarm", "call"))
 
 
-def test_chosen_nodes_run_again_with_what_depends_on_them() -> None:
+def test_chosen_nodes_run_again_with_their_dependents() -> None:
     """Chosen nodes and their dependents run again even if all nodes succeeded."""
     found = graph("a", "b: a", "c: b", "d: a")
     ended = dict.fromkeys(found.by_key, SUCCEEDED)

@@ -46,7 +46,7 @@ class Ports:
 
 
 @pytest.mark.parametrize(("oversleeps", "early"), [(0, 90), (45, 45), (200, 890)])
-def test_messages_are_sent_at_their_moment(oversleeps: Millis, early: Millis) -> None:
+def test_messages_are_sent_at_their_planned_times(oversleeps: Millis, early: Millis) -> None:
     """If messages are sent a little late, they arrive a little later; if sent very late, they are held longer."""
     ports: Any = Ports(oversleeps)
     due_messages = DueMessages(
