@@ -1,4 +1,4 @@
-"""Handler steps: functions that run once across all attempts of a task, because their results are stored.
+"""Runs a handler's steps: functions that run once across all attempts of a task, because their results are stored.
 
 Worker functions and pull workers use the same rules, but store results in different places.
 """
@@ -25,7 +25,7 @@ _NAME = re.compile(STEP_NAME_PATTERN.strip("^$"))
 RUN = "run"
 """The phase whose steps have the shortest keys, and whose results the other phases can read."""
 _STEP: ContextVar[tuple[str, str] | None] = ContextVar("duetime_step", default=None)
-"""Task id and idempotency key of the step that runs in this thread or coroutine."""
+"""The task id and the idempotency key of the step that runs in this thread or coroutine."""
 
 
 class StepKeeper(Protocol):
@@ -49,10 +49,10 @@ class StepKeeper(Protocol):
 
 
 class MemorySteps:
-    """Keeps step results in memory, for unit tests of a handler.
+    """Keeps step results in memory for a handler's unit tests.
 
     Args:
-        results: an earlier attempt's step results, by name; new results are added.
+        results: the step results of earlier attempts, by step name; new results are added.
     """
 
     def __init__(self, results: MutableMapping[str, Any]) -> None:
@@ -65,7 +65,7 @@ class MemorySteps:
     load_run = load
 
     def begin(self) -> Millis | None:
-        """Does not advance."""
+        """Always return 0."""
         return 0
 
     def keep(self, name: str, result: bytes, _began: Millis) -> bytes:
@@ -82,7 +82,7 @@ class Steps:
         phase: name of the phase.
         keeper: stores the results.
         encode: encodes a result for storage; raises `ValueError` if the result is not JSON.
-        decode: returns the JSON of a stored result.
+        decode: converts a stored result to JSON text.
         invalid: creates the error for an invalid call of a step.
         lost: creates the error for an attempt that has lost its lease.
     """
@@ -164,7 +164,7 @@ class Steps:
             raise
 
     def _load(self) -> dict[str, bytes]:
-        """The stored results; loaded once, under the lock."""
+        """The stored results, which are loaded once, under the lock."""
         if self._stored is None:
             self._stored = dict(self._keeper.load())
         return self._stored
