@@ -27,11 +27,11 @@ logger = Logger()
 
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 - Lambda's signature
-    """Answer one request; write a line of metrics only if there is something to report."""
+    """Answer one request, and write a line of metrics only if there is something to report."""
     try:
         response = with_deprecation(_response(event), event)
         if composed().settings.audit_log_group and _may_be_recorded(event):
-            # Most requests are not recorded, so the module is imported only for those that are.
+            # Most requests are not recorded, so the module is imported only for recorded requests.
             from .audit import record  # noqa: PLC0415 - see the line above
 
             record(event, response)
@@ -51,7 +51,7 @@ def _response(event: dict[str, Any]) -> Response:
         return unless_known(respond(event), event)
     except Exception as error:
         if kind_of(error) is INTERNAL:
-            # The message is left out, because it may quote the request.
+            # The error's message is not logged, because it may quote the request.
             logger.error("a request failed unexpectedly", extra={"error": places_of(error)})  # noqa: TRY400 - see above
         elif isinstance(error, Unavailable):
             logger.warning("a request was turned away", exc_info=error)

@@ -1,1 +1,1 @@
-"""The attempts function: receives reports from running handlers in packages of their own."""
+"""The attempts function, which receives reports from running handlers in handler packages."""

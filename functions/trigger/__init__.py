@@ -1,1 +1,4 @@
-"""The trigger function: invoked every minute by EventBridge Scheduler, and by itself for each group of shards."""
+"""The trigger function, which EventBridge Scheduler invokes every minute.
+
+It invokes itself for each group of shards.
+"""

@@ -1,1 +1,1 @@
-"""The watch function: the connections of the WebSocket API, and their subscriptions."""
+"""The watch function, which manages the WebSocket API's connections and their subscriptions."""
