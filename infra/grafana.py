@@ -146,7 +146,7 @@ def _target(source: Source) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Write the file, or compare it; returns 1 if it differs."""
+    """Write the file, or compare it with the dashboard; returns 1 if the file differs."""
     parser = argparse.ArgumentParser(description="Write Grafana's dashboard.")
     parser.add_argument("--check", action="store_true", help="write nothing; say whether the file differs")
     if parser.parse_args().check:

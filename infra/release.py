@@ -190,7 +190,7 @@ def release(pythons: Sequence[str], *, tags: bool, needs_all: bool) -> None:
     for python in missing:
         _say(f"Not checked: Python {python} is not installed")
     if tags:
-        # Verbatim: lines of the notes that begin with # are headings.
+        # The notes are kept verbatim, because lines that begin with # are headings.
         _git("tag", "--annotate", f"v{wanted}", "--cleanup=verbatim", "--file", str(NOTES))
         _say(f"Tagged v{wanted}. To publish it: git push origin v{wanted}")
     for reason in () if tags else reasons:

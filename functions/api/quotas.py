@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @route(quotas.LIST)
 def list_quotas(request: Request) -> Response:
-    """List the owners with quotas of their own."""
+    """List the owners that have their own quotas."""
     admin = composed(QuotaServices).admin
     return answer(json_text(quotas.quota_list(admin.defaults, admin.list(request.caller))))
 

@@ -37,7 +37,8 @@ ROLLBACK_ALARMS = (
 share too late, so each fast burn rate also has an alarm on five minutes."""
 _THROTTLED_UNSEEN = (FunctionName.EGRESS, FunctionName.TOPOLOGY, FunctionName.ATTEMPTS)
 """Functions whose throttled invocations no other alarm notices. The API's throttled invocations are server errors, the
-trigger's cause incomplete ticks, and those of functions that read a queue or a stream leave a backlog there."""
+trigger's throttled invocations cause incomplete ticks, and functions that read a queue or a stream leave a backlog
+there."""
 _THROTTLED_OPERATIONS = ("PutItem", "UpdateItem")
 """Operations on the normal path of tasks. Throttled reads make ticks and requests fail, for which there are other
 alarms."""
@@ -60,7 +61,7 @@ class AlarmSpec:
 
     Attributes:
         name: name of its construct and of its runbook section.
-        watched: a metric, or an expression over several.
+        watched: a metric, or an expression over several metrics.
         says: description of the problem, for the recipient of the mail.
         threshold: the lowest value that triggers the alarm.
         minutes: length of the evaluated window, in minutes.
@@ -93,7 +94,7 @@ class AlarmSpec:
 
     @property
     def section(self) -> str:
-        """The name of its runbook section."""
+        """The name of the alarm's runbook section."""
         return self.runbook or self.name
 
 
@@ -381,7 +382,7 @@ def _archive_behind() -> AlarmSpec:
 def _burn_rates(environment: Environment) -> list[BurnRate]:
     """Burn rates with the long windows that Google's Site Reliability Workbook recommends (chapter 5).
 
-    Its short windows would end an alarm sooner, but each needs a composite alarm and more metrics.
+    The workbook's short windows would end an alarm sooner, but each window needs a composite alarm and more metrics.
     """
     levels = (
         ("Accepted", accepted(), "Requests to the API fail", environment.accepted_objective),
@@ -410,7 +411,7 @@ def _burn_rates(environment: Environment) -> list[BurnRate]:
 
 
 def _started_on_time(environment: Environment) -> Source | Expression:
-    """The share of attempts that start on time: pull workers' attempts count if there can be any."""
+    """The share of attempts that start on time: pull workers' attempts count if the deployment has pulled types."""
     return on_time() if environment.pulled_types else own("lateness", ON_TIME_RANK, FunctionName.WORKER)
 
 

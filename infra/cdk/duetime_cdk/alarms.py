@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Alarms(Construct):
-    """Every alarm goes to one topic.
+    """The alarms of a deployment, which all go to one topic.
 
     Args:
         environment: the settings.

@@ -35,7 +35,7 @@ REPLICATED = (TASKS_PREFIX, UNREADABLE_PREFIX, "aws/lambda/")
 gives up (Source: AWS Lambda Developer Guide, "Retain discarded records")."""
 *OBJECTS, GIVEN_UP = (f"{prefix}*" for prefix in REPLICATED)
 _INFREQUENT_AFTER = 30
-"""Days until objects move to the infrequent-access class: the earliest that S3 allows."""
+"""Days until objects move to the infrequent-access class, which is the earliest that S3 allows."""
 _COLD_AFTER = 120
 _QUERY_RESULTS_DAYS = 7
 RESULTS_PREFIX = "query-results/"

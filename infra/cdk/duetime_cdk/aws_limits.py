@@ -1,4 +1,4 @@
-"""AWS limits that settings can exceed; checked at synthesis instead of failing during the deploy."""
+"""AWS limits that settings can exceed; they are checked at synthesis, so that the deploy does not fail later."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RESOURCES = 500
 """Maximum number of resources in a template (Source: AWS CloudFormation User Guide, "Understand CloudFormation
 quotas")."""
 _REFERENCE_BYTES = 150
-"""Assumed size of a name or address that is only known at deployment; none of our queue URLs and ARNs is longer."""
+"""Assumed size of a name or address that is only known at deployment; our queue URLs and ARNs are not longer."""
 _NONE: Mapping[str, str] = MappingProxyType({})
 _REFERENCE = re.compile(r"\$\{Token\[[^\]]*\]\}")
 
@@ -73,7 +73,7 @@ def split_variables(
 
 
 def variables_size(variables: Mapping[Variable, str], own: Mapping[str, str] = _NONE) -> int:
-    """Size in bytes of variables as Lambda counts them (as JSON), with unresolved names at their maximum."""
+    """Size in bytes of variables as Lambda counts them (as JSON), with unresolved names at their maximum size."""
     every = [*((each.value, value) for each, value in variables.items()), *own.items()]
     return sum(len(json.dumps(name)) + _size(value) + 2 for name, value in every) + 2
 
@@ -118,7 +118,7 @@ def _check_pattern(stack: Stack, rule: events.CfnRule) -> None:
 
 
 def _size(value: Any) -> int:  # noqa: ANN401 - a part of a template
-    """Size in bytes of a value as JSON, with references at their maximum."""
+    """Size in bytes of a value as JSON, with references at their maximum size."""
     if isinstance(value, str):
         return len(json.dumps(_REFERENCE.sub("x" * _REFERENCE_BYTES, value)))
     if isinstance(value, dict):

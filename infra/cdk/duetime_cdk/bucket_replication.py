@@ -74,7 +74,7 @@ class RegionalBucket:
         client: client of S3, in that Region.
         name: the bucket.
         role: ARN of the role that replicates its objects; empty if the stack was deployed without `regions`.
-        key: ARN of the KMS key that encrypts them; empty for S3's own keys.
+        key: ARN of the KMS key that encrypts the objects; empty for S3's own keys.
         prefixes: prefixes of the keys that are replicated.
     """
 
@@ -129,10 +129,10 @@ class RegionalBucket:
         ]
 
     def copy_missing(self, other: RegionalBucket, progress: Callable[[int], None]) -> int:
-        """Copy objects that were written before the rule; returns their number.
+        """Copy objects that were written before the rule; returns the number of copied objects.
 
         Args:
-            other: the bucket that may lack them.
+            other: the bucket that may lack the objects.
             progress: called with 1 for each object that was examined.
         """
         present = {*other.keys()}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from duetime_cdk.errors import UnsafeEnvironment
 
 _MINUTES = 2880
-"""Longest time between two shifts of a deployment of CodeDeploy (Source: AWS CodeDeploy User Guide, quotas)."""
+"""Longest time between two shifts of a CodeDeploy deployment (Source: AWS CodeDeploy User Guide, quotas)."""
 _LEAST_MINUTES = 5
 """The period of the alarm on failures; a shorter canary would end before the alarm can go off."""
 
@@ -22,7 +22,7 @@ class Canary:
     """Minutes until new versions get all invocations, unless an alarm goes off first (5 to 2 880). A deployment takes
     that much longer."""
     failures: int = 20
-    """Percentage of a new version's attempts that must fail within five minutes to roll it back (1 to 100)."""
+    """Percentage of a new version's attempts that must fail within five minutes to cause a rollback (1 to 100)."""
 
     def check(self, where: str) -> None:
         """Check the numbers.

@@ -1,4 +1,4 @@
-"""CodeDeploy deployments: they shift work to new versions of the functions, and roll back when an alarm goes off."""
+"""CodeDeploy deployments, which shift work to new versions of the functions, and roll back when an alarm goes off."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CloudWatch's dashboard of a deployment."""
+"""The CloudWatch dashboard of a deployment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schedules and topology definitions as constructs of your CDK app: created, updated and deleted with its stack."""
+"""Constructs for schedules and topology definitions that are created, updated and deleted with your CDK app's stack."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ class Schedule(Construct):
             stack: the deployment that runs the schedule.
             name: the schedule's name; a different name means a different schedule.
             task: the task that each occurrence creates, with the fields of the API.
-            owner: its owner, an identity in the form of owners, such as `123456789012:role/Billing`; by default that of
-                the stack's definitions.
+            owner: its owner, an identity in the form of owners, such as `123456789012:role/Billing`; by default the
+                owner of the stack's definitions.
             adopt: whether to take over an existing schedule of that name; otherwise, an existing schedule is an error.
             removal_policy: `RETAIN` keeps the schedule when it is removed from your app.
             **fields: the other fields of the API: a timing such as `cron`, `timezone`, `overlap` and so on.

@@ -56,7 +56,7 @@ def bucket_encryption(key: kms.IKey | None) -> s3.BucketEncryption:
 
 
 def grant_use(role: iam.Role, environment: Environment, services: Collection[str]) -> None:
-    """Let a role use the customer's key through the services that it may use, and in no other way.
+    """Let a role use the customer's key only through the services that the role may use.
 
     Args:
         role: the role.

@@ -166,7 +166,7 @@ class FunctionSize:
     """Memory and timeout of one function."""
 
     memory_mb: int
-    """Memory; the CPU share grows with it (1769 MB is one vCPU)."""
+    """Memory in MB; the CPU share grows with the memory (1769 MB is one vCPU)."""
     timeout_seconds: int
     """Timeout of an invocation, in seconds."""
 
@@ -187,7 +187,7 @@ SIZES: Mapping[FunctionName, FunctionSize] = {
     FunctionName.BULK: FunctionSize(memory_mb=1024, timeout_seconds=900),
     # The WebSocket API itself gives up after 29 seconds.
     FunctionName.WATCH: FunctionSize(memory_mb=512, timeout_seconds=29),
-    # It serves files from memory.
+    # This function serves files from memory.
     FunctionName.CONSOLE: FunctionSize(memory_mb=256, timeout_seconds=10),
     # The longest time for publishing a batch of changes; the shard's next batch waits until then.
     FunctionName.BROADCAST: FunctionSize(memory_mb=512, timeout_seconds=60),
@@ -262,7 +262,7 @@ class Environment:
     retention_days_by_type: Mapping[str, int] = field(default_factory=dict)
     """How long finished tasks of some types can be read, in days (2 to 3653), by patterns of types, such as
     `{"audit.*": 400, "ping": 2}`; the first pattern that matches a type decides. The nodes of a topology are kept at
-    least as long as the topology, whatever their types. A change applies to tasks that end after the change."""
+    least as long as the topology, regardless of their types. A change applies to tasks that end after the change."""
     archive_days: int = 0
     """How long ended tasks are kept in the S3 archive after the table's retention, in days; tasks deleted by their user
     are not archived. 0: there is no archive, and tasks are deleted after the retention."""
@@ -308,8 +308,8 @@ class Environment:
     workers receive the tasks of all owners."""
     type_owners: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Reserved task types, by patterns of types, with patterns of the owners for whom they are reserved: `{"billing.*":
-    ("123456789012:role/Billing*",)}`. Other owners cannot create tasks of these types, whatever their target. The first
-    pattern that matches a type decides; a type that matches no pattern is open to all owners."""
+    ("123456789012:role/Billing*",)}`. Other owners cannot create tasks of these types, regardless of the target. The
+    first pattern that matches a type decides; a type that matches no pattern is open to all owners."""
     operators: tuple[str, ...] = ()
     """Who may use switches for all owners: identities in the form of owners, such as `123456789012:role/Operations`."""
     admins: tuple[str, ...] = ()
@@ -387,8 +387,9 @@ class Environment:
     definitions and job queues."""
     target_owners: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Reserved AWS resources, by patterns of ARNs, with patterns of the owners for whom they are reserved:
-    `{"arn:aws:lambda:*:function:billing-*": ("123456789012:role/Billing*",)}`. Tasks of other owners cannot call them.
-    The first pattern that matches an ARN decides; a resource that matches no pattern is open to all owners."""
+    `{"arn:aws:lambda:*:function:billing-*": ("123456789012:role/Billing*",)}`. Tasks of other owners cannot call these
+    resources. The first pattern that matches an ARN decides; a resource that matches no pattern is open to all
+    owners."""
 
     intake_owner: str = ""
     """Owner of the tasks created from events: an identity in the form of owners. Empty: there is no intake."""
@@ -448,8 +449,8 @@ class Environment:
     audit_retention: Literal["", "ONE_MONTH", "ONE_YEAR", "THIRTEEN_MONTHS", "TWO_YEARS", "FIVE_YEARS", "TEN_YEARS"] = (
         "THIRTEEN_MONTHS"
     )
-    """How long the audit log is kept, which records who controlled or administered what, why and from where; empty for
-    no audit log."""
+    """How long the audit log is kept; empty for no audit log. The log records who controlled or administered what, why
+    and from where."""
     kms_key_arn: str = ""
     """ARN of your KMS key for the table, the queues, the buckets, the logs and the signing secret; if empty, AWS's own
     keys are used. A change does not re-encrypt existing messages and objects."""

@@ -42,7 +42,7 @@ BATCH_SIZE = 10
 DEAD_LETTERS_AT_ONCE = 5
 """Maximum number of concurrent invocations for dead letters, which are not urgent."""
 WRITE = ("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem")
-"""Table actions of every function: read an item, put an item, conditionally move an item."""
+"""Table actions of every function: read an item, put an item, and update an item conditionally."""
 LEASE = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility")
 """Queue actions needed to lease tasks."""
 READ_MANY = ("dynamodb:Query", "dynamodb:BatchGetItem")
@@ -433,7 +433,7 @@ class Functions(Construct):
         )
 
     def _authorizer(self) -> LambdaFunction:
-        """The function that checks API keys; it can reach the items of keys only."""
+        """The function that checks API keys; it can access only the items of keys."""
         tasks = self._stores.tables.tasks
         variables = {Variable.TABLE: tasks.table_name}
         function = LambdaFunction(
@@ -488,7 +488,7 @@ class Functions(Construct):
 
     @property
     def by_name(self) -> list[tuple[FunctionName, LambdaFunction]]:
-        """The functions by name, without those of packages."""
+        """The functions by name, without the functions of packages."""
         return [
             (FunctionName.API, self.api),
             (FunctionName.TRIGGER, self.trigger),

@@ -33,11 +33,11 @@ class HandlersFolder:
     package: Path
     """The folder of the package; its name is the package's import name."""
     packages: Mapping[str, HandlersFolder] = field(default_factory=dict)
-    """The packages with functions of their own, by their names in the stack."""
+    """The packages with their own functions, by their names in the stack."""
 
     @property
     def grants(self) -> list[dict[str, Any]]:
-        """The IAM statements for the role of its function; empty without a `grants.json`."""
+        """The IAM statements for the role of the handlers' function; empty without a `grants.json`."""
         path = self.package.parent / _GRANTS
         statements: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
         return statements

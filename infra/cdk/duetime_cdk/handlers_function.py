@@ -36,7 +36,7 @@ INTERFACE_ENDPOINTS = ("sqs", "lambda", "states")
 
 
 def equip(function: LambdaFunction, own: HandlersEnvironment, statements: Iterable[Mapping[str, Any]]) -> None:
-    """Give a function the environment of handlers, and its role the permissions for it, with those of `grants.json`."""
+    """Give a function the environment of handlers, and its role the needed permissions and those in `grants.json`."""
     for statement in statements:
         function.role.add_to_policy(iam.PolicyStatement.from_json(statement))
     function.own_variables = own.variables
@@ -59,7 +59,7 @@ def _acknowledge(function: LambdaFunction, rule: str) -> None:
 
 
 def _grant_secrets(function: LambdaFunction, sources: list[str]) -> None:
-    """Let a function read secrets and parameters by their names or ARNs, and no others."""
+    """Let a function read secrets and parameters by their names or ARNs, and no other secrets."""
     stack = Stack.of(function)
     names = [each.removeprefix(PARAMETER).removeprefix("/") for each in sources if each.startswith(PARAMETER)]
     parameters = [stack.format_arn(service="ssm", resource="parameter", resource_name=name) for name in names]

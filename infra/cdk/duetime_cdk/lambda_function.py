@@ -68,7 +68,7 @@ class LambdaFunction(Construct):
         package: HandlersPackage | None = None,
     ) -> None:
         super().__init__(scope, name.capitalize() if package is None else f"Handlers-{package.name}")
-        # Versions recognize changes of layers, and ignore those that Lambda does not publish.
+        # Versions recognize changes to layers, and ignore changes that Lambda does not publish.
         for flag in _VERSION_FLAGS:
             self.node.set_context(flag, value=True)
         self.log_group = log_group = _log_group(self, environment)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 QUEUES = ("high", "normal", "low")
 MESSAGE_REQUESTS = 0.4
-"""Requests to SQS for one message, in full batches of ten: it is sent, received, hidden and deleted."""
+"""Requests to SQS for one message in full batches of ten, which is sent, received, hidden and deleted."""
 ON_TIME_RANK = f"PR(:{ON_TIME})"
 """The percentage of lateness values that count as on time (Source: Amazon CloudWatch User Guide, "CloudWatch statistics
 definitions"; a statistic of alarms, too: Amazon CloudWatch API Reference, "PutMetricAlarm", ExtendedStatistic)."""

@@ -36,7 +36,7 @@ class Source:
 
 
 def namespace_of(stack: str) -> str:
-    """The metric namespace of a stack; separate for each stack of an account."""
+    """The metric namespace of a stack; each stack in an account has its own namespace."""
     return f"{NAMESPACE}/{stack}"
 
 

@@ -1,4 +1,4 @@
-"""A bucket that only this deployment's own roles reach, over TLS."""
+"""A bucket that only this deployment's own roles can reach, over TLS."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The queues: one per priority, so that low priority never delays high; one per pulled type; one for dead letters."""
+"""The queues: one per priority, so that low never delays high; one per pulled type; and one for dead letters."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ parts."""
 
 
 class Queues(Construct):
-    """Standard queues: due times determine the order, and claims prevent duplicates."""
+    """Standard queues suffice, because due times determine the order, and claims prevent duplicates."""
 
     def __init__(self, scope: Construct, id_: str, *, environment: Environment) -> None:
         super().__init__(scope, id_)

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 VENDED_LOGS = "/aws/vendedlogs"
 """Name prefix of log groups that AWS services write to. One entry of CloudWatch's resource policy covers all of them;
-one entry for each would make the policy too long (Source: Step Functions Developer Guide, "Using CloudWatch Logs to log
-execution history")."""
+one entry per log group would make the policy too long (Source: Step Functions Developer Guide, "Using CloudWatch Logs
+to log execution history")."""
 
 
 def removal_of(environment: Environment) -> RemovalPolicy:

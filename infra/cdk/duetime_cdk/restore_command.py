@@ -183,7 +183,7 @@ def _restore(tables: TableRestore, plan: Plan, path: Path, clock: Clock) -> None
 
 
 class _Writer:
-    """Writes the report's lines; several threads add them."""
+    """Writes the report's lines, which several threads add."""
 
     def __init__(self, file: Any) -> None:  # noqa: ANN401 - an open text file
         self._file = file

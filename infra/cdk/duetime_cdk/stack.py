@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 
 class DuetimeStack(Stack):
-    """All of duetime in one account and region.
+    """A complete deployment of duetime in one account and region.
 
     Its attributes are constructs, to grant, watch and extend in your app.
     """
@@ -128,7 +128,7 @@ class DuetimeStack(Stack):
         self.duetime_environment = environment
         self._definition_function: DefinitionFunction | None = None
         super().__init__(scope, id_, env=env, description=f"duetime, a distributed task scheduler ({environment.name})")
-        # For the local stack, which reloads handlers; not part of the template.
+        # Used by the local stack, which reloads handlers, and not part of the template.
         self.node.add_metadata(METADATA, str(own.package))
         packages = Packages.of(own, environment.handlers_packages)
         if packages.folders:
@@ -233,7 +233,7 @@ class DuetimeStack(Stack):
 
     @property
     def definition_resources(self) -> lambda_.Function:
-        """The function behind `Schedule` and `TopologyDefinition`, added with the first of them."""
+        """The function behind `Schedule` and `TopologyDefinition`, added with the first such construct."""
         if self._definition_function is None:
             self._definition_function = DefinitionFunction(
                 self,

@@ -28,7 +28,7 @@ class StackResource:
     Attributes:
         logical_id: its name in the template.
         physical_id: its name or ARN.
-        is_kept: whether it stays when the stack is deleted.
+        is_kept: whether the resource stays when the stack is deleted.
     """
 
     logical_id: str

@@ -49,7 +49,7 @@ class TableStream(Construct):
             "Mapping",
             function_name=function.live.function_arn,
             event_source_arn=stream,
-            # Start at the first change, so that counts include everything created before.
+            # Start at the first change, so that counts include everything created before the mapping.
             starting_position="TRIM_HORIZON",
             batch_size=environment.broadcast_batch_size,
             maximum_batching_window_in_seconds=environment.stream_seconds,

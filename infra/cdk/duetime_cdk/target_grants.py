@@ -1,4 +1,4 @@
-"""AWS permissions of the worker on behalf of tasks: each service's action, on the patterns in the settings."""
+"""AWS permissions of the worker on behalf of tasks: each service's action on the ARN patterns in the settings."""
 
 from __future__ import annotations
 

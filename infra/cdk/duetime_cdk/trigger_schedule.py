@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class TriggerSchedule(Construct):
-    """One schedule for the whole system; its delays do not affect lateness, because the trigger reads ahead."""
+    """The only schedule of the trigger; its delays do not affect lateness, because the trigger reads ahead."""
 
     def __init__(self, scope: Construct, id_: str, *, function: lambda_.IFunction) -> None:
         super().__init__(scope, id_)

@@ -85,7 +85,7 @@ def _size(resource: StackResource) -> str:
             case "AWS::S3::Bucket":
                 return " (its size is in S3's metrics)"
     except (BotoCoreError, ClientError):
-        # The caller may lack the permission to read the size; the resource is listed anyway.
+        # The caller may lack the permission to read the size; the resource is still listed.
         return ""
     return ""
 

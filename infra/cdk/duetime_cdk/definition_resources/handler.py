@@ -15,14 +15,14 @@ API_FUNCTION, AUTHENTICATION = "API_FUNCTION", "AUTHENTICATION"
 """Names of this function's variables."""
 SCHEDULE, DEFINITION = "schedule", "definition"
 NOTHING = "not-created"
-"""The physical id of a resource whose creation failed: its deletion deletes nothing."""
+"""The physical id of a resource whose creation failed, so that its deletion deletes nothing."""
 _COLLECTIONS = {SCHEDULE: "/v1/schedules", DEFINITION: "/v1/topologies/definitions"}
 _EXISTS = "schedule_exists"
 _FAILED_FROM, _NOT_FOUND, _CONFLICT, _PRECONDITION_FAILED = 300, 404, 409, 412
 _REASON_LENGTH = 1_000
 """CloudFormation accepts a response of at most 4 KB."""
 _OPAQUE = ("payload", "body")
-"""Fields that the API replaces as a whole."""
+"""Fields that the API replaces completely."""
 
 Event = dict[str, Any]
 
@@ -43,7 +43,7 @@ class AlreadyExists(Exception):
 
 
 def handler(event: Event, _context: object) -> None:
-    """Handle one event of CloudFormation and send the result to the address in it."""
+    """Handle one event of CloudFormation and send the result to the address in the event."""
     try:
         id_ = _handle(event)
         result = {"Status": "SUCCESS", "PhysicalResourceId": id_}

@@ -78,12 +78,12 @@ class Layers:
     types: Layer | None = None
     """The task types with a handler; empty if the handlers' package must not be imported here."""
     packages: Mapping[str, Layer] = field(default_factory=dict)
-    """The packages of handlers with functions of their own, by name."""
+    """The packages of handlers with their own functions, by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Packages:
-    """The packages of handlers with functions of their own.
+    """The packages of handlers with their own functions.
 
     Attributes:
         folders: the folder of each package, by name.
@@ -127,7 +127,7 @@ def build(
     Args:
         target: the platform of the layers.
         handlers: the user's package, next to its `requirements.txt`.
-        importing: whether to import it.
+        importing: whether to import the user's package.
         packages: additional packages, which are always imported, because the worker must know their handlers' phases.
         report: receives a line before each layer that is missing.
 
@@ -187,7 +187,7 @@ def types_layer(
     report: Callable[[str], None] = _silent,
     packages: Packages = NO_PACKAGES,
 ) -> Layer:
-    """The layer with the list of task types that the packages handle; they are imported to find them.
+    """The layer with the list of task types that the packages handle; importing the packages finds these types.
 
     Raises:
         HandlersUnimportable: a package cannot be imported.
@@ -278,7 +278,7 @@ def _left_out(package: Path) -> Callable[[str, list[str]], set[str]]:
 
 
 def _builders() -> Iterable[Path]:
-    """The source files of the build, whose change may change the result for the same inputs."""
+    """The source files of the build; a change to one of them may change the result for the same inputs."""
     return sorted(path for path in Path(__file__).parent.iterdir() if path.suffix in {".py", ".mjs"})
 
 

@@ -57,7 +57,7 @@ _VERSION = ".".join(map(str, sys.version_info[:3]))
 
 
 def _without_machinery(lines: Sequence[str]) -> list[str]:
-    """The lines of a traceback without those of the import machinery."""
+    """The lines of a traceback without the lines of the import machinery."""
     found = []
     is_own = True
     for line in lines:
@@ -112,7 +112,7 @@ def reject_misplaced(types: Iterable[str], package: str, patterns: Mapping[str, 
     Args:
         types: the types that have a handler in the package.
         package: its name in the stack; empty for the worker's own package.
-        patterns: the patterns of the types of each package with a function of its own.
+        patterns: the patterns of the types of each package that has its own function.
 
     Raises:
         HandlersMisplaced: a type belongs to another package.

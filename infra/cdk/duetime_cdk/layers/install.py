@@ -1,4 +1,4 @@
-"""Third-party packages for a layer: installed by uv, for the target, as wheels only."""
+"""Installs third-party packages for a layer with uv, for the layer's target, as wheels only."""
 
 from __future__ import annotations
 

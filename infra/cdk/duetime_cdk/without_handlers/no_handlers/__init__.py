@@ -1,1 +1,1 @@
-"""The package that the worker has if all handlers are in packages with functions of their own: it has no handlers."""
+"""The package that the worker has if all handlers are in packages with their own functions: it has no handlers."""

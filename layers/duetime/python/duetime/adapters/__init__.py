@@ -1,1 +1,1 @@
-"""Adapters: implementations of the ports; the only part of duetime that calls AWS."""
+"""Adapters are the implementations of the ports, and the only part of duetime that calls AWS."""

@@ -1,4 +1,4 @@
-"""The archive in S3: objects with JSON lines, compressed with gzip."""
+"""The archive in S3, which consists of objects with JSON lines, compressed with gzip."""
 
 from __future__ import annotations
 

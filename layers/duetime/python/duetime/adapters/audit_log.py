@@ -39,7 +39,7 @@ class CloudWatchAuditLog:
             try:
                 self._put_in_stream(at, line)
             except ClientError as error:
-                # The request is already done, so its response must not depend on the log, whatever the error.
+                # The request is already done, so its response must not depend on the log, regardless of the error.
                 raise Unavailable(str(error)) from error
 
     def _put_in_stream(self, at: Millis, line: str) -> None:

@@ -86,7 +86,8 @@ _THROTTLED = frozenset(
 _NOT_INVOKED = frozenset(
     {"ResourceConflictException", "ResourceNotReadyException", "ResourceNotFoundException", "AccessDeniedException"}
 )
-"""Codes with which Lambda refuses to invoke a function, whatever the event (Source: Lambda API Reference, Invoke)."""
+"""Codes with which Lambda refuses to invoke a function, regardless of the event (Source: Lambda API Reference,
+Invoke)."""
 _TRANSIENT = frozenset(
     {
         "ProvisionedThroughputExceededException",

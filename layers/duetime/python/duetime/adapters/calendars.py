@@ -49,7 +49,7 @@ _PARTS = {
 }
 """Allowed parts of a rule, by its frequency (Source: RFC 5545, section 3.3.10)."""
 _MAX_RECURRENCES = 20_000
-"""Maximum number of recurrences of all rules in a file, including those long past."""
+"""Maximum number of recurrences of all rules in a file, including recurrences long past."""
 _MAX_LIST = 100
 """Maximum number of values in one part of a rule."""
 
@@ -87,14 +87,14 @@ class Budget:
 def starts(
     rule: Mapping[str, Sequence[object]], text: str, start: datetime, until: datetime, budget: Budget
 ) -> Iterator[datetime]:
-    """Naive local starts of a recurring event: the first start, and all others up to the first one after `until`.
+    """Naive local starts of a recurring event: the first start and all later starts, until the first after `until`.
 
     Args:
         rule: the rule's parts.
         text: the rule itself, with a naive local `UNTIL`.
         start: the event's first start.
         until: end of the expansion.
-        budget: budget of the whole file.
+        budget: budget of the complete file.
 
     Raises:
         FieldInvalid: the rule is not supported, has no occurrences, or exceeds the budget.
@@ -265,7 +265,7 @@ class _Found:
     Attributes:
         start: earlier events are left out.
         end: later events are left out.
-        zone: zone of events without a zone of their own.
+        zone: zone of events that name no zone.
         is_cut: whether anything at or after `end` was left out.
     """
 

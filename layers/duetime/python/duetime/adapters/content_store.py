@@ -154,7 +154,7 @@ class SplitContentStore:
                 ExpressionAttributeValues={":ttl": attribute_values.expiry(expiry.at)},
             )
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            return False  # already removed; must not be recreated as an item with only a TTL
+            return False  # the item is already removed, and must not be recreated with only a TTL
         return True
 
     def _expire_object(self, task_id: TaskId, name: str, expiry: Expiry) -> bool:
@@ -250,7 +250,7 @@ class SplitContentStore:
             return [field_codecs.read_attempt(item[_DATA]) for item in self._items(task_id, _LINE)]
 
     def _items(self, task_id: TaskId, prefix: str, attributes: str = "") -> Iterator[StoredItem]:
-        """The items outside a record whose names begin with `prefix`; whole items unless attributes are named."""
+        """The items outside a record whose names begin with `prefix`; complete items unless attributes are named."""
         key = _key_of(task_id, prefix)
         names = {"#p": schema.PARTITION_KEY, "#s": schema.SORT_KEY}
         projected = {}
@@ -276,7 +276,7 @@ def _ttl(expiry: Expiry | None) -> Item:
 
 
 def tag_of(expiry: Expiry) -> str:
-    """The tagging of an object, by which a lifecycle rule removes it later."""
+    """The tagging of an object, which makes a lifecycle rule remove the object later."""
     return "=".join(schema.UNREFERENCED_TAG if expiry.provisional else schema.EXPIRING_TAG)
 
 

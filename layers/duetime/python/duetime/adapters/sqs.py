@@ -87,7 +87,8 @@ class SqsQueues:
         try:
             answer = self._client.send_message_batch(QueueUrl=self._url(batch[0].message), Entries=entries)
         except (ClientError, BotoCoreError):
-            # Whatever the error, the caller must not count these messages as sent, and has other batches to handle.
+            # Regardless of the error, the caller must not count these messages as sent, and has other batches to
+            # handle.
             return list(batch)
         acknowledged = {entry["Id"] for entry in answer.get("Successful", [])}
         return [each for number, each in enumerate(batch) if str(number) not in acknowledged]
@@ -335,7 +336,7 @@ REASON = "reason"
 
 
 class SqsRejects:
-    """`duetime.ports.queues.Rejects` over SQS; one message per request, because several could be too large together.
+    """`duetime.ports.queues.Rejects` over SQS; one message per request, because several could exceed the size limit.
 
     Args:
         client: client of SQS.

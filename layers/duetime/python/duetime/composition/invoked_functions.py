@@ -118,7 +118,7 @@ class PackageServices(Part):
         return PackageFunction(runner_for, invocation, self.runtime.clock, self.platform.process, _after)
 
     def _clients_of(self, work: Work, channel: AttemptChannel) -> Callable[[], object]:
-        # Most handlers use no client, so the client and httpx are imported only for those that use one.
+        # Most handlers use no client, so the client and httpx are imported only for handlers that use one.
         from duetime.adapters.targets.handler_client import HandlerClients
 
         return HandlerClients(channel.request, self.runtime).of(work)

@@ -63,7 +63,7 @@ class AttemptSteps:
         Failed writes are retried while the lease lasts, so that no work is lost.
 
         Raises:
-            Unavailable: the store has not answered for a whole lease.
+            Unavailable: the store has not answered for the duration of a lease.
         """
         now = self.runtime.now()
         step = StepResult(

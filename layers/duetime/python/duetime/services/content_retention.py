@@ -1,4 +1,4 @@
-"""Retention of contents stored outside a record: they do not expire while an open record refers to them.
+"""Ensures that contents stored outside a record do not expire while an open record refers to them.
 
 A content written before a record refers to it has an expiry, which is removed once the record refers to it. A
 writer that crashes or is rejected therefore leaves nothing behind, and no open task loses its contents.

@@ -100,7 +100,7 @@ class DependencyReader:
         if dependency.outcome is not None:
             return Found(dependency, task, dependency.outcome)
         if dependency.occurrence is not None and (task is None or task.was_dropped):
-            # A schedule change may have replaced the task by another one for the same time.
+            # A schedule change may have replaced the task with another task for the same time.
             return self._occurrence(owner, dependency, dependency.occurrence, task)
         # A task whose record was removed had ended; its outcome is unknown.
         return Found(dependency, task, Outcome.FAILED if task is None else outcome_of(task))
@@ -174,7 +174,7 @@ class DependencyChecker:
             after = page[-1]
 
     def _after_end(self, ended: Task, task: Task) -> Task | None:
-        """Start or end a task after another task ended; returns the task if it changed, then `send_due` must follow."""
+        """Start or end a task after another task ended; returns a changed task, for which `send_due` must follow."""
         for _ in range(_TRIES):
             if task.after is None or not waits(task):
                 return None
@@ -201,7 +201,7 @@ class DependencyChecker:
             return self.enqueuer.write(task, Move.RELEASE, due, guard, released)
         kind = UPSTREAM_FAILED if verdict is Verdict.UPSTREAM_FAILED else SKIPPED
         error = failure(kind, reason_of(after, verdict, found), retriable=False).error
-        # A worker runs the steps that follow the end: other tasks may wait for this one.
+        # A worker runs the steps that follow the end, because other tasks may wait for this task.
         ended: TaskChanges = {"error": error, "finished_at": None, "expires_at": now + self.retention.of(task.type)}
         result = self.enqueuer.write(task, Move.DISMISS, now, guard, ended)
         if isinstance(result, Applied):

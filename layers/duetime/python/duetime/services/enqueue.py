@@ -128,7 +128,7 @@ _PLACING = frozenset({"priority", "target", "fair_key", "fair_weight"})
 _WATCHED = frozenset({"due_at", "notify_on", "expires_seconds", "retry", "target", "started_at"})
 """Fields that determine when a task is checked for lateness or expiry."""
 _KEEPS_CHECK = frozenset({Move.CHANGE, Move.EXPEDITE})
-"""Moves that users can repeat on one task; all others follow a message that is used up or lost."""
+"""Moves that users can repeat on one task; all other moves follow a message that is used up or lost."""
 
 
 @frozen

@@ -109,7 +109,8 @@ class GroupMembers:
     def note_completion(self, task: Task) -> None:
         """Complete the group of a completion task that ended without completing it, if no member is open.
 
-        For example, a user cancelled that task. If members are open, the end of the last one completes the group.
+        For example, a user cancelled that task. If members are open, the end of the last open member completes the
+        group.
         """
         try:
             group = self.stores.groups.read(task.owner, task.completes or "")
@@ -119,7 +120,7 @@ class GroupMembers:
             self.runtime.telemetry.note("a group was not completed", task=task.id.text, error=str(error))
 
     def note_reopening(self, task: Task) -> None:
-        """Note that an ended member is about to be reopened: it counts as open until its next outcome.
+        """Note that an ended member is about to be reopened and counts as open until its next outcome.
 
         Raises:
             Unavailable: the store did not answer.
@@ -160,7 +161,8 @@ class GroupMembers:
         group = groups.read(owner, group_id)
         if group is None or group.is_open or group.completed_at is not None:
             return
-        # The task's own partition is read first: members that end at the same time are spread over all partitions.
+        # The task's own partition is read first, because members that end at the same time are spread over all
+        # partitions.
         if groups.open_members(owner, group_id, 1, near=task.id):
             return
         if group.completion is None:

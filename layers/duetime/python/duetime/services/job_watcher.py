@@ -141,7 +141,7 @@ class JobWatcher:
 
     def _report(self, task: Task, ending: Ending) -> None:
         with suppress(RequestError):
-            # Guarded by the fence: rejected if the attempt has ended in the meantime.
+            # The fence guards this report, which is rejected if the attempt has ended in the meantime.
             self.attempt_reports.end(task, task.fence, ending)
 
     def _stop(self, task: Task) -> None:

@@ -100,7 +100,7 @@ class WatchConnections:
         if len(known) >= MAX_OWNER_SUBSCRIPTIONS and not replaced:
             raise SubscriptionsFull("owner", MAX_OWNER_SUBSCRIPTIONS)
         taken = {each.slot for each in mine}
-        # Messages of one connection are handled in parallel: another message may take the slot first.
+        # Messages of one connection are handled in parallel, so another message may take the slot first.
         for slot in replaced or sorted(set(range(MAX_SUBSCRIPTIONS)) - taken):
             placed = replace(wanted, slot=slot)
             if self.store.subscribe(placed):
@@ -187,7 +187,7 @@ class ChangePusher:
         return [(connections[push.connection], push) for push in pushes(watching, changes)]
 
     def _close(self, connections: Iterable[Connection]) -> None:
-        """Close connections that have expired; their clients open new ones with a valid token."""
+        """Close connections that have expired; their clients open new connections with a valid token."""
         for connection in connections:
             self.sender.close(connection.id)
             with suppress(Unavailable):

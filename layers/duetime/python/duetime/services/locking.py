@@ -46,9 +46,9 @@ if TYPE_CHECKING:
 
 _TRIES = 20
 _RETURN_TRIES = 3
-"""Attempts to release a lock, in addition to the retries of each store request."""
+"""Number of attempts to release a lock, in addition to the retries of each store request."""
 _LINE = 10
-"""Tasks in line examined in one hand-over; a longer line is processed in pieces."""
+"""Number of tasks in line examined in one hand-over; a longer line is processed in pieces."""
 _BUSY_PAUSE = SECOND
 """How long a task waits if concurrent changes kept it from taking its lock."""
 
@@ -88,7 +88,7 @@ class LockManager:
             lock = self._living(lock, claim, now)
             taken = Holder(task.id, task.fence, now + self.lease, claim.is_shared)
             if lock.is_held_by_later(taken):
-                # This attempt's lease has ended: its postponement will be rejected, and it must not join the line.
+                # This attempt's lease has ended, so its postponement will be rejected, and it must not join the line.
                 return Postponed(now + _BUSY_PAUSE, f"lock {claim.name.key}")
             place = Waiter(task.due_at, task.id, task.generation)
             ahead = [waiter for waiter in line if waiter < place and waiter.task_id != task.id]
@@ -123,7 +123,7 @@ class LockManager:
             taken: the locks that the attempt has.
 
         Returns:
-            The locks that are kept; all others must be released.
+            The locks that are kept; all other locks must be released.
         """
         is_waiting = isinstance(end, Applied) and end.task.state in STARTABLE and end.task.waiting_for == held.reason
         if held.keeps_before is None or not isinstance(end, Applied) or not is_waiting:
@@ -164,7 +164,7 @@ class LockManager:
     def release_reservation(self, task: Task) -> None:
         """Hand on the reservations of a task that will not use them because it was cancelled, paused or postponed.
 
-        Never raises `Unavailable`: the user's request is done, and the reservation expires by itself.
+        Never raises `Unavailable`: the user's request is done, and the reservation expires on its own.
 
         Args:
             task: the record after the change; only a task that has waited can have a reservation.
@@ -275,7 +275,7 @@ class LockAdmin:
     runtime: Runtime
 
     def list(self, owner: str, after: str, limit: int) -> tuple[Sequence[Lock], str | None]:
-        """A page of an owner's recently used locks, and the key of the next page, if any."""
+        """A page of an owner's recently used locks, and the key after which the next page begins, if any."""
         keys = self.locks.list_keys(owner, after, limit)
         now = self.runtime.now()
         found = {lock.name.key: lock.living(now) for lock in self.locks.read_many([LockName(owner, k) for k in keys])}

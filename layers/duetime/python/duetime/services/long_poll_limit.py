@@ -1,4 +1,4 @@
-"""Limits how many API requests wait at the same time, because each one occupies a concurrent execution."""
+"""Limits how many API requests wait at the same time, because each waiting request occupies a concurrent execution."""
 
 from __future__ import annotations
 

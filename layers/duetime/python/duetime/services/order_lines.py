@@ -1,4 +1,4 @@
-"""Ordered keys: checks whether a task has the turn, lets the next task in after an outcome, and shows keys.
+"""Checks whether a task with an ordered key has the turn, lets in the next task after an outcome, and shows keys.
 
 A conditional write gives the turn, either when the previous task ends or during the next task's own check. The check
 also notices an end whose hand-over was lost, so no step here has to be repeated.
@@ -218,7 +218,7 @@ class OrderedKeyReader:
     clock: Clock
 
     def list(self, owner: str, after: str, limit: int) -> tuple[Sequence[OrderedKey], str | None]:
-        """A page of an owner's ordered keys without their lines, and the key of the next page, if any."""
+        """A page of an owner's ordered keys without their lines, and the key after which the next page begins."""
         keys = self.stores.order_lines.list_keys(owner, after, limit)
         lines = self.stores.order_lines.read_many([LineName(owner, key) for key in keys])
         tasks = self.stores.tasks.read_many([line.turn for line in lines if line.turn is not None])

@@ -79,7 +79,7 @@ class _Asked:
     def is_redirected(self) -> bool:
         """Whether the state shows that another rate is in effect; a possibly outdated state only shows a pinned rate.
 
-        A pinned rate may have more or fewer parts than the task's own.
+        A pinned rate may have more or fewer parts than the task's own rate.
         """
         pin = self.state.pin(self.rate.key)
         return (pin is not None or self.is_fresh) and (pin or self.rate) != self.rule

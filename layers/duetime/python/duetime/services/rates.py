@@ -115,7 +115,7 @@ class RateAdmin:
         return self._change_and_check(owner, key, lambda control: replace(control, pin=None), by)
 
     def set_keys(self, owner: str, after: str, limit: int) -> Sequence[str]:
-        """The first keys after the given one whose rates are paused or pinned."""
+        """The first keys after the given key whose rates are paused or pinned."""
         while True:
             page, last = self.list(owner, after, limit)
             found = [status.key for status in page if status.control.is_set]

@@ -1,4 +1,4 @@
-"""Makes another Region the active one.
+"""Makes another Region the active Region.
 
 The takeover stops the old Region if it can be reached, takes over the records, and opens the new Region. Each step can
 be repeated: the record of the active Region shows the progress of an interrupted takeover.
@@ -192,7 +192,7 @@ class RegionTakeover:
             progress(page.scanned)
             cursor, more = page.cursor, bool(page.cursor)
         if plans.is_any_left_over:
-            # The rest of their plans may be replicated later.
+            # The rest of the plans of leftover nodes may be replicated later.
             self._sleep(REGION_SETTLES)
             report.tasks["cancelled"] += plans.dismiss()
         return report

@@ -33,7 +33,7 @@ class RegionGate:
     first: str
     least_epoch: int
     _active_since: Millis | None = field(default=None, init=False)
-    """When the record was last read with this Region as the active one."""
+    """When the record was last read with this Region as the active Region."""
     _epoch: int = field(default=0, init=False)
     _found: ActiveRegion | None = field(default=None, init=False)
 
@@ -84,5 +84,5 @@ class RegionGate:
             telemetry.measure("tick_age", 0)
 
     def epoch(self) -> int:
-        """The epoch for new fences: the epoch in which this Region was last active."""
+        """The epoch for new fences, which is the epoch in which this Region was last active."""
         return max(self.least_epoch, self._epoch)

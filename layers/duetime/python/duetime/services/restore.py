@@ -115,7 +115,7 @@ class Restore(Generic[R]):
                 self._take_over(task, known.get(task.id), report)
             plans.note(page.tasks)
             for stored in page.schedules:
-                # The schedule's own timer may be lost: a backup does not keep the order of writes to items.
+                # The schedule's own timer may be lost, because a backup does not keep the order of writes to items.
                 if stored.is_expandable:
                     now = self.runtime.now()
                     timer = ScheduleTimer(stored.uid, stored.owner, stored.name, stored.generation, now)

@@ -103,7 +103,7 @@ class EventWaits:
             return None
         expires_at = wait.until + EVENT_WAITER_KEPT
         self.stores.signals.join(event, WaitingTask(task.id, task.fence), expires_at)
-        # A signal that was stored before the task was noted could not wake it.
+        # A signal that was stored before the task was noted could not wake the task.
         return wait if self._first(event, task, target) is None else None
 
     def _first(self, event: AwaitedEvent, task: Task, target: EventTarget) -> SentSignal | None:
@@ -182,7 +182,7 @@ class Signals:
         return [end for end, _ in met]
 
     def _met(self, sending: _Sending, noted: WaitingTask, task: Task | None) -> tuple[_Met, Task | None]:
-        """Enqueue a waiting task; returns the task if it was enqueued, then `send_due` must follow."""
+        """Enqueue a waiting task; returns an enqueued task, for which `send_due` must follow."""
         event = sending.event
         for _ in range(_TRIES):
             if task is None or has_left(task, event):

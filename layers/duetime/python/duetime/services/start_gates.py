@@ -133,7 +133,7 @@ class SwitchGate:
                 # A damaged record, or a record of a later version, must neither cost attempts nor let a task begin
                 # unchecked.
                 self.runtime.telemetry.note("the switches could not be read", error=str(error))
-            # Set after the read, so that other threads also read: the known switches may be a minute old.
+            # Set after the read, so that other threads also read, because the known switches may be a minute old.
             self._asked_at = now
         return self._known if now - self._known_at < SWITCHES_TRUST else None
 

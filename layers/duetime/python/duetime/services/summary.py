@@ -155,7 +155,7 @@ class SummaryRecounter:
         has_part = begun is not None and begun.recounting is not None and begun.recounting.busy_since == now
         if not has_part and stored.lets_counts_expire(now):
             self._expire_counts(begun or stored, now)
-        # If two runs are concurrent, only one stores its start.
+        # If two runs are concurrent, only one of the runs stores its start.
         elif begun is not None and self._store.save(begun, self._runtime.nonce()) and has_part:
             self._count_part()
 
@@ -270,7 +270,7 @@ class SummaryReader:
         return self._read(owner, self._generation())
 
     def read_owners(self, after: str, limit: int) -> tuple[Sequence[tuple[str, Summary]], str | None]:
-        """The counts of the owners after the given one, in order of name.
+        """The counts of the owners after the given owner, in order of name.
 
         Returns:
             The counts, and the last owner if another page may follow.

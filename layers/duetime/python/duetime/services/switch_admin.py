@@ -25,7 +25,7 @@ _TRIES = 20
 
 @frozen
 class SwitchAdmin:
-    """Sets switches: operators can set all switches, and other owners only the switch for their own tasks."""
+    """Sets switches. Operators can set all switches, and other owners can set only the switch for their own tasks."""
 
     stores: Stores
     runtime: Runtime

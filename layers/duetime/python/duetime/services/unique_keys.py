@@ -1,4 +1,4 @@
-"""Unique keys: their holders, and how they are taken and released."""
+"""Finds the holders of unique keys, takes keys, and releases them."""
 
 from __future__ import annotations
 

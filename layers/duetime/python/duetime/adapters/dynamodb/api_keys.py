@@ -59,7 +59,7 @@ class DynamoApiKeyStore:
         return True
 
     def note_use(self, id_: str, at: Millis, unless_since: Millis) -> None:
-        """Store a time of use, unless one after `unless_since` is stored, or the key is gone."""
+        """Store a time of use, unless a time after `unless_since` is stored, or the key is gone."""
         with translated():
             try:
                 self._client.update_item(
@@ -77,7 +77,7 @@ class DynamoApiKeyStore:
                 return
 
     def list(self, after: str, limit: int) -> tuple[list[ApiKey], str | None]:
-        """Keys in order of creation, eventually consistent, and the last id if more may follow."""
+        """Keys in order of creation, eventually consistent, and the last id if more keys may follow."""
         # Only the API lists keys; the authorizer should not wait for these modules.
         from duetime.adapters.dynamodb.batches import read_items  # noqa: PLC0415 - see the line above
         from duetime.adapters.dynamodb.owner_index import sort_keys  # noqa: PLC0415 - same

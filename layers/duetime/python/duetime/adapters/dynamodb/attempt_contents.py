@@ -122,7 +122,7 @@ class DynamoTracebackStore:
         self._table = table
 
     def keep(self, task_id: TaskId, traceback: AttemptTraceback, expiry: Expiry) -> None:
-        """Store a traceback, replacing an earlier attempt's, but not a later attempt's."""
+        """Store a traceback, replacing an earlier attempt's traceback, but not a later attempt's."""
         fence = attribute_values.number(traceback.fence)
         item = {
             **_traceback_key(task_id),
@@ -153,7 +153,7 @@ class DynamoTracebackStore:
 
 
 def _packed(text: str) -> bytes:
-    """The end of a text, compressed to fit one write unit; an encrypted text stays whole, as a part is useless."""
+    """The end of a text, compressed to fit one write unit; an encrypted text stays complete, as a part is useless."""
     if len(text) <= MAX_TRACEBACK_LENGTH and is_encrypted_text(text):
         return deflated(text.encode())
     length = MAX_TRACEBACK_LENGTH

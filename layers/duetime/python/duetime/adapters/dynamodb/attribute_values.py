@@ -1,6 +1,6 @@
 """Attribute values: numbers, texts, instants and bytes in DynamoDB's low-level format; bytes may be compressed.
 
-Handwritten, because boto3's serializer uses `Decimal` and costs more than the rest of the encoding.
+The code is handwritten, because boto3's serializer uses `Decimal` and costs more than the rest of the encoding.
 
 Compression is raw deflate, without header or checksum: DynamoDB and S3 check stored data themselves, and six more
 bytes per item would only cost money.
@@ -38,7 +38,7 @@ def inflated(data: bytes) -> bytes:
 
 
 def smaller(data: bytes) -> bytes | None:
-    """The compressed bytes if there are fewer of them, otherwise `None`."""
+    """The compressed bytes if they are shorter than the given bytes, otherwise `None`."""
     if len(data) < _SMALLEST_WORTH_TRYING:
         return None
     compressed = deflated(data)

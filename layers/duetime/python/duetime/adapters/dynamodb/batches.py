@@ -64,7 +64,7 @@ def insert_items(
         executor: makes requests in parallel.
 
     Returns:
-        The positions of the items known to be written, and of the items that already existed. All others were not
+        The positions of the items known to be written, and of the items that already existed. All other items were not
         written, or their state is unknown because a request had no response.
     """
     written: list[int] = []

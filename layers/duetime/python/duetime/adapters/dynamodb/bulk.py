@@ -55,7 +55,7 @@ class DynamoBulkStore:
         keys = [_key_of(TaskId(name)) for name in names]
         found = []
         for item in read_items(self._client, self._table, keys):
-            # An unreadable operation must not hide the others.
+            # An unreadable operation must not hide the other operations.
             with suppress(RecordUnreadable):
                 found.append(_operation(item))
         return sorted(found, key=lambda operation: operation.id, reverse=True)

@@ -74,7 +74,7 @@ def _item_of(circuit: Circuit, expires_at: Millis) -> Item:
 
 
 def _circuit(item: StoredItem) -> Circuit:
-    # A host name contains no mark; an owner may contain one.
+    # A host name contains no mark, but an owner may contain marks.
     owner, _, host = attribute_values.string(item[schema.SORT_KEY]).rpartition(_MARK)
     return Circuit(
         owner=owner,

@@ -27,7 +27,7 @@ _ID_BYTES, _TIME_BYTES = 16, 6
 
 
 def encoded(dependencies: Dependencies) -> bytes:
-    """A byte for the rule; then for each dependency a byte that says what follows: an id, an occurrence, or both."""
+    """A byte for the rule, and for each dependency a byte that says whether an id, an occurrence, or both follow."""
     parts = [bytes([_RULES.index(dependencies.rule) | (_MET if dependencies.is_met else 0)])]
     for each in dependencies.on:
         kind = _OUTCOMES.index(each.outcome)

@@ -1,4 +1,4 @@
-"""Groups in DynamoDB: an item for each group, and one for each member in one of the group's partitions."""
+"""Groups in DynamoDB: an item for each group, and an item for each member in one of the group's partitions."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class DynamoGroupStore:
         self._table = table
         self._executor = executor
         self._places: dict[tuple[str, str], TaskId] = {}
-        """The last known open member, by owner and group: the next search begins there."""
+        """The last known open member, by owner and group; the next search begins with this member."""
 
     def read(self, owner: str, group_id: str, *, consistent: bool = True) -> Group | None:
         """Read a group without its members."""
@@ -63,7 +63,7 @@ class DynamoGroupStore:
         return save_next(self._client, self._table, _item_of(group), group.version, nonce)
 
     def list_after(self, owner: str, after: str, limit: int) -> list[Group]:
-        """An owner's groups in order of their ids, eventually consistent; fewer than `limit` only at the end."""
+        """An owner's groups ordered by id, eventually consistent; only the last page has fewer than `limit` groups."""
 
         def read(ids: list[str]) -> list[Group]:
             items = read_items(self._client, self._table, [_key_of(owner, group_id) for group_id in ids])
@@ -171,8 +171,9 @@ class DynamoGroupStore:
     def _search(self, owner: str, group_id: str, near: TaskId | None) -> Iterator[Iterator[Sequence[StoredItem]]]:
         """The pages of all members, partition by partition, beginning with the last known open member.
 
-        So a process passes each ended member about once, in whatever order members end. A search that always began with
-        the latest members would read most of a large group at each end, once these members have ended.
+        So a process passes each ended member about once, regardless of the order in which members end. A search that
+        always began with the latest members would read most of a large group at each end, once these members have
+        ended.
         """
         place = self._places.get((owner, group_id))
         begin = place or near
@@ -233,7 +234,7 @@ class DynamoGroupStore:
             partition: the partition.
             first: number of members on the first page; `None` for as many as fit.
             until: the latest member to read; `None` for no limit.
-            after: read only members later than this one; `None` for all members.
+            after: read only members later than this member; `None` for all members.
         """
         condition, values = "#p = :p", {":p": attribute_values.text(partition)}
         if place := until or after:
@@ -263,7 +264,7 @@ class DynamoGroupStore:
                 more["Limit"] *= 2
 
     def _remove_part(self, owner: str, group_id: str, number: int) -> bool:
-        """Remove some members of a partition; returns whether any are left."""
+        """Remove some members of a partition; returns whether any members are left."""
         keys: list[Item] = []
         partition = _part(owner, group_id, number)
         for page in self._pages(partition):
@@ -324,7 +325,7 @@ def part_of(task_id: TaskId) -> int:
 
 
 def _part(owner: str, group_id: str, number: int) -> str:
-    # A group id contains no `#`, so the last `#` separates the two.
+    # A group id contains no `#`, so the last `#` separates owner and group.
     return f"{schema.GROUP_MEMBERS_PREFIX}{number}#{owner}#{group_id}"
 
 

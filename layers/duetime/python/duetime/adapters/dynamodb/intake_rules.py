@@ -1,4 +1,4 @@
-"""Intake rules in DynamoDB: all in one item, so that one read returns them."""
+"""Intake rules in DynamoDB, which are all in one item, so that one read returns them."""
 
 from __future__ import annotations
 

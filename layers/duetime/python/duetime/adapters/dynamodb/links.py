@@ -1,4 +1,4 @@
-"""Links in DynamoDB: one item each, stored and erased with the task's contents."""
+"""Links in DynamoDB; each link is one item, which is stored and erased with the task's contents."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Locks and their lines in DynamoDB: a partition for each lock, with its holders in the first item, then its line.
 
 All holders are in one item, so that one conditional write enforces the limit; each holder is a separate map entry, so
-that a heartbeat renews its hold without reading the others.
+that a heartbeat renews its hold without reading the other holds.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class DynamoLockStore:
 
 
 def _partition(name: LockName) -> str:
-    # A key contains no `#`, so the last `#` separates the two.
+    # A key contains no `#`, so the last `#` separates owner and key.
     return f"{schema.LOCK_PREFIX}{name.owner}#{name.key}"
 
 
@@ -177,8 +177,8 @@ def _item_of(lock: Lock, expires_at: Millis) -> Item:
 def _unless_held_by_later(taker: Holder) -> Condition:
     """Condition that rejects an attempt if a later attempt of its task holds the lock.
 
-    A hold is the text `fence until mode`; every end has thirteen digits, and every mode one letter. So the greater of
-    two fences makes the longer text, or of two equally long texts the greater one.
+    A hold is the text `fence until mode`; every end has thirteen digits, and every mode one letter. So of two fences,
+    the greater fence makes the longer text, or the greater text if both are equally long.
     """
     return Condition(
         "(attribute_not_exists(#m.#id) OR size(#m.#id) < :size OR (size(#m.#id) = :size AND #m.#id < :next))",

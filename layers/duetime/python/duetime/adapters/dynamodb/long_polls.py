@@ -1,4 +1,4 @@
-"""Places for waiting API requests in DynamoDB: one item each, so that no item is hot."""
+"""Places for waiting API requests in DynamoDB; each place is one item, so that no item is hot."""
 
 from __future__ import annotations
 

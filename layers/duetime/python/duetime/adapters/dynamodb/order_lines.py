@@ -146,7 +146,7 @@ class DynamoOrderLineStore:
             )
 
     def list_before(self, name: LineName, number: int, limit: int) -> list[LinePlace]:
-        """Places before a number, the nearest first, up to a limit; an eventually consistent read."""
+        """Places before a number, the nearest first, up to a limit, from an eventually consistent read."""
         request: dict[str, Any] = {
             "TableName": self._table,
             "KeyConditionExpression": "#p = :p AND #s BETWEEN :first AND :last",
@@ -170,7 +170,7 @@ class DynamoOrderLineStore:
 
 
 def _partition(name: LineName) -> str:
-    # An owner contains no `#`, so the first `#` separates the two.
+    # An owner contains no `#`, so the first `#` separates owner and key.
     return f"{schema.ORDER_LINE_PREFIX}{name.owner}#{name.key}"
 
 

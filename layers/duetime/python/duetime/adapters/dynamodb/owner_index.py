@@ -53,7 +53,7 @@ def read_listed(
     limit: int,
     read: Callable[[list[str]], Iterable[V]],
 ) -> list[V]:
-    """Values in an owner's list in order, eventually consistent; fewer than `limit` only at the end of the list.
+    """Values in an owner's list in order, eventually consistent; only the last page has fewer than `limit` values.
 
     The index may still list a deleted object, so another object is read instead.
 

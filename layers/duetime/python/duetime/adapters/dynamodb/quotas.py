@@ -37,7 +37,7 @@ class DynamoQuotaStore:
         self._table = table
 
     def read(self, *, consistent: bool) -> StoredQuotas:
-        """Read the quotas of all owners that have quotas of their own.
+        """Read the quotas of all owners that have their own quotas.
 
         Raises:
             RecordUnreadable: the stored form is unknown to this code.
@@ -164,7 +164,7 @@ class DynamoQuotaUse:
         return True
 
     def drop(self, owner: str, quota: Quota, name: str, nonce: str = "") -> None:
-        """Remove what an owner no longer holds; with a nonce, only if that taker held it. Safe to resend."""
+        """Remove what an owner no longer holds; with a nonce, only that taker's hold is removed. Safe to resend."""
         condition: dict[str, Any] = {}
         if nonce:
             condition = {

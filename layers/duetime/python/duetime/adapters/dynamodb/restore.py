@@ -162,7 +162,7 @@ class DynamoRecords:
         return TakeoverPage(tasks, schedules, unreadable, _cursor_of(page), page.get("ScannedCount", 0))
 
     def running_tasks(self, now: Millis) -> int:
-        """The number of tasks with a running attempt, not counting topologies; reads the whole table."""
+        """The number of tasks with a running attempt, not counting topologies; reads the complete table."""
         number, cursor, more = 0, "", True
         while more:
             page = self._scan(

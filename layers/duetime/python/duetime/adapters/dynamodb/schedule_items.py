@@ -1,4 +1,4 @@
-"""The items of a schedule: its definition in one item, its active runs in another."""
+"""The items of a schedule, with its definition in one item and its active runs in another item."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def schedule_of(item: StoredItem) -> StoredSchedule:
 
 def partition_of(owner: str, name: str) -> str:
     """Partition key of a schedule."""
-    # A name contains no `#`, so the last `#` separates the two.
+    # A name contains no `#`, so the last `#` separates owner and name.
     return f"{schema.SCHEDULE_PREFIX}{owner}#{name}"
 
 

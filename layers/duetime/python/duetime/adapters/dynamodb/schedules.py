@@ -157,7 +157,7 @@ class DynamoScheduleStore:
         return save_next(self._client, self._table, item, activity.version, nonce)
 
     def count(self, owner: str, most: int) -> int:
-        """The number of an owner's schedules, at most `most`; eventually consistent."""
+        """The number of an owner's schedules, up to `most`, from an eventually consistent read."""
         place = (owner, schema.SCHEDULE_LIST_MARK, schema.SCHEDULE_HEAD_MARK)
         return len(listed(self._client, self._table, self._executor, place, most))
 
@@ -234,7 +234,7 @@ class DynamoCalendarStore:
 
 def _key_of(owner: str, name: str) -> Item:
     return {
-        # A name contains no `#`, so the last `#` separates the two.
+        # A name contains no `#`, so the last `#` separates owner and name.
         schema.PARTITION_KEY: attribute_values.text(f"{schema.CALENDAR_PREFIX}{owner}#{name}"),
         schema.SORT_KEY: attribute_values.text(name),
     }

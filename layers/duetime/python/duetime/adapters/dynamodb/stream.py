@@ -45,7 +45,7 @@ _NEEDED = tuple(ATTRIBUTES[field].name for field in (*_FIELDS, "target"))
 
 
 def changes_of(event: Mapping[str, Any], telemetry: Telemetry) -> ChangeBatch:
-    """The changes in an event. An unreadable record is noted and left out, so that it does not block the others."""
+    """The changes in an event. An unreadable record is noted and left out, so that it does not block other records."""
     tasks, schedules = [], []
     for record in event["Records"]:
         try:
@@ -120,7 +120,7 @@ def name_of(record: Any) -> str:  # noqa: ANN401 - it may be anything
 
 
 def removed_batch(event: Mapping[str, Any], telemetry: Telemetry) -> RemovedBatch:
-    """The records of tasks in an event. An unreadable record is kept unchanged, so that it does not block others."""
+    """The records of tasks in an event. An unreadable record is kept as it is, so as not to block other records."""
     tasks, unreadable = [], []
     for record in event["Records"]:
         try:

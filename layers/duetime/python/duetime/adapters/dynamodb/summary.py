@@ -317,7 +317,7 @@ class DynamoSummaryRecounts:
                 self._client.put_item(TableName=self._table, Item={**key, schema.VERSION_OF_SCHEMA: version})
 
     def owners(self, after: str, limit: int) -> Sequence[str]:
-        """The owners after the given one, in order, eventually consistent."""
+        """The owners after the given owner, in order, eventually consistent."""
         start: dict[str, Any] = {"ExclusiveStartKey": _recount_key("", f"{_OWNER_MARK}{after}")} if after else {}
         with translated():
             answer = self._client.query(TableName=self._table, Limit=limit, **start, **_query("", _OWNER_MARK))

@@ -1,4 +1,4 @@
-"""Switches in DynamoDB: one item for operators' switches and one for owners', read by one small request."""
+"""Switches in DynamoDB: one item for operators' switches and one for owners' switches, read in a single request."""
 
 from __future__ import annotations
 

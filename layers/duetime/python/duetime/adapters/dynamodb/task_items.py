@@ -173,7 +173,7 @@ def key_of(task_id: TaskId) -> Item:
 
 
 def item_of(task: Task) -> Item:
-    """The whole record as an item."""
+    """The complete record as an item."""
     owner = attribute_values.text(task.id.owner_partition(task.owner, is_node=task.node_ref is not None))
     item = key_of(task.id)
     item[schema.OWNER_KEY] = owner
@@ -223,7 +223,7 @@ def unreadable_as_error(item: StoredItem) -> Iterator[None]:
     except RecordUnreadable:
         raise
     except Exception as error:
-        # Damaged data: any attribute may be missing or have any value.
+        # In damaged data, any attribute may be missing or have any value.
         raise RecordUnreadable(sort_key_of(item), f"{type(error).__name__}: {error}") from error
 
 

@@ -79,7 +79,7 @@ class DynamoTaskLists:
     def postings(
         self, name: ListName, after: TaskId | None, limit: int, *, descending: bool
     ) -> list[tuple[TaskId, TaskId]]:
-        """The next postings of a list as (place, task id) pairs, ordered by place; an eventually consistent read."""
+        """The next postings of a list as (place, task id) pairs, ordered by place and eventually consistent."""
         start = None if after is None else after.data
         found: dict[bytes, bytes] = {}
         for blocks, last_at in self._blocks(name, after, limit, descending=descending):
@@ -199,7 +199,7 @@ def _first_at(item: StoredItem) -> Millis:
 
 
 def _postings_of(item: StoredItem) -> Iterator[tuple[bytes, bytes]]:
-    """The place and the task of each posting, as bytes, because a busy list has many more than a page needs."""
+    """The place and the task of each posting, as bytes, because a busy list has far more postings than a page."""
     first_at = _first_at(item)
     data = bytes(item[_POSTINGS]["B"])
     for start in range(0, len(data), _POSTING_BYTES):
@@ -213,7 +213,7 @@ def _is_after(place: bytes, after: bytes | None, *, descending: bool) -> bool:
 
 
 def _is_complete(place: bytes, last_at: int | None, *, descending: bool) -> bool:
-    """Whether all blocks were read that may have a posting before this one in reading order."""
+    """Whether all blocks were read that may have a posting before this posting in reading order."""
     if last_at is None:
         return True
     home = TaskId.home_of_data(place)

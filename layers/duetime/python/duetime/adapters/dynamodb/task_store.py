@@ -82,7 +82,7 @@ _ENTRY_PLACEHOLDERS = {f"#{name}": name for name in ENTRY_NAMES}
 class DynamoTaskStore:
     """`duetime.ports.tasks.TaskStore` over one table; reads an owner's partitions in parallel.
 
-    When many records are read, an unreadable record is noted and left out, so that it does not block the others.
+    When many records are read, an unreadable record is noted and left out, so that it does not block other records.
     """
 
     def __init__(
@@ -196,7 +196,7 @@ class DynamoTaskStore:
             self._client.put_item(TableName=self._table, Item=late_timer_item_of(timer))
 
     def is_notified(self, timer: LateTimer) -> bool:
-        """Whether the notice of a late timer was sent, or the timer is removed; read consistently."""
+        """Whether the notice of a late timer was sent, or the timer is removed, from a consistent read."""
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=late_timer_key(timer), ConsistentRead=True)
         return "Item" not in answer or _REPORTED in answer["Item"]
@@ -247,7 +247,7 @@ class DynamoTaskStore:
         if query.children_of is not None:
             return self._list_partition(query, query.children_of.text)
         if query.in_group:
-            # Few lists show groups, so the module is imported only for them.
+            # Few lists show groups, so the module is imported only for such lists.
             from duetime.adapters.dynamodb.groups import member_ids  # noqa: PLC0415 - see the line above
 
             return member_ids(self._client, self._table, self._executor, query)

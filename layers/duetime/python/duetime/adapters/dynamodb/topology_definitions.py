@@ -83,7 +83,7 @@ class DynamoDefinitionStore:
         return delete_next(self._client, self._table, marker, incarnation.number, nonce)
 
     def list_after(self, owner: str, after: str, limit: int) -> list[Definition]:
-        """The latest version of each of an owner's definitions in order of name; fewer than `limit` only at the end.
+        """The latest version of each of an owner's definitions in order of name; the last page may be shorter.
 
         The list is eventually consistent.
         """
@@ -127,7 +127,7 @@ class DynamoDefinitionStore:
 
 
 def _partition_of(owner: str, name: str) -> dict[str, str]:
-    # A name contains no `#`, so the last `#` separates the two.
+    # A name contains no `#`, so the last `#` separates owner and name.
     return {"S": f"{schema.DEFINITION_PREFIX}{owner}#{name}"}
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _POSITIONS, _EPOCH, _HOLDER, _HELD_UNTIL = "m", "e", "h", "u"
 _SORT = "cursors"
 _TRIES = 5
-"""How often an addition to an item with concurrent changes is tried."""
+"""Number of tries to add progress to an item with concurrent changes."""
 
 
 class DynamoCursorStore:
@@ -52,7 +52,7 @@ class DynamoCursorStore:
                 answer = self._client.update_item(
                     TableName=self._table,
                     Key=self._key_of(group),
-                    # The holder itself may take the group again: a resent request must not lock out its sender.
+                    # The holder itself may take the group again, because a resent request must not lock out its sender.
                     ConditionExpression=(
                         "attribute_not_exists(#until) OR #until <= :now OR #until > :latest OR #holder = :holder"
                     ),

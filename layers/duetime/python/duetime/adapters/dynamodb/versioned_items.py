@@ -1,4 +1,4 @@
-"""Items that are read, changed and written back: a write is rejected if a concurrent write came first.
+"""Writes items that were read and changed; a write is rejected if a concurrent write came first.
 
 The same rule applies to all named objects: a write names the version that it read, and the identity if names can be
 reused. A deleted object leaves a deletion marker at the next version, and an object created in its place continues from
@@ -65,7 +65,7 @@ def save_next(
     Args:
         client: client of DynamoDB.
         table: the tasks table.
-        item: the whole item.
+        item: the complete item.
         version: version that was read.
         nonce: nonce of this write.
         identity: required identity of the item, unless it is a deletion marker; `None` if the name identifies the item.

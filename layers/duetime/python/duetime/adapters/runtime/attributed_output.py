@@ -87,8 +87,8 @@ def attributed_to(task: Task) -> Iterator[None]:
 def attribute_output(service: str, level: int, output: TextIO) -> None:
     """Make this process attribute all log and print lines from now on. Calling this again changes nothing.
 
-    Existing handlers of the root logger, including Lambda's, write to a stream of their own, so the facts are added to
-    each record. If the root logger has no handler, one is added.
+    Existing handlers of the root logger, including Lambda's, write to their own stream, so the facts are added to each
+    record. If the root logger has no handler, one is added.
 
     Args:
         service: name of the function.
@@ -109,7 +109,7 @@ def attribute_output(service: str, level: int, output: TextIO) -> None:
 
 
 class AttributedStream:
-    """A text stream that writes whole lines, each with the facts of the attempt that it belongs to.
+    """A text stream that writes complete lines, each with the facts of the attempt that it belongs to.
 
     Args:
         stream: destination of the lines.

@@ -69,7 +69,7 @@ _JOBS = 4 * MAX_WORKER_BATCH + 2
 target, and perhaps a batch handler's call; two more jobs change visibilities. A thread is created when it is first
 needed."""
 _REQUESTS = 16
-"""Number of concurrent requests: the shards of a group are read together."""
+"""Number of concurrent requests, so that a group's shards are read together."""
 
 
 class ThreadJob:
@@ -85,7 +85,7 @@ class ThreadJob:
 
 
 class Threads:
-    """Jobs and requests on two thread pools: jobs wait for requests, so the two must not share a pool."""
+    """Runs jobs and requests on separate thread pools, because jobs wait for requests."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -135,7 +135,7 @@ class LambdaProcess:
     """The process of the function."""
 
     def end(self) -> None:
-        """End the process at once: Lambda starts another, and the messages return after their visibility timeout."""
+        """End the process at once; Lambda starts a new one, and the messages return after their visibility timeout."""
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(1)

@@ -27,7 +27,7 @@ class JobRunner:
 
         Other errors from the service are raised.
         """
-        # Few tasks are jobs, so the modules are imported only for them.
+        # Few tasks are jobs, so the modules are imported only for jobs.
         from duetime.adapters.targets.job_calls import NoCapacity, NoJob, NotListed  # noqa: PLC0415 - see above
         from duetime.domain.tasks.attempt_run import start_is_open  # noqa: PLC0415 - the same
 
@@ -98,7 +98,7 @@ def _target_of(task: Task) -> AwsTarget:
 
 
 def _calls(service: AwsService) -> JobCalls:
-    """The calls for a service's jobs. Few tasks are jobs, so the modules are imported only for them."""
+    """The calls for a service's jobs. Few tasks are jobs, so the modules are imported only for jobs."""
     from duetime.adapters.targets import (  # noqa: PLC0415 - see the line above
         batch_jobs,
         codebuild_jobs,

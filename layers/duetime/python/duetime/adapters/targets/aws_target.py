@@ -164,7 +164,7 @@ class AwsRunner:
         return _told("message_id", answer["MessageId"])
 
     def _execute(self, arn: str, task: Task, body: bytes) -> Ending:
-        """Start the only execution of a task: a later attempt finds it by its name, which is the task's id."""
+        """Start a task's only execution; a later attempt finds the execution by its name, which is the task's id."""
         # Few tasks start an execution, so the module is imported only for them.
         from duetime.adapters.targets.execution_jobs import start_execution  # noqa: PLC0415 - see the line above
 

@@ -37,7 +37,7 @@ def _start(resources: Resources, target: AwsTarget, name: str, body: bytes) -> s
     except client.exceptions.AccountLimitExceededException as error:
         raise NoCapacity("CodeBuild: too many builds run") from error
     except client.exceptions.InvalidInputException as error:
-        # A second attempt has different facts: the build was started, but is not listed yet.
+        # A second attempt has different facts, so the build was started, but is not listed yet.
         if _MISMATCH in str(error).lower():
             raise NotListed from error
         raise

@@ -77,8 +77,8 @@ def _object(name: str, text: str) -> dict[str, Any]:
 
 _KEPT_FOR = 5 * MINUTE
 _FRESH_FOR = 5 * SECOND
-"""A value read this recently is not read again after a 401: otherwise an endpoint that always answers 401 would cause
-a read for every call.
+"""A value read this recently is not read again after a 401, because otherwise an endpoint that always answers 401 would
+cause a read for every call.
 """
 _TOKEN_MARGIN = MINUTE
 _TOKEN_LIFE = 300

@@ -1,7 +1,7 @@
-"""HTTP calls through the egress function: calls that begin at the same time share an invocation.
+"""Makes HTTP calls through the egress function; calls that begin at the same time share an invocation.
 
-An invocation returns when its last call has ended, so only calls of one owner with the same time limit share one: no
-call waits for another owner's endpoint, or beyond its own limit.
+An invocation returns when its last call has ended, so only calls of one owner with the same time limit share an
+invocation. No call waits for another owner's endpoint, or beyond its own limit.
 
 If spans are exported, a call is a span of its attempt, whichever function makes the call.
 """
@@ -67,7 +67,7 @@ class LambdaInvocation:
 
     Attributes:
         client: client whose timeout covers a call, without retries.
-        executed: receives the version that ran, as `name:version`, whatever the outcome; `None` if not needed.
+        executed: receives the version that ran, as `name:version`, regardless of the outcome; `None` if not needed.
     """
 
     client: LambdaClient

@@ -31,7 +31,7 @@ def start_execution(client: SFNClient, machine: str, name: str, body: bytes) -> 
 
 
 def _arn(machine: str, name: str) -> str:
-    """The ARN of an execution of a state machine, or of a version of one."""
+    """The ARN of an execution of a state machine, or of a version of a state machine."""
     *place, _, called = machine.split(":")[:7]
     return ":".join([*place, "execution", called, name])
 

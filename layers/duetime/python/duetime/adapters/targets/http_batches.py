@@ -162,5 +162,5 @@ def _retry_after(seconds: object) -> str:
 
 
 def _invalid(message: str) -> Failed:
-    """The end for a response without the tasks' outcomes: the work may have been done, so it is not repeated."""
+    """The end for a response without the tasks' outcomes; the work may have been done, so it is not repeated."""
     return failure("BatchResultInvalid", message, retriable=False)

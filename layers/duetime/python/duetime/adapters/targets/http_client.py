@@ -1,7 +1,7 @@
-"""HTTP calls from this process: signed, to a checked address, limited in time and size, no redirects or proxies.
+"""Makes signed HTTP calls to checked addresses, limited in time and size, without redirects or proxies.
 
 A target may use only public addresses. A name is resolved once, each of its addresses is checked, and the connection
-uses the checked address, so that a second resolution with another result has no effect. Of a response, only the parts
+uses the checked address, so that a second resolution with another result has no effect. Only the parts of a response
 that the target selects are kept.
 """
 
@@ -215,7 +215,7 @@ class DirectCaller:
         self._tls: ssl.SSLContext | None = None
 
     def call(self, call: Call) -> Reply:
-        """Make a call within its time limit, whatever the endpoint or a name server does.
+        """Make a call within its time limit, regardless of the behavior of the endpoint or a name server.
 
         A socket's own timeout starts again with every byte, and a name lookup has no timeout. So another thread does
         the work, and the calling thread enforces the limit.
@@ -241,7 +241,7 @@ class DirectCaller:
         try:
             if call.auth is None:
                 return self._response(call, connection=connection)
-            # Imported when needed: most calls send no secret.
+            # Imported only when needed, because most calls send no secret.
             from duetime.adapters.targets.credentials import authenticated_reply  # noqa: PLC0415 - see above
 
             return authenticated_reply(
@@ -344,8 +344,8 @@ def retry_after_of(headers: Mapping[str, str], now: Millis) -> str:
 def in_utf_8(body: bytes, content_type: str) -> bytes:
     """A body's text in UTF-8, if its media type declares another known charset; otherwise the body.
 
-    JSON is read as UTF-8 whatever its media type declares (Source: RFC 8259, 8.1 and 11), unless its bytes are not
-    valid UTF-8.
+    JSON is read as UTF-8 regardless of the charset in its media type (Source: RFC 8259, 8.1 and 11), unless its bytes
+    are not valid UTF-8.
     """
     message = Message()
     message["Content-Type"] = content_type
@@ -378,7 +378,7 @@ def _instant(text: str) -> datetime | None:
 
 
 def _read(response: urllib3.HTTPResponse, call: Call, longest: int) -> bytes:
-    """The decompressed body, up to the wanted bytes plus those that a secret at its end may take."""
+    """The decompressed body, up to the wanted bytes plus the bytes that a secret at its end may take."""
     data = bytearray()
     for chunk in response.stream(_CHUNK):
         data += chunk

@@ -50,7 +50,7 @@ class Call:
     Attributes:
         id: the same for every repeat, so that receivers recognize repeats; sent as `webhook-id`.
         headers: all headers except `Host`, the length and the signature.
-        seconds: timeout of the whole call.
+        seconds: timeout of the complete call.
         most: maximum bytes of the response body to read; 0 to ignore the body.
         owner: owner of the call, whose secrets sign it; the owner is not sent.
         parent: context (`traceparent`) of the call's parent span; empty if spans are not exported.

@@ -118,7 +118,7 @@ class HttpRunner:
 
 
 def _call(target: HttpTarget, work: Work) -> Call:
-    """The call for a phase: duetime's own request, or the user's."""
+    """The call for a phase, which is duetime's own request or the user's request."""
     task, request = work.task, target.request
     url = with_query(filled_url(target.url, task), request, task)
     if request.is_custom:
@@ -260,7 +260,7 @@ def with_query(url: str, request: HttpRequest, task: Task) -> str:
 
 
 def with_headers(ours: Mapping[str, str], request: HttpRequest, task: Task) -> dict[str, str]:
-    """Duetime's headers, merged with the request's headers, which replace duetime's of the same name."""
+    """Duetime's headers, merged with the request's headers, which replace duetime's headers of the same name."""
     given = {name.lower() for name, _ in request.headers}
     kept = {name: text for name, text in ours.items() if name.lower() not in given}
     return kept | {name: filled_text(text, task) for name, text in request.headers}
@@ -283,7 +283,7 @@ def content_of(request: HttpRequest, task: Task, payload: bytes) -> tuple[dict[s
 
 
 def whole_response(status: int, headers: Mapping[str, str], body: bytes) -> bytes:
-    """A result with the whole response: JSON of its status, headers and body."""
+    """A result with the complete response: JSON of its status, headers and body."""
     return compact({"status": status, "headers": dict(headers), "body": json.loads(body)})
 
 

@@ -1,4 +1,4 @@
-"""Calls for jobs of AWS services: what they have in common, and clients in each resource's Region."""
+"""The common parts of calls for jobs of AWS services, and clients in each resource's Region."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class AttemptChannel:
         confirmed_at: the last known time at which the attempt had its task.
         requested_action: the user's request at that time.
         unsent: progress that no report has sent yet.
-        leased_until: the end of the worker's lease, as far as known, by this clock.
+        leased_until: the last known end of the worker's lease, by this clock.
     """
 
     invoke: Callable[[bytes], bytes]
@@ -114,7 +114,7 @@ class AttemptChannel:
         return None if self.lost else self.clock.now()
 
     def keep(self, name: str, result: bytes, began: Millis) -> bytes:
-        """Store a result, and return the stored one.
+        """Store a result, and return the stored result.
 
         Raises:
             LeaseLost: the attempt has lost its task.

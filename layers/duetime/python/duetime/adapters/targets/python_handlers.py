@@ -149,7 +149,7 @@ class HandlerRunner:
         package: the user's package, which registers handlers when imported.
         new_event_loop: creates the event loop for a coroutine; `None` for asyncio's own.
         clients: creates the clients of a phase, each at its first use; `None` if there are no clients.
-        packaged: calls the handlers of packages that have functions of their own; `None` if there are none.
+        packaged: calls the handlers of packages that have their own functions; `None` if there are no such packages.
     """
 
     registry: Mapping[str, Registered]
@@ -194,14 +194,14 @@ class HandlerRunner:
     def _run_with_others(
         self, registered: Registered, batch: Batch, work: Work, batch_groups: BatchGroups
     ) -> TargetEnding:
-        """Run a batch handler for a task and others with the same type, key and timeout."""
+        """Run a batch handler for tasks with the same type, key and timeout."""
         task = work.task
         try:
             item = BatchItem(_context(work, self.clients), registered.decode(readable(value_in(work.payload))))
             key = task.type, batch.key_of(item.payload)
         except BaseException as error:  # noqa: BLE001 - the payload's class and the key are the author's code
             return _ended_by(error, task, registered.retry_rule)
-        # Imported only when needed: most handlers take one task.
+        # Imported only when needed, because most handlers take one task.
         from duetime.adapters.targets.shared_calls import share_call  # noqa: PLC0415 - see above
 
         return share_call(

@@ -35,7 +35,7 @@ def share_call(
     Args:
         groups: groups the attempts of a delivery.
         work: the work of this attempt.
-        member: what the call needs from this attempt.
+        member: the data that the call needs from this attempt.
         call: called with the attempts that may still start, and the seconds until the first of their deadlines;
             returns their ends, in order. Must not raise.
         key: attempts with the same key and timeout share a call.

@@ -1,7 +1,7 @@
 """Signatures of HTTP calls, with which a receiver verifies that duetime sent them for an owner.
 
-Each owner has separate secrets, derived from the keys of the deployment: a receiver that can verify one owner's calls
-can neither verify nor forge another owner's. Each call has a symmetric signature (`v1`) and an asymmetric one
+Each owner has separate secrets, derived from the deployment's keys, so a receiver that can verify one owner's calls can
+neither verify nor forge another owner's calls. Each call has a symmetric signature (`v1`) and an asymmetric one
 (`v1a`), whose public key lets receivers verify calls without being able to forge them.
 
 Source: Standard Webhooks, specification: "Signature scheme", `v1` (HMAC-SHA256) and `v1a` (Ed25519).
@@ -37,7 +37,7 @@ _SYMMETRIC, _ASYMMETRIC = b"duetime webhook", b"duetime webhook ed25519"
 
 
 class SigningKeyMissing(Exception):
-    """No signing secret can be read; calls are not sent unsigned instead."""
+    """No signing secret can be read, and calls must not be sent unsigned."""
 
 
 @frozen
@@ -68,7 +68,7 @@ class OwnerSecret:
 
     @property
     def _private_key(self) -> SigningKey:
-        # Imported only when needed: only the egress function signs, and the API shows keys on request.
+        # Imported only when needed, because only the egress function signs, and the API shows keys on request.
         from nacl.signing import SigningKey  # noqa: PLC0415 - see the line above
 
         return SigningKey(self._derived(_ASYMMETRIC))
@@ -108,7 +108,7 @@ class Signer:
         """
         now = to_datetime(self.clock.now() // SECOND * SECOND).astimezone(UTC)
         pairs = [secret.signatures(id_, now, body.decode()) for secret in self.secrets_of(owner)]
-        # Symmetric signatures first, because some receivers look only at the first signatures.
+        # Symmetric signatures come first, because some receivers look only at the first signatures.
         signatures = [*(symmetric for symmetric, _ in pairs), *(asymmetric for _, asymmetric in pairs)]
         return {
             "webhook-id": id_,

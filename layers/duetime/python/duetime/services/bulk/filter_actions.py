@@ -1,4 +1,4 @@
-"""Requests that select tasks by a filter: a few tasks are processed at once, the rest by a bulk operation."""
+"""Handles requests that select tasks by a filter; a bulk operation processes the tasks that take too long."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ REQUEST = "request"
 
 @frozen
 class BulkRequests:
-    """Accepts requests, and continues large ones in the background.
+    """Accepts requests, and continues large requests in the background.
 
     Attributes:
         filtered_schedules: pauses and resumes schedules.

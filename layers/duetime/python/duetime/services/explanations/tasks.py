@@ -1,4 +1,4 @@
-"""Explains tasks: reads the record and the gates where it may wait, and changes nothing."""
+"""Explains tasks from their records and from the gates where tasks may wait; changes nothing."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class TaskExplainer:
         )
 
     def _lock(self, task: Task, claim: LockClaim, now: Millis) -> LockFacts:
-        """A lock with its waiting tasks; if only this owner uses it, also with its holders."""
+        """A lock with its waiting tasks, and also with its holders if only this owner uses the lock."""
         lock, line = self.stores.locks.read(claim.name, MAX_EXPLAINED_LINE)
         lock = lock.living(now)
         if claim.name.owner == SYSTEM:
@@ -296,7 +296,7 @@ class StartPreviewer:
         return preview(task, known)
 
     def _new_task(self, owner: str, order: Order) -> Task:
-        """The record that would be created, with its payload inside the record, however large."""
+        """The record that would be created, with its payload inside the record, regardless of the payload's size."""
         creator = self.creator
         spec = creator.resolved(owner, order)
         spec = replace(spec, target=creator.rules.accept(owner, spec, order.graph))

@@ -91,7 +91,7 @@ class InlineCompletion:
         attempt_steps: creates the store for the steps of a cleanup.
         occurrence_listener: notified when a schedule occurrence has ended.
         node_listener: notified when a topology or one of its nodes has ended.
-        dependency_listener: notified when a task that others wait for has ended.
+        dependency_listener: notified when a task that other tasks wait for has ended.
         order_lines: lets in the next task of an ordered key, before the target cleans up.
     """
 
@@ -151,7 +151,7 @@ class InlineCompletion:
         self.stores.tasks.apply(Write(task.id, Move.CLOSE, self.runtime.nonce(), Guard(fence=task.fence), sets))
 
     def _clean(self, task: Task) -> None:
-        """Let the target clean up. The outcome does not depend on the cleanup: its failure is reported, not retried."""
+        """Let the target clean up; a failed cleanup is reported but not retried, and does not change the outcome."""
         try:
             payload = filled_payload(self.stores.contents.fetch(task.id, task.payload), task)
         except ContentExpired as error:
@@ -210,7 +210,7 @@ class DelegatedCompletion:
 
 
 def _is_followed(task: Task) -> bool:
-    """Whether steps follow a task's outcome, whatever phases its target offers."""
+    """Whether steps follow a task's outcome, regardless of the phases that its target offers."""
     is_notified = task.callback_url is not None or failure_notice(task) is not None
     is_linked = _is_of_a_topology(task) or task.has_dependents or task.order is not None
     return bool(task.has_contents_to_expire or is_notified or is_linked or _reports(task))
@@ -231,11 +231,11 @@ def _reports(task: Task) -> bool:
 
 
 def _say_nothing(_progress: Progress | None) -> None:
-    """Ignores progress: a target that cleans up reports none."""
+    """Ignores progress, because a target that cleans up reports no progress."""
 
 
 def _ask_nothing() -> None:
-    """Answers no requests: a target that cleans up receives none."""
+    """Answers no requests, because a target that cleans up receives no requests."""
 
 
 _PAYLOAD = "payload"
@@ -243,7 +243,7 @@ _PAYLOAD = "payload"
 
 @frozen
 class CallbackTasks:
-    """Creates the task that posts an outcome: one task for each outcome, even if the call is repeated."""
+    """Creates the task that posts an outcome; each outcome has only one such task, even if the call is repeated."""
 
     stores: Stores
     enqueuer: Enqueuer
@@ -339,7 +339,7 @@ class LateNotices:
     def send(self, message: Message, late_at: Millis) -> None:
         """Send a notice that the trigger has found due, if the task is still late and has had no notice.
 
-        A notice that is given up stays unsent: the recovery scans of its timer's minute check the task again.
+        If a notice is given up, the recovery scans of its timer's minute check the task again.
 
         Raises:
             Unavailable: the table did not answer.

@@ -111,7 +111,7 @@ class OutcomeWriter:
         """Put back a claimed task before its target is called; the task is checked later, and no attempt is recorded.
 
         Args:
-            task: the claimed record, for a run or a rollback; or a topology without an execution.
+            task: the claimed record, for a run or a rollback, or a topology without an execution.
             held: when the wait ends, and its reason.
         """
         sets: TaskChanges = {
@@ -280,7 +280,8 @@ class OutcomeWriter:
         sets: TaskChanges = {"lease_expires_at": deadline, "deferred_fence": task.fence}
         sets |= late_start(task, task.started_at)
         if is_job(task.target):
-            # A worker that crashed before this write may have started the job: both belong to one attempt.
+            # A worker that crashed before this write may have started the job, so both attempts count as a single
+            # attempt.
             sets |= {"job": job or None, "attempt": recorded_attempts(task) + 1}
             if not job:
                 self.enqueuer.remind(task, now + _FIRST_JOB_SEARCH)
@@ -356,7 +357,7 @@ def skip(stores: Stores, runtime: Runtime, retention: RetentionPolicy, task: Tas
 
 
 def expiry_changes(task: Task, expired: Expired, now: Millis) -> TaskChanges:
-    """Changes that end an expired task with an error: the attempt does not count and leaves no record.
+    """Changes that end an expired task with an error; the attempt does not count and leaves no record.
 
     Args:
         task: the record, claimed for a run.

@@ -60,8 +60,8 @@ if TYPE_CHECKING:
     from duetime.services.quotas.at_once import LeaseQuota
 
 _LONGEST_POLL = 3
-"""Seconds that one request waits at a queue, which is less than our client's response timeout. With several types the
-wait is shorter, so that an idle type does not delay the others.
+"""Seconds that one request waits at a queue, which is less than our client's response timeout. With several types, each
+wait is shorter, so that an idle type does not delay the other types.
 """
 _SLOW = SECOND // 2
 """If a claim takes longer than this, its message's visibility is extended."""
@@ -106,7 +106,7 @@ class LeaseService:
         return useful
 
     def _with_time_left(self, leases: Sequence[Leased], length: Millis) -> list[Leased]:
-        """The leases with enough time left to be useful; the others are put back.
+        """The leases with enough time left to be useful; all other leases are put back.
 
         A worker must not start under a lease that is about to end, or that has ended and may belong to another worker.
         """
@@ -127,14 +127,15 @@ class LeaseService:
         polls = chain(zip(types, repeat(0)), zip(cycle(types), repeat(pause)))
         with ExitStack() as places:
             for number, (pull_queue, longest) in enumerate(polls):
-                # A queue waits whole seconds: rounded down, a wait of 0.9 seconds would be zero.
+                # A queue waits for full seconds, so a wait of 0.9 seconds would be rounded down to zero.
                 seconds = max(0, min(longest, round(left / SECOND)))
                 if len(leases) >= wanted.max_tasks or (longest and (leases or not seconds)):
                     return
                 if number == len(types) and not places.enter_context(self.long_polls.place(caller, left)):
                     return
                 began = self.runtime.now()
-                # Tasks leased already must not wait for tasks that are not due yet: the wait could outlast a lease.
+                # Tasks leased already must not wait for tasks that are not due yet, because the wait could outlast a
+                # lease.
                 hold = 0 if leases else MAX_HOLD
                 if not self._add(
                     leases, self._leased(pull_queue, wanted, wanted.max_tasks - len(leases), seconds, hold)
@@ -143,7 +144,7 @@ class LeaseService:
                 left -= max(self.runtime.now() - began, seconds * SECOND)
 
     def _add(self, leases: list[Leased], more: Sequence[ClaimedDelivery]) -> bool:
-        """Add leases while the response has room, and put back the others; returns whether there is room for more."""
+        """Add leases while the response has room, and put back the rest; returns whether there is room for more."""
         room = MAX_LEASED_BYTES - sum(lease.size for lease in leases)
         fits = True
         for taken in more:
@@ -252,7 +253,7 @@ class LeaseClaims:
         try:
             return self._begun(task, wanted, delivery)
         except Unavailable as error:
-            # Nothing has started: another attempt does not count.
+            # Nothing has started, so no attempt is counted.
             return self._ended(self._postpone(task, Postponed(self.runtime.now() + SECOND, str(error))))
 
     def _begun(self, task: Task, wanted: LeaseRequest, delivery: Delivery) -> Leased | DeleteMessage | RedeliverMessage:
@@ -356,7 +357,7 @@ class Leased:
 
     Attributes:
         task: the claimed record, with its payload.
-        checkpoint: checkpoint of a paused attempt; JSON text in UTF-8.
+        checkpoint: checkpoint of a paused attempt, as JSON text in UTF-8.
         inputs: for a topology node, the results of the parents that the node names, as one JSON object in UTF-8.
     """
 

@@ -71,7 +71,7 @@ class QuotaUsage:
 
 @frozen
 class QuotaAdmin:
-    """Shows and sets quotas: operators manage all owners' quotas, other callers see only their own."""
+    """Shows and sets quotas: operators manage all owners' quotas, and other callers see only their own."""
 
     store: QuotaStore
     defaults: Quotas
@@ -95,7 +95,7 @@ class QuotaAdmin:
         return self._status(owner, self.store.read(consistent=True))
 
     def put(self, caller: Caller, quotas: OwnerQuotas) -> QuotaStatus:
-        """Set an owner's quotas, replacing earlier ones; an owner left without any is removed.
+        """Set an owner's quotas, replacing earlier quotas; an owner left without quotas is removed.
 
         Raises:
             FieldInvalid: open tasks are not counted in this deployment.

@@ -70,7 +70,7 @@ class RunningTopologies:
         return f"quota {quota.value}: the owner runs topologies of {others} nodes, and may run {limit}"
 
     def _open(self, owner: str, holds: Mapping[str, Hold]) -> Mapping[str, Hold]:
-        """The topologies that have not ended; the others are dropped."""
+        """The topologies that have not ended; the ended ones are dropped."""
         found = self.tasks.read_many([TaskId(name) for name in holds], consistent=True)
         ended = [name for name in holds if (task := found.get(TaskId(name))) is None or task.is_terminal]
         for name in ended:
@@ -159,7 +159,7 @@ class LeaseQuota:
     runtime: Runtime
 
     def room(self, caller: str, wanted: int) -> int:
-        """How many of the wanted tasks a worker may lease; at least one.
+        """How many of the wanted tasks a worker may lease, which is at least one.
 
         Raises:
             QuotaExceeded: the worker may lease no more tasks.
@@ -190,7 +190,7 @@ class LeaseQuota:
         return len(self._open(caller, self.use.holds(caller, Quota.PULL_LEASES)))
 
     def _open(self, caller: str, holds: Mapping[str, Hold]) -> Mapping[str, Hold]:
-        """The leases that have not ended; the others are dropped."""
+        """The leases that have not ended; the ended ones are dropped."""
         found, now = self.tasks.read_many([TaskId(name) for name in holds], consistent=True), self.runtime.now()
         ended = [name for name, hold in holds.items() if not _is_leased(found.get(TaskId(name)), hold.number, now)]
         for name in ended:
@@ -246,7 +246,7 @@ class AttemptQuota:
                 self.use.take(place.owner, place.quota, place.number, place.nonce, now, until + MAX_CLOCK_DIFFERENCE)
 
     def leave(self, task: Task) -> None:
-        """Free the place of an attempt for others."""
+        """Free an attempt's place for other attempts."""
         if (place := self._places.pop((task.id, task.fence), None)) is not None:
             with suppress(Unavailable):
                 self.use.drop(place.owner, place.quota, str(place.number), place.nonce)

@@ -102,7 +102,7 @@ class RateMeter:
         Raises:
             QuotaExceeded: the store grants no portion.
         """
-        # The next portion begins at a random point again: this balances unreported usage and usage reported early.
+        # The next portion begins at a random point again, which balances unreported usage and usage reported early.
         use.unreported.pop(quota, None)
         granted = use.granted.pop(quota, 0)
         if granted < amount:
@@ -154,7 +154,7 @@ def _counted(limits: Quotas, quota: Quota) -> int | None:
 
 @frozen
 class OpenTasks:
-    """Counts the open tasks of owners: those in the summary, plus those created too recently to be in it.
+    """Counts the open tasks of owners: tasks in the summary, plus tasks created too recently to be in the summary.
 
     Attributes:
         summary: reads the counts of tasks; `None` if this deployment does not count tasks.

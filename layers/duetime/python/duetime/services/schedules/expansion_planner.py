@@ -322,7 +322,7 @@ class ExpansionPlanner:
             current.after = current.after.with_backfill(expansion.after)
 
     def _known_runs(self, current: ExpansionPass, schedule: Schedule, run: BackfillRun, horizon: Millis) -> KnownRuns:
-        """Occurrences of a backfill that already have a run, including those that this pass places for another."""
+        """Occurrences of a backfill that already have a run, or for which this pass places one."""
         found = known_runs(self.stores.tasks, current.before, schedule, run, horizon)
         placed = {each.occurrence.nominal for each in current.due if each.cause is Cause.BACKFILL}
         return replace(found, instants=found.instants | placed)
@@ -483,7 +483,7 @@ class StoppedOccurrences:
     def still_due(
         self, stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar]
     ) -> Sequence[StoppedOccurrence]:
-        """Placed occurrences due after their scheduled instant, which a pause that ends before they are due keeps."""
+        """Placed occurrences due after their scheduled instant; a pause that ends before they are due keeps them."""
         found = latest_occurrence(stored, now, calendars)
         if found is None or found.nominal > stored.done:
             return ()

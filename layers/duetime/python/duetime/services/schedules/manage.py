@@ -116,7 +116,7 @@ class ScheduleManager:
             known = self._with_payload(stored).spec if update.task else stored.spec
             spec = update.of(known)
             if _is_same(spec, known) and "remaining_runs" not in update.fields:
-                # Another revision would place the upcoming occurrences again for nothing. A repeat of an interrupted
+                # Another revision would needlessly place the upcoming occurrences again. A repeat of an interrupted
                 # update also ends here.
                 replaced_payload = stored.former_payload
                 return stored
@@ -133,7 +133,7 @@ class ScheduleManager:
             if update.task is None or not update.task.has_payload:
                 return after
             stored_payload = stored_payload or self.writer.store_payload(stored.uid, spec.task.payload)
-            # Payload of this try: a concurrent change may have replaced the payload of the previous try.
+            # The payload of this try, because a concurrent change may have replaced the payload of the previous try.
             replaced_payload = stored.payload
             return replace(
                 after, payload=stored_payload, former_payload=stored.payload if stored.payload.is_outside else None
@@ -188,8 +188,8 @@ class ScheduleManager:
     ) -> StoredSchedule:
         """Pause a schedule; placed occurrences that have not begun do not run. A paused schedule takes the new reason.
 
-        A schedule that is already paused for the same reason does not change, whatever its version: the first response
-        may have been lost.
+        A schedule that is already paused for the same reason does not change, regardless of its version: the first
+        response may have been lost.
 
         `check` raises if the schedule, just before it is written, must not be paused.
 
@@ -231,7 +231,7 @@ class ScheduleManager:
     ) -> StoredSchedule:
         """Resume a schedule from now on: occurrences that came due during the pause are not caught up.
 
-        An active schedule does not change, whatever its version, as in `pause`.
+        An active schedule does not change, regardless of its version, as in `pause`.
 
         `check` raises if the schedule, just before it is written, must not be resumed.
 
@@ -284,7 +284,7 @@ def with_spec(stored: StoredSchedule, spec: ScheduleSpec, now: Millis, calendars
     if not has_same_timing:
         after = with_new_timing(after)
     elif stored.state is ScheduleState.PAUSED:
-        # Occurrences due after the pause run, whatever their scheduled instant.
+        # Occurrences due after the pause run, regardless of their scheduled instant.
         after = replace(after, done=stored.done)
     return replace(after, state=ScheduleState.ACTIVE) if after.state is ScheduleState.ENDED else after
 
@@ -354,7 +354,7 @@ class FilteredSchedules:
     clock: Clock
 
     def apply(self, owner: str, kind: BulkKind, action: FilterAction, by: Attribution) -> FilterResult:
-        """Process one piece: a page of schedules, or as many of them as time allows.
+        """Process one piece, which is a page of schedules, or as many schedules as time allows.
 
         Raises:
             Unavailable: the store did not answer, and nothing was done.
@@ -387,7 +387,7 @@ class FilteredSchedules:
         """Whether a schedule matches, and whether it was paused or resumed."""
 
         def check(stored: StoredSchedule) -> None:
-            # The list lags behind: the schedule may have other tags by now, or another schedule may have its name.
+            # The list lags behind, so the schedule may have other tags by now, or another schedule may have its name.
             if stored.state is not _MEANT[kind] or not _is_named(stored, action):
                 raise _NotMeantError
 

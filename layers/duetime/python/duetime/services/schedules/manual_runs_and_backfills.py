@@ -1,4 +1,4 @@
-"""Manual runs of schedules: a single run now, or a backfill of a past period."""
+"""Manual runs of schedules, which are a single run now or a backfill of a past period."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class ManualRuns:
         traceparent: str | None = None,
         wanted: ManualRun = _NOW,
     ) -> Accepted[Task]:
-        """Run a schedule's task once, whatever its recurrence, and even if the schedule is paused.
+        """Run a schedule's task once, regardless of its recurrence, and even if the schedule is paused.
 
         Args:
             owner: owner of the schedule.
@@ -116,13 +116,13 @@ class ManualRuns:
             if task.erased:
                 raise TaskDeleted(task.id)
             return Accepted(task, is_replay=True)
-        # The first request was checked against its version, so a repeat is not.
+        # The first request was checked against its version, so a repeat is not checked again.
         stored = self.writer.read(owner, name, version if known is None else None)
         at = now if known is None else known.created_at
         due = max(at, due_of(replace(stored.spec.task, due_at=wanted.due_at, delay=wanted.delay), at))
         if wanted.payload is not None and isinstance(stored.spec.task.target, TopologyTarget):
             raise FieldInvalid("payload", "is not accepted: the schedule runs a topology", FaultCode.CONFLICT)
-        # What is noted for an occurrence of the timing, such as a skip, must not affect this run.
+        # Notes for an occurrence of the timing, such as a skip, must not affect this run.
         nominal = due + 1 if due > at and stored.means(due) else due
         # A repeat has the id of the first request, which may have crashed before its write.
         occurrence = Occurrence(nominal, due, due, f"now {self.runtime.nonce() if key is None else key.text}")
@@ -141,7 +141,8 @@ class ManualRuns:
         occurrence_tasks = self.writer.expander.planner.occurrence_tasks
         task, is_new = occurrence_tasks.produce_once(stored, due, occurrence_tasks.task_of(stored, payload))
         with suppress(Unavailable, ScheduleNotFound):
-            # Counted before the message is sent: if the count is lost, the worker that claims the task adds it.
+            # The run is counted before the message is sent. If the count is lost, the worker that claims the task adds
+            # it.
             self.writer.write(stored, None, partial(with_manual_run, task=task, now=self.runtime.now(), by=by))
         self.enqueuer.send_due([task])
         if not is_new:
@@ -184,7 +185,7 @@ class ManualRuns:
 
         def backfilled(stored: StoredSchedule) -> StoredSchedule:
             if _found(stored, run_id) is not None:
-                # A concurrent repeat of the same request came first: its backfill does not change.
+                # A concurrent repeat of the same request came first, and its backfill does not change.
                 return stored
             if len(stored.open_backfills) >= MAX_BACKFILLS:
                 raise ScheduleStateConflict(name, f"busy with {MAX_BACKFILLS} backfills", "given another")
@@ -209,7 +210,7 @@ class ManualRuns:
         return TaskId.of(asked_at, 0, int.from_bytes(digest[: _TAIL_BITS // 8], "big"))
 
     def backfills(self, owner: str, name: str) -> Sequence[BackfillRun]:
-        """A schedule's backfills: those still running, and the latest finished ones."""
+        """A schedule's running backfills, and its latest finished backfills."""
         return self.writer.read(owner, name).backfills
 
     def get_backfill(self, owner: str, name: str, backfill_id: str) -> BackfillRun:

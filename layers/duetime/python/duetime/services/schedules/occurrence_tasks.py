@@ -35,7 +35,7 @@ class Due:
 
     Attributes:
         cause: reason for the run.
-        purpose: what the run is for if not the recurrence, such as a backfill's id.
+        purpose: the purpose of a run outside the recurrence, such as a backfill's id.
         requested_in: trace context of the request for a manual run.
         is_buffered: whether this is a backfill's run, which waits for the end of the schedule's other runs.
         calendars: calendars for computing the times before and after the occurrence.
@@ -74,7 +74,8 @@ class OccurrenceTasks:
         """Reject a schedule's task for the same reasons as a task that is created directly.
 
         Raises:
-            FieldInvalid: the task's target is not allowed, or its type has no handler; also for a topology's nodes.
+            FieldInvalid: the task's target is not allowed, or its type has no handler; the same holds for a topology's
+                nodes.
         """
         _within_task(lambda spec: self.rules.accept(owner, self.rules.resolved(owner, spec)), task)
 
@@ -85,7 +86,7 @@ class OccurrenceTasks:
 
         Args:
             stored: the schedule.
-            payload: replaces the schedule's own payload; JSON text in UTF-8.
+            payload: JSON text in UTF-8 that replaces the schedule's own payload.
 
         Raises:
             ContentExpired: the payload is stored outside the schedule and has expired.
@@ -96,7 +97,7 @@ class OccurrenceTasks:
             payload = self.contents.fetch(stored.uid, stored.payload)
         task = replace(stored.spec.task, payload=payload)
         try:
-            # Occurrences have no unique key: the schedule's `overlap` setting decides instead.
+            # Occurrences have no unique key, because the schedule's `overlap` setting decides instead.
             spec = replace(self.rules.resolved(stored.owner, task), unique=None)
         except FieldInvalid as refusal:
             raise refusal.inside("task") from None
@@ -104,7 +105,7 @@ class OccurrenceTasks:
 
     def _with_usual_duration(self, stored: StoredSchedule, spec: TaskSpec) -> TaskSpec:
         """The specification with a limit on its duration, based on the latest runs."""
-        # Few schedules compare their runs, so the module is imported only for them.
+        # Few schedules compare their runs, so the module is imported only for such schedules.
         from duetime.domain.schedules.runs import RUNS_COMPARED, with_usual_duration  # noqa: PLC0415 - see above
 
         latest = preceding(stored.schedule(), self.runtime.now() + 1, RUNS_COMPARED)
@@ -113,7 +114,7 @@ class OccurrenceTasks:
         return replace(spec, notify_on=with_usual_duration(spec.notify_on, factor, runs.values()))
 
     def task_for(self, stored: StoredSchedule, dues: Sequence[Due]) -> TaskSpec:
-        """The specification for these occurrences; if the schedule has placed none yet, its payload is retained.
+        """The specification for these occurrences; retains the payload of a schedule without placed occurrences.
 
         Raises:
             ContentExpired: the payload is stored outside the schedule and has expired.

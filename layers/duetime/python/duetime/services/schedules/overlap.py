@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 _TRIES = 20
 _MOST_COUNTED = 20
-"""Number of run ids that are kept before those of ended runs are removed."""
+"""Number of run ids that are kept before the ids of ended runs are removed."""
 
 
 class _Again(Enum):
@@ -70,7 +70,7 @@ _TRY_AGAIN = _Again.NOW
 class OverlapControl:
     """Applies a schedule's current state and overlap policy to its occurrences.
 
-    Every method may raise `Unavailable`: then the message is redelivered, and the call is repeated.
+    Every method may raise `Unavailable`; the message is then redelivered, and the call is repeated.
     """
 
     stores: Stores
@@ -82,7 +82,7 @@ class OverlapControl:
     def held(self, task: Task) -> Postponed | Skipped | None:
         """Whether the schedule lets a just-claimed task begin.
 
-        A task that began earlier runs to its end, whatever has happened to its schedule.
+        A task that began earlier runs to its end, regardless of changes to its schedule.
         """
         schedule_ref = task.schedule_ref
         if schedule_ref is None or task.state is State.ROLLING_BACK or task.attempt_history:
@@ -170,7 +170,7 @@ class OverlapControl:
         return replace(activity, counted=tuple(each for each in known if each in found and is_to_begin(found[each])))
 
     def _make_room(self, task: Task, stored: StoredSchedule, activity: Activity) -> None:
-        """Start the first run that waits for this one at once, instead of at its next check."""
+        """Start the first run that waits for this run at once, instead of at its next check."""
         seen = activity.of(stored.uid)
         if seen.active != task.id:
             return
@@ -288,7 +288,7 @@ class OverlapControl:
         changed: Callable[[StoredSchedule], StoredSchedule],
         stored: StoredSchedule | None = None,
     ) -> StoredSchedule | None:
-        """Write a change to a task's schedule, repeated after concurrent writes; returns the changed schedule."""
+        """Write a change to a task's schedule, and repeat it after concurrent writes; returns the changed schedule."""
         name, mark = (task.schedule_ref.schedule, task.schedule_ref.mark) if task.schedule_ref else ("", "")
         for _ in range(_TRIES):
             if stored is None:

@@ -121,7 +121,7 @@ class SchedulePreview:
         return self.statuses([stored])[0]
 
     def statuses(self, found: Sequence[StoredSchedule]) -> Sequence[ScheduleStatus]:
-        """The statuses of schedules; reads a few tasks of each schedule, all in parallel."""
+        """The statuses of schedules, from a few tasks of each schedule that are all read in parallel."""
         ids = [task_id for stored in found for task_id in self._first_read(stored)]
         tasks = self.stores.tasks.read_many(list(dict.fromkeys(ids)))
         return [self._status(stored, tasks) for stored in found]

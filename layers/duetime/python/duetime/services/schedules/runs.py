@@ -91,7 +91,7 @@ class RunsAt:
     """The tasks that a schedule has created for a time, in all its revisions.
 
     Attributes:
-        tasks: the existing tasks, including the records left in place of deleted ones.
+        tasks: the existing tasks, including the records left in place of deleted tasks.
         former: tasks of an earlier schedule with the same name.
         is_complete: whether all possible tasks were examined.
     """
@@ -139,7 +139,7 @@ class ScheduleRuns:
         since = max(query.since, stored.created_at)
         top = query.after
         if top is None and query.before is not None:
-            # A task's due time is later than its scheduled time by this much at most.
+            # A task's due time is at most this much later than its scheduled time.
             delay = (stored.spec.jitter_seconds + stored.spec.spread_seconds) * SECOND
             top = TaskId.of(query.before + delay, 0, 0)
         listed = ListQuery(owner, top, limit=query.limit, since=since)
@@ -184,7 +184,7 @@ class ScheduleRuns:
         return before, stored.updated_at
 
     def _before_the_change(self, stored: StoredSchedule, start: Millis, end: Millis, limit: int) -> Sequence[Seen]:
-        """The first occurrences in [start, end] that have a task, whatever the timing was then."""
+        """The first occurrences in [start, end] that have a task, regardless of the timing at that time."""
         found: dict[Millis, Task] = {}
         after: TaskId | None = TaskId.of(max(start, stored.created_at), 0, 0)
         until = end + _longest_delay(stored)

@@ -96,7 +96,7 @@ _PATIENCE = 3 * SECOND
 
 @frozen
 class ScheduleWriter:
-    """Reads and writes schedules for their owners: conditionally, after setting a timer if one is needed.
+    """Reads and writes schedules for their owners; writes are conditional, and set a timer first if needed.
 
     Attributes:
         look_ahead: how far ahead of the clock the trigger reads, in milliseconds.
@@ -219,12 +219,12 @@ class ScheduleWriter:
             found = self.read_with_payload(stored.owner, stored.name)
             if found.uid == stored.uid:
                 return found
-        # The schedule may have been deleted since, and its name reused: the request was still carried out.
+        # The request was carried out, although the schedule may have been deleted since, and its name reused.
         return stored
 
     def store_payload(self, uid: TaskId, data: bytes) -> Content:
         """Store the payload of a schedule's tasks, before the schedule refers to it."""
-        # A unique name: two concurrent changes must not overwrite each other's payload.
+        # The name is unique, because two concurrent changes must not overwrite each other's payload.
         expiry = unless_referenced(self.runtime.now())
         return self.stores.contents.keep(uid, f"{PAYLOAD}.{self.runtime.nonce()}", data, expiry)
 
@@ -250,7 +250,7 @@ def _check_version(stored: StoredSchedule, version: int | None) -> None:
 
 
 def _field(written: Written) -> str:
-    """The timing field that the request gave."""
+    """The timing field that the request contains."""
     names = ("cron", "rate", "interval", "dates", "permanent", "timings")
     return next((name for name in names if getattr(written, name) is not None), names[0])
 

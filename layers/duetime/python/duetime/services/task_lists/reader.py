@@ -1,4 +1,4 @@
-"""Finds the tasks of a list: in the lists kept for an owner with many tasks, or among all the owner's tasks."""
+"""Finds the tasks of a list, either in the lists kept for an owner with many tasks, or among all the owner's tasks."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class TaskFinder:
         return sources
 
     def _in_states(self, query: ListQuery, wanted: TaskFilter, head: ListHead) -> list[Source]:
-        """Find scheduled and succeeded tasks by the times in their ids; those with other due times have lists."""
+        """Find scheduled and succeeded tasks by the times in their ids; tasks with other due times have lists."""
         bounds = _bounds(query, wanted)
         if State.SUCCEEDED not in wanted.states:
             bounds = _narrowed(_narrowed(bounds, Range(after=head.swept_to.home)), wanted.due)
@@ -212,7 +212,7 @@ def _helps(wanted: TaskFilter) -> bool:
 
 
 _LISTED_STATES = ENTRY_STATES | TOPOLOGY_STATES
-"""States whose tasks are found without reading the owner's whole list."""
+"""States whose tasks are found without reading the owner's complete list."""
 _LARGE = frozenset({ListKind.TAG, ListKind.TYPE, ListKind.TOPOLOGY})
 """Lists that are likely to be longer than the list of any state that tasks leave again."""
 
@@ -239,7 +239,7 @@ _ALWAYS_NODES = frozenset({ListKind.PARENT})
 
 
 def _names(query: ListQuery, kind: ListKind, value: str) -> list[ListName]:
-    """The lists of a kind, including those of nodes if nodes are listed."""
+    """The lists of a kind, including the lists of nodes if nodes are listed."""
     if kind in _ALWAYS_NODES:
         return [ListName(query.owner, kind, value, of_nodes=True)]
     kinds = (False, True) if query.with_nodes else (False,)
@@ -258,7 +258,7 @@ def _narrowed(first: Range, second: Range) -> Range:
 
 
 def _start(after: TaskId | None, bounds: Range, *, descending: bool) -> TaskId | None:
-    """The place after which to read: the query's, or the bound in the query's direction."""
+    """The place after which to read, which is the query's place, or the bound in the query's direction."""
     bound = bounds.before if descending else bounds.after
     if bound is None:
         return after

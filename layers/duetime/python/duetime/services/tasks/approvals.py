@@ -109,7 +109,7 @@ class Approvals:
         return _canonical(stored) == _canonical(decision.payload)
 
     def _written(self, task: Task, decision: Decision, sets: TaskChanges, by: Attribution) -> WriteResult:
-        """Write the outcome; a worker runs the steps after it."""
+        """Write the outcome; a worker runs the steps after the outcome."""
         now, is_node = self.runtime.now(), task.node_ref is not None
         expires = now + self.retention.of(task.type)
         # A node is kept as long as its topology; the end of the topology sets the node's expiry.
@@ -142,5 +142,5 @@ def _obstacle(task: Task, action: Action, now: Millis) -> str:
 
 
 def _canonical(data: bytes) -> str:
-    """JSON text with sorted keys: equal for equal values, and different for 1, 1.0 and true."""
+    """JSON text with sorted keys, which is equal for equal values, and different for 1, 1.0 and true."""
     return json.dumps(json.loads(data), sort_keys=True)

@@ -92,7 +92,7 @@ class AttemptReports:
         scopes = set(LockScope)
         if end.task.is_terminal and end.task.finished_at is None:
             self.completion.close(end.task)
-            # The worker that cleans up takes over the lock for the whole task.
+            # The worker that cleans up takes over the lock that covers all phases of the task.
             scopes = {LockScope.RUN}
         for claim in self.lock_manager.claims(task, scopes):
             self.lock_manager.give_back(task, claim)

@@ -74,7 +74,7 @@ class TaskControl:
     def pause(self, owner: str, task_id: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM) -> Task:
         """Pause a task that has not started, or ask a running task to pause as soon as it can.
 
-        A paused task does not change, whatever its version: the response to the first request may have been lost.
+        A paused task does not change, regardless of its version: the response to the first request may have been lost.
         """
         task = self._read(owner, task_id)
         if task.state is State.PAUSED:
@@ -109,7 +109,7 @@ class TaskControl:
         """Resume a paused task: at its due time if the due time is still ahead, otherwise now.
 
         A task that waited for a lock has left the line, so it is checked again at once. A task that is not paused does
-        not change, whatever its version: the response to the first request may have been lost.
+        not change, regardless of its version: the response to the first request may have been lost.
         """
         task = self._read(owner, task_id)
         is_held = task.state is State.PAUSED or task.requested_action is RequestedAction.PAUSE
@@ -123,7 +123,8 @@ class TaskControl:
                 return self._placed(task, Move.BLOCK, lambda _task: self.runtime.now(), request)
             return self._placed(task, Move.RESUME, resumes_at, request)
         if is_held:
-            # The attempt that was asked to pause may have failed since: then the request is removed from the retry.
+            # The attempt that was asked to pause may have failed since; in that case, the request is removed from the
+            # retry.
             move = Move.CHANGE if task.state in LEGAL[Move.CHANGE].sources else Move.REQUEST_STOP
             return self._moved(task, move, ControlRequest(Action.RESUMED, version, by, pause_taken_back))
         raise StateConflict(task, "resumed")
@@ -180,7 +181,7 @@ class TaskControl:
             if task.was_never_let_start:
                 move, sets["after"] = Move.BLOCK, task.after and task.after.forgotten
             with suppress(VersionMismatch):
-                # The changes belong to this version: another version has a different attempt history and fence.
+                # The changes belong to this version, because another version has a different attempt history and fence.
                 return self.reopener.reopen(replace(task, result=None), move, sets, task.version, by)
         raise VersionMismatch(self._read(owner, task_id))
 
@@ -199,7 +200,7 @@ class TaskControl:
         lacking = isinstance(task.target, HttpTarget) and Phase.ROLLBACK not in task.target.phases
         if lacking or isinstance(task.target, PullTarget | AwsTarget | TopologyTarget):
             raise StateConflict(task, "rolled back: its target does not support rollback")
-        # The attempt history keeps the last attempt's error; the rollback has an error of its own.
+        # The attempt history keeps the last attempt's error; the rollback has its own error.
         sets: TaskChanges = {"attempt_history": reported_history(task)}
         return self.reopener.reopen(task, Move.REQUEST_ROLLBACK, sets, version, by)
 
@@ -255,7 +256,7 @@ class TaskControl:
         return request.after_rejection(task)
 
     def _placed(self, task: Task, move: Move, at_of: Callable[[Task], Millis], request: ControlRequest) -> Task:
-        """Make a move that sets a new check; repeated as in `_moved`, for the time that the record requires."""
+        """Make a move that sets a new check at the time that the record requires; repeat the move as in `_moved`."""
         for _ in range(_TRIES if request.version is None else 1):
             require_legal(task, move)
             changes = request.changes(task, self.runtime.now())

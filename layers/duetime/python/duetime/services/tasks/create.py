@@ -89,7 +89,7 @@ class TaskCreator:
     dependency_reader: Callable[[], DependencyReader]
 
     def create(self, owner: str, order: Order) -> Task:
-        """Create one task; see `create_once`."""
+        """Create one task, as `create_once` does."""
         return self.create_once(owner, order).value
 
     def create_once(self, owner: str, order: Order) -> Accepted[Task]:
@@ -127,7 +127,7 @@ class TaskCreator:
         return self.rules.resolved(owner, self._with_dependencies(owner, order.spec), order.place_of_graph)
 
     def _traced(self, order: Order, make: Callable[[Order], Made]) -> Made:
-        """Create or prepare a record within a span whose context the task keeps: its attempts link to it."""
+        """Create or prepare a record within a span; the task keeps the span's context for links from its attempts."""
         with self.runtime.tracer.span(creation_span(order.spec.type, order.traceparent)) as opened:
             made = make(replace(order, traceparent=opened.context or order.traceparent))
             opened.end_with({MESSAGE_ID: (made.task if isinstance(made, Draft) else made.value).id.text})
@@ -139,7 +139,7 @@ class TaskCreator:
         return self.finish(made, is_new=self.enqueuer.create(made.task)) if isinstance(made, Draft) else made
 
     def _draft(self, owner: str, order: Order) -> Accepted[Task] | Draft:
-        """Do all steps before the record is written, or the whole creation if the record exists or has a unique key."""
+        """Do all steps before the record's write, or the complete creation if the record exists or has a unique key."""
         try:
             spec = self.resolved(owner, order)
         except FieldInvalid:
@@ -187,7 +187,7 @@ class TaskCreator:
         return Accepted(self._retained(self.stores.tasks.read(task.id) or task, made.identity), is_replay=True)
 
     def _write_unique(self, owner: str, order: Order, identity: Identity, unique: Unique) -> Accepted[Task]:
-        """Write the record unless another task holds its unique key; repeated while the key changes hands."""
+        """Write the record unless another task holds its unique key; retry while the key changes hands."""
         may_exist = order.origin is not None
         for _ in range(_TRIES):
             if may_exist and (known := self._existing(identity)):
@@ -198,7 +198,7 @@ class TaskCreator:
             if status.holder is not None:
                 wanted = None if order.key is None else (order.key.text, identity.task_id)
                 settled = self.key_conflicts.settle(status.holder, order.spec, unique, wanted)
-            # Read after the key: a repeat of this request may have replaced a task that has since ended.
+            # Read after the key, because a repeat of this request may have replaced a task that has since ended.
             if settled is None and status.nonce is not None:
                 settled = self._answered(owner, order, identity.task_id)
             if settled is not None:
@@ -320,7 +320,7 @@ class TaskCreator:
 
 @frozen
 class BatchCreator:
-    """Creates many tasks independently: the failure of one does not affect the others."""
+    """Creates many tasks independently, so that one task's failure does not affect the other tasks."""
 
     task_creator: TaskCreator
 
@@ -330,14 +330,14 @@ class BatchCreator:
         return self._create_each(owner, orders, refusals)
 
     def create_each(self, owner: str, orders: Sequence[Order]) -> list[Task | Exception]:
-        """A task for each order, or the error, in order; no order's failure affects the others."""
+        """A task for each order, or the error, in order; no order's failure affects other orders."""
         ends = self._create_each(owner, orders, (Exception,))
         return [end.value if isinstance(end, Accepted) else end for end in ends]
 
     def _create_each(
         self, owner: str, orders: Sequence[Order], refusals: tuple[type[E], ...]
     ) -> list[Accepted[Task] | E]:
-        """Prepare all records and write them with few requests, then create the others one by one."""
+        """Prepare all records and write them with few requests, then create the other tasks one by one."""
         creator, executor = self.task_creator, self.task_creator.runtime.executor
 
         def draft(order: Order | E) -> Accepted[Task] | Draft | E:

@@ -1,4 +1,4 @@
-"""Rules for accepting tasks: their target, their type and, for a topology, its nodes; and defaults of types."""
+"""Rules for accepting a task's target, type and (for a topology) nodes; also applies and sets the defaults of types."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ class CreationRules:
         """
         target = self.targets.accept(owner, spec)
         if graph is not None:
-            # If nodes name definitions, the request did not contain the whole graph.
+            # If nodes name definitions, the request did not contain the complete graph.
             self.accept_nodes(owner, self.read_graph(spec.payload, ()) if names_definitions(spec.payload) else graph)
         elif isinstance(target, TopologyTarget):
             self.graph_of(owner, spec.payload, target)
@@ -225,7 +225,7 @@ class TypeDefaults:
     _known: dict[str, _Known] = field(default_factory=dict, init=False)
 
     def completed(self, owner: str, spec: TaskSpec) -> TaskSpec:
-        """A task with the defaults of its type: the owner's take precedence over the handler's.
+        """A task with the defaults of its type: the owner's defaults take precedence over the handler's.
 
         Raises:
             Unavailable: the store did not answer.
@@ -295,7 +295,7 @@ class TypeAdmin:
 
         Raises:
             TypeNotFound: the type has no handler, no pull workers and no defaults of the owner, or is reserved for
-                others.
+                other owners.
         """
         found = self._status(name, self.types.store.read(owner, consistent=True))
         is_known = found.has_handler or found.handler or found.is_pulled or found.own

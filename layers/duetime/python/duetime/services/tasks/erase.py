@@ -1,8 +1,8 @@
 """Erases tasks before their retention ends.
 
-The record of an erased task stays, without its user's data and its attempts' reports; readers see it as a task that has
-ended, as before. So nothing can create the task again: neither a repeat of its request or event, nor its schedule, nor
-a late attempt. The record expires when the task would have expired.
+The record of an erased task stays, without user data and reports of attempts; readers still see a task that has ended.
+So the task cannot be created again by a repeat of its request or event, by its schedule, or by a late attempt. The
+record expires when the task would have expired.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 _TRIES = 5
-"""How often a change is repeated if a concurrent write comes between its read and its write."""
+"""Number of attempts to make a change if concurrent writes come between its read and its write."""
 
 
 @frozen
@@ -76,7 +76,7 @@ class TaskEraser:
             return False
         self.stores.contents.erase(task.id, task.contents_outside)
         if task.order is not None:
-            # A failed task may have stopped its line.
+            # A failed task may have stopped the line of its ordered key.
             self.task_updater.order_lines().release_if_possible(replace(task, erased=True))
         return True
 

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 _BY_TARGET = frozenset({"target", "rollback_on_failure", "timeout_seconds", "callback_url", "notify_on"})
 """Fields whose values depend on the task's target, and on the targets that the settings allow."""
 _TRIES = 5
-"""How often a change is repeated if a concurrent write comes between its read and its write."""
+"""Number of attempts to make a change if concurrent writes come between its read and its write."""
 
 
 @frozen
@@ -137,7 +137,7 @@ class TaskUpdater:
         raise Unavailable(f"the task {task_id} has too many concurrent writes")
 
     def _cancel(self, task: Task, by: Attribution) -> WriteResult:
-        """Cancel a task; a worker runs the steps after it for topologies, nodes, and tasks that others wait for."""
+        """Cancel a task; a worker runs the next steps for topologies, nodes, and tasks that other tasks wait for."""
         now, guard = self.runtime.now(), Guard(version=task.version)
         expires = now + self.retention.of(task.type)
         cancellation = ActionRecord(Action.CANCELLED, now, by, task.version + 1)
@@ -180,7 +180,7 @@ class TaskUpdater:
         self._reject_unfit(task, wanted, fields)
         if wanted.payload is None:
             return self._write(task, wanted, fields, by)
-        # A unique name: two concurrent changes must not overwrite each other's payload.
+        # The name is unique, because two concurrent changes must not overwrite each other's payload.
         expiry = unless_referenced(max(self.runtime.now(), task.due_at))
         kept = self.stores.contents.keep(task.id, f"{PAYLOAD}.{self.runtime.nonce()}", wanted.payload, expiry)
         sets: TaskChanges = {**fields, "payload": kept}
@@ -239,7 +239,8 @@ class TaskUpdater:
         if wanted.sets_due:
             result = self.enqueuer.move(task, Move.CHANGE, sets["due_at"], guard, sets, wanted.redirect)
         elif needs_new_check(task, sets):
-            # A waiting task is checked again at once: the lock it now needs may be free, and its place in line is lost.
+            # A waiting task is checked again at once, because the lock it now needs may be free, and its place in line
+            # is lost.
             at = task.next_at if task.waiting_for is None else task.due_at
             result = self.enqueuer.move(task, Move.CHANGE, at, guard, sets)
         else:

@@ -1,1 +1,1 @@
-"""Runs graphs of tasks: ends of nodes, progress of runs, and user requests."""
+"""Runs graphs of tasks: handles the ends of nodes, the progress of runs, and user requests."""

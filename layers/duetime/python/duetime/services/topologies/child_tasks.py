@@ -49,7 +49,8 @@ class CancelledChildren:
 class ChildCanceller:
     """Cancels the descendants of a task, several hundred per request.
 
-    No progress is stored: a repeated request, even after a crash, skips cancelled tasks and continues with the others.
+    No progress is stored: a repeated request, even after a crash, skips cancelled tasks and continues with the other
+    tasks.
     """
 
     tasks: TaskStore
@@ -82,7 +83,7 @@ class ChildCanceller:
             after = ids[-1]
 
     def _cancelled(self, by: Attribution, force: bool, task: Task) -> str:  # noqa: FBT001 - given by `partial`
-        """Cancel one task; returns what became of the task."""
+        """Cancel one task; returns the result."""
         if task.is_terminal:
             return _ENDED
         try:

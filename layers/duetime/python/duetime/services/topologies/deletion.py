@@ -222,7 +222,8 @@ class Retention:
                     # these steps.
                     self._keep_inner(topology_run.run_state.task_id(key))
             self._set(ids, None)
-            # If the topology has ended in the meantime, this may just have removed the expiry that its end set.
+            # If the topology has ended in the meantime, this call may just have removed the expiry that the topology's
+            # end set.
             self.let_expire(topology_run.task.id)
 
     def _keep_inner(self, topology: TaskId) -> None:
@@ -291,7 +292,7 @@ class Retention:
                 retain(self.stores.contents, task)
             else:
                 let_expire(self.stores.contents, task, expires_at)
-            # Guarded by the version: a node written in the meantime is checked again.
+            # The version guards this write, so a node written in the meantime is checked again.
             guard = Guard(version=task.version)
             sets: TaskChanges = {"expires_at": expires_at}
             end = self.stores.tasks.apply(Write(task.id, Move.RETAIN, self.runtime.nonce(), guard, sets))
@@ -302,7 +303,7 @@ class Retention:
 
 
 def _is_kept(present: Millis | None, wanted: Millis | None) -> bool:
-    """Whether a node's expiry can stay: a difference of less than half the margin is not worth a write."""
+    """Whether a node's expiry can stay, because a difference of less than half the margin is not worth a write."""
     if present is None or wanted is None:
         return present is wanted
     return present >= wanted - NODE_MARGIN // 2

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _AT_ONCE = 100
 """Number of children processed together; if there are many, the first children start before the last are processed."""
 _FEW = 10
-"""Highest number of last nodes that are read when one of them ends: each read costs a fifth of a write."""
+"""Highest number of last nodes that are read when one of them ends, because each read costs a fifth of a write."""
 
 
 @frozen
@@ -73,7 +73,7 @@ class NodeFinished:
         if task.node_ref is None or (topology_run := self._whole_of(task.id, task.node_ref)) is None:
             return 0
         self._tell_all(task, task.node_ref, topology_run)
-        # Read after the node has ended: if the topology ends later, its own follow-up finds the node.
+        # The run is read after the node has ended. If the topology ends later, its own follow-up finds the node.
         retention = self.reconciler.retention
         return None if retention.is_needed(topology_run) else retention.expiry_of_nodes(topology_run)
 

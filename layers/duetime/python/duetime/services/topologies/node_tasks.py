@@ -41,7 +41,7 @@ class NodeTasks:
     """Creates the tasks of nodes. Creating a task again changes nothing.
 
     Attributes:
-        definitions: reads whole graphs, with the templates of their nodes' tasks.
+        definitions: reads complete graphs, with the templates of their nodes' tasks.
         rules: targets that the settings allow.
         types: gives tasks the defaults of their types.
     """
@@ -54,7 +54,7 @@ class NodeTasks:
     types: TypeDefaults
 
     def make(self, topology_run: TopologyRun) -> None:
-        """Create the tasks of all nodes of this run that wait for other nodes; `start` creates the others.
+        """Create the tasks of this run's nodes that wait for other nodes; `start` creates all other tasks.
 
         Raises:
             FieldInvalid: the settings no longer allow a node's target.
@@ -85,7 +85,7 @@ class NodeTasks:
         inserted = self.enqueuer.insert(tasks)
         is_new = self.runtime.executor.map(lambda task: task.nonce in inserted or self.enqueuer.create(task), tasks)
         started = {key: task for key, task, new in zip(keys, tasks, is_new, strict=True) if new}
-        # Creating thousands of tasks takes a while: the run may have been paused since, or a task may have failed.
+        # Creating thousands of tasks takes a while, so the run may have been paused since, or a task may have failed.
         present = self.definitions.read(topology_run.task.id) or topology_run
         if present.starts_nodes:
             self.enqueuer.send_due(list(started.values()))
@@ -105,7 +105,7 @@ class NodeTasks:
             self._make_all(topology_run, keys, lambda spec: spec.target or HandlerTarget())
 
     def _keys(self, topology_run: TopologyRun, *, waits: bool) -> Sequence[str]:
-        """The nodes of this run that wait for other nodes, or those that do not; children before parents."""
+        """The nodes of this run that wait for other nodes, or all its other nodes; children before parents."""
         graph = topology_run.graph
         again = graph.by_key.keys() - topology_run.run_state.ran.keys()
         return [key for key in creation_order(graph, again) if starts_at_once(graph.by_key[key]) is not waits]
@@ -179,7 +179,7 @@ class NodeInputs:
         For a task that runs after the members of a group, the object describes the group.
 
         Raises:
-            InputsTooLarge: the results are too large together; a retry does not help.
+            InputsTooLarge: the total size of the results is too large; a retry does not help.
         """
         if task.completes is not None:
             # Few tasks run after a group, so the module is imported only for them.

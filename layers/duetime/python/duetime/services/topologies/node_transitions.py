@@ -1,4 +1,4 @@
-"""Transitions of a node: count an edge, start the node, or cancel it. Each may be repeated."""
+"""Makes the transitions of a node: counts an edge, starts the node, or cancels it. Each transition may be repeated."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class NodeActions:
         task = self._read(topology_run.run_state.task_id(key))
         if task.state not in LEGAL[Move.REQUEST_ROLLBACK].sources or task.finished_at is None:
             return
-        # The attempt history keeps the last attempt's error; the rollback has an error of its own.
+        # The attempt history keeps the last attempt's error; the rollback has its own error.
         sets: TaskChanges = {"attempt": 0, "finished_at": None, "expires_at": None, "requested_action": None}
         sets |= {"lease_expires_at": None, "attempt_history": reported_history(task)}
         sets |= fence_raised(task, self.runtime.epoch)
@@ -151,14 +151,14 @@ class NodeActions:
         sets |= recorded(task, Action.ROLLBACK_REQUESTED, Attribution(ActorType.TOPOLOGY), now)
         expiry = unless_referenced(now)
         with suppress(ContentExpired):
-            # If the payload has expired, the worker reports the node as one that cannot be rolled back.
+            # If the payload has expired, the worker reports that the node cannot be rolled back.
             extend(self.stores.contents, task, expiry)
         result = self.enqueuer.move(task, Move.REQUEST_ROLLBACK, now, Guard(version=task.version), sets)
         if isinstance(result, Applied):
             retain_open(self.stores.tasks, self.stores.contents, result.task, expiry)
 
     def _start(self, topology_run: TopologyRun, key: str, task: Task) -> Task | None:
-        """Start a node whose rule holds, if its condition holds too; returns the task if it was released."""
+        """Start a node whose rule is met, if its condition is met too; returns the task if it was released."""
         if task.state is not State.BLOCKED or not topology_run.starts_nodes:
             return None
         try:
@@ -200,7 +200,7 @@ class NodeActions:
         expiry = unless_referenced(self.runtime.now())
         payload = None
         if map_payload is not None:
-            # A unique name: a rejected release must not change the expiry of another release's items.
+            # The name is unique, because a rejected release must not change the expiry of another release's items.
             task_id, name = topology_run.run_state.task_id(key), f"{_MAP_PAYLOAD}.{self.runtime.nonce()}"
             payload = self.stores.contents.keep(task_id, name, map_payload, expiry)
         for _ in range(_TRIES):
@@ -244,7 +244,7 @@ class Conditions:
 
         Args:
             topology_run: the run, read after the node's parents had ended.
-            node: a node whose rule holds.
+            node: a node whose rule is met.
 
         Raises:
             ConditionFailed: the condition is neither true nor false.
@@ -260,7 +260,7 @@ class Conditions:
         """The payload of a map's task, once the map's items are known; `None` for any other node.
 
         Raises:
-            ConditionFailed: the results that the map refers to are too large together, or have expired.
+            ConditionFailed: the results that the map refers to have expired, or their total size is too large.
             MapFailed: the items are not a list, or too large.
             Unavailable: a store did not answer; the call must be repeated.
         """

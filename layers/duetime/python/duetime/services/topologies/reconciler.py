@@ -154,7 +154,7 @@ class TopologyReconciler:
         return self._holds(topology_run, *self._next_action(topology_run))
 
     def resumption(self, topology_run: TopologyRun) -> Work:
-        """The actions that let nodes continue which were paused with the run."""
+        """The actions that let the nodes continue that were paused with the run."""
         found, statuses = self._next_action(topology_run)
         if not statuses:
             return ()
@@ -200,7 +200,7 @@ class TopologyReconciler:
         return False
 
     def _mark_ended(self, task: Task) -> bool:
-        """Make a plan that has begun, but not created its run yet, find that the topology has ended."""
+        """Ensure that a plan that has begun, but not yet created its run, finds that the topology has ended."""
         if task.claims:
             begun = Begun(self.runtime.now(), 1)
             over = RunState(task.id, (begun,), task.fence, stopped=True, dissolved=True)
@@ -219,8 +219,8 @@ class TopologyReconciler:
         if status.is_failure and stops_at_once and not topology_run.graph.tolerated_failures:
             # The stop is stored first, because it must be known before a child of this node may start.
             self.topology_repository.save(topology_run.run_state, lambda run_state: replace(run_state, stopped=True))
-        # A node that was only stopped with the others changes nothing; neither does an end during a pause, which has
-        # its own operation.
+        # A node that was only stopped with the other nodes changes nothing; neither does an end during a pause, which
+        # has its own operation.
         is_news = (
             status.reason is not Reason.STOPPED and topology_run.task.requested_action is not RequestedAction.PAUSE
         )
@@ -253,11 +253,11 @@ class TopologyReconciler:
         self, topology_run: TopologyRun, known: Mapping[str, NodeStatus] | None = None
     ) -> tuple[NextAction, Statuses]:
         if not topology_run.is_present:
-            # The topology was retried: the next run's plan decides about the last run's nodes.
+            # The topology was retried, so the next run's plan decides about the last run's nodes.
             return NextAction(State.RUNNING), {}
         statuses = self.topology_repository.statuses(topology_run, known)
         overdue = topology_run.overdue_at is not None and topology_run.overdue_at <= self.runtime.now()
-        # If the topology's task has ended, the nodes left are cancelled, whatever was requested before.
+        # If the topology's task has ended, the nodes left are cancelled, regardless of earlier requests.
         requested_action = (
             RequestedAction.CANCEL if topology_run.task.is_terminal else topology_run.task.requested_action
         )
@@ -328,7 +328,7 @@ class TopologyReconciler:
             self.node_requests.pause(topology_run, key)
 
     def _do(self, until: Millis | None, part: Callable[[], object]) -> None:
-        # Checked for each action: a process that was suspended must not act on outdated decisions.
+        # This is checked for each action, because a process that was suspended must not act on outdated decisions.
         if until is None or self.runtime.now() < until:
             part()
 

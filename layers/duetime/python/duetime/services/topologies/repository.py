@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from duetime.ports.topologies import GraphReader
 
 _KNOWN = 8
-"""Number of graphs that a process caches: reading a large graph takes a second."""
+"""Number of graphs that a process caches, because reading a large graph takes a second."""
 _TRIES = 20
 _PAGE = 100
 """Nodes read in one request (Source: DynamoDB API Reference, BatchGetItem)."""
@@ -91,7 +91,7 @@ class TopologyRepository:
         """The graph of a topology's task.
 
         Raises:
-            FieldInvalid: the payload is not a graph; accepted topologies have a valid one.
+            FieldInvalid: the payload is not a graph, which does not happen for accepted topologies.
         """
         content = task.payload
         if not content.is_outside:
@@ -124,7 +124,7 @@ class TopologyRepository:
         return {key: found[task_id] for key, task_id in ids.items() if task_id in found}
 
     def _read_all(self, ids: Sequence[TaskId]) -> Mapping[TaskId, Task]:
-        """The tasks of many nodes, some hundreds in parallel."""
+        """The tasks of many nodes, several hundred in parallel."""
         pages = [ids[first : first + _PAGE] for first in range(0, len(ids), _PAGE)]
         if len(pages) <= 1:
             return self.stores.tasks.read_many(ids, consistent=True)

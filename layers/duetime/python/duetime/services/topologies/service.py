@@ -103,7 +103,7 @@ class TopologyService:
         by: Attribution = BY_SYSTEM,
         nodes: Collection[str] = (),
     ) -> Task:
-        """Retry a failed topology, keeping its succeeded nodes; no effect unless it has failed since the last retry.
+        """Retry a topology that has failed since the last retry, if any, and keep its succeeded nodes.
 
         Args:
             owner: owner of the topology.

@@ -97,7 +97,7 @@ class StateMachineSteps:
 
     Attributes:
         topology_repository: reads outlines of graphs, which are enough for waiting and finishing.
-        definitions: reads whole graphs, with the templates for their nodes' tasks.
+        definitions: reads complete graphs, with the templates for their nodes' tasks.
         shards: how many shards ids are spread over.
     """
 
@@ -155,7 +155,7 @@ class StateMachineSteps:
     def finish(self, topology: TaskId, fence: int, looks: int = 0) -> TopologyCheck:
         """End the attempt at the topology's task if the run has ended; otherwise advance the run.
 
-        A run that is not planned yet has not ended, whatever the state of the previous run.
+        A run that is not planned yet has not ended, regardless of the previous run's state.
 
         Args:
             topology: id of the topology's task.
@@ -205,7 +205,7 @@ class StateMachineSteps:
             return None
         if not (run_state.opened or run_state.dissolved):
             self.node_tasks.make(TopologyRun(task, graph, run_state))
-        # Creating thousands of tasks takes a while: the run may have been stopped since, ended, and even retried.
+        # Creating thousands of tasks takes a while, so the run may have been stopped since, ended, and even retried.
         topology_run = self.definitions.read(task.id)
         is_same = (
             topology_run is not None
@@ -215,7 +215,7 @@ class StateMachineSteps:
         return topology_run if is_same and topology_run is not None and not topology_run.run_state.dissolved else None
 
     def _head(self, task: Task, graph: Graph) -> RunState | None:
-        """The state of the run; stored first if this is the first run, or the first after a retry.
+        """The state of the run, which is stored first if this is the first run, or the first run after a retry.
 
         Returns:
             `None` while nodes of the last run have not ended, for example because a user retried one of them.
@@ -339,7 +339,8 @@ class TopologyWatchdog:
         if self.machine.was_aborted(task.id, task.fence):
             self._cancel(task, is_planned=is_planned)
         else:
-            # Guarded by the fence: rejected if the attempt has ended in the meantime, perhaps by that execution.
+            # The fence guards this report, which is rejected if the attempt has ended in the meantime, perhaps by that
+            # execution.
             self.outcome_writer.postpone(task, Postponed(now, EXECUTION_LOST))
             self.runtime.telemetry.count("topology_executions_lost")
             self.runtime.telemetry.note("a topology's execution is gone; another begins", task=task.id.text)

@@ -212,7 +212,7 @@ class Dispatcher:
     heartbeat: Heartbeat
 
     def tick(self, holder: str) -> None:
-        """Read every group: here if there is only one, otherwise each in its own invocation.
+        """Read every group; a single group is read here, and several groups are each read in a separate invocation.
 
         Raises:
             MinutesUnread: only for a single group; see `read_group`.
@@ -503,7 +503,7 @@ class DispatchStatusReader:
 
     Attributes:
         look_ahead: how far ahead of the clock the trigger reads minutes, in milliseconds.
-        pulled_types: types that have a queue of their own.
+        pulled_types: types that have their own queue.
     """
 
     cursors: CursorStore

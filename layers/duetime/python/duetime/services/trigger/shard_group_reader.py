@@ -83,7 +83,7 @@ class GroupReader:
     def steps(self, until: Millis) -> Iterator[None]:
         """Read a slice of each readable minute, round after round; each step is one slice.
 
-        A round that has begun is completed, so that a minute with slow slices does not hold up the others.
+        A round that has begun is completed, so that a minute with slow slices does not hold up the other minutes.
         """
         while self.runtime.now() < until and (steps := list(self._round())):
             for reading, queue, minute in steps:
@@ -97,8 +97,8 @@ class GroupReader:
     def _round(self) -> Iterator[tuple[int, str, int]]:
         """The next reads: a few minutes of the first reading, and one minute of each scan.
 
-        Every other invocation begins with the latest minute, the others with the earliest, so that no minute can use up
-        all the time, however slow it is.
+        Every other invocation begins with the latest minute, and the others begin with the earliest minute, so that no
+        minute can use up all the time, however slow it is.
         """
         latest_first = bool(self.before.epoch % 2)
         for reading in range(len(self.readings)):
@@ -193,7 +193,7 @@ class GroupReader:
             self.cursors = self.cursors.split(DISPATCH, most)
 
     def _is_blocked(self, reading: int, queue: str, minute: int) -> bool:
-        # A queue that has caught up is read together with all others again.
+        # A queue that has caught up is read together with all other queues again.
         has_caught_up = queue != ALL and not self.cursors.lags(reading, queue)
         return has_caught_up or (reading, queue) in self._blocked or (reading, queue, minute) in self._blocked
 

@@ -1,4 +1,4 @@
-"""One delivery of a message: wait, claim, run, finish; then decide what happens to the message."""
+"""Processes one delivery of a message: waits, claims, runs and finishes the task, then decides about the message."""
 
 from __future__ import annotations
 
@@ -122,8 +122,8 @@ class AttemptRunner:
     def finish_overdue(self, delivery_state: DeliveryState, process_ends_at: Millis) -> None:
         """Record that a target has not ended in time.
 
-        delivery_state: state of the delivery.
-            delivery_state: state of its delivery.
+        Args:
+            delivery_state: state of the delivery.
             process_ends_at: latest end of the target's process; no other step of the task begins before.
         """
         task, started = delivery_state.task, delivery_state.started_at
@@ -202,7 +202,7 @@ class AttemptRunner:
         return result if isinstance(result, Applied) else self._later("another worker took it over")
 
     def _through(self, delivery_state: DeliveryState, task: Task, watch: Watch) -> DeleteMessage | RedeliverMessage:
-        """Take a claimed task through its remaining phases; meanwhile, log lines belong to its attempt."""
+        """Take a claimed task through its next phases; meanwhile, log lines belong to its attempt."""
         with self.runtime.telemetry.attempt(task), self.runtime.tracer.span(attempt_span(task)) as span:
             return self._to_its_end(delivery_state, task, watch, span)
 
@@ -370,7 +370,7 @@ class AttemptPhases:
         """Write an end, retrying while the lease lasts, so that completed work is not lost.
 
         Raises:
-            Unavailable: the store has not answered for a whole lease.
+            Unavailable: the store has not answered for the duration of a lease.
         """
         if isinstance(ending, Failed):
             self.traceback_recorder.record(task, ending)
@@ -416,7 +416,7 @@ class AttemptPhases:
         return step if isinstance(step, ConditionFailed) else _requested(step.task)
 
     def _lock(self, delivery_state: DeliveryState, task: Task, scope: LockScope) -> Ending | None:
-        """Take the locks of a scope; returns the end of the attempt if a lock is held by others."""
+        """Take the locks of a scope; returns the end of the attempt if other tasks hold a lock."""
         held = self.locks.take(delivery_state, task, scope)
         return None if held is None else lock_wait(task, held, self.runtime.now())
 

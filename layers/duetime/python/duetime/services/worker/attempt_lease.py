@@ -101,7 +101,7 @@ class AttemptLocks:
     quota: AttemptQuota | None
 
     def take(self, delivery_state: DeliveryState, task: Task, scope: LockScope) -> Postponed | None:
-        """Take the locks of a scope; if a lock is held by others, the locks taken are released after the attempt."""
+        """Take the locks of a scope; if other tasks hold a lock, the locks taken are released after the attempt."""
         is_first = scope is LockScope.TASK and not task.is_terminal
         if self.quota is not None and is_first and (held := self.quota.held(task, delivery_state.leased_until)):
             return held
@@ -125,7 +125,7 @@ class AttemptLocks:
         )
 
     def leave(self, task: Task | None) -> None:
-        """Give up the attempt's place in its owner's quota, if it still has one."""
+        """Give up the attempt's place in its owner's quota, if it still has a place."""
         if self.quota is not None and task is not None:
             self.quota.leave(task)
 
@@ -142,7 +142,7 @@ class AttemptLocks:
         delivery_state.locks = tuple(claim for claim in delivery_state.locks if claim not in claims)
         missing = delivery_state.lock_wait
         kept = set() if missing is None else self.lock_manager.keep(end, task, missing, claims)
-        # A task that has waited may have reserved a lock that this attempt did not get to.
+        # A task that has waited may have reserved a lock that this attempt has not reached.
         may_wait = task.waiting_for is not None or (isinstance(end, Applied) and end.task.waiting_for is not None)
         if isinstance(end, Applied) and (may_wait or end.task.is_terminal):
             claims.update(self.lock_manager.claims(task, {scope}))
@@ -163,7 +163,7 @@ class DeliveryState:
         started_at: first call of the target in this attempt; the timeout covers all phases. The steps after the
             outcome have their own timeout.
         had_turn: whether a rate granted a start time, and the attempt has started.
-        ended: whether the target has returned; then its end is being recorded.
+        ended: whether the target has returned, so that its end is being recorded.
         reported_long: whether the notice of a long run was sent for this attempt.
         requested_action: the user's request to the attempt, as of the last heartbeat.
         progress: progress last reported by the target, written with the next heartbeat.

@@ -66,7 +66,7 @@ class BatchWorker:
     executed: str = ""
 
     def work(self, deliveries: Sequence[Delivery], holder: str) -> list[Delivery]:
-        """Process a batch until it is decided what happens to every message.
+        """Process a batch until every message's disposition is decided.
 
         If a target does not end, or a lease is lost during the work, the process is ended instead.
 
@@ -84,13 +84,13 @@ class BatchWorker:
         return [
             delivery_state.delivery
             for delivery_state in batch.delivery_states
-            # No other message is deleted: an undecided message is redelivered.
+            # Messages without a decision are not deleted, so they are redelivered.
             if not isinstance(delivery_state.disposition, DeleteMessage)
         ]
 
 
 class _Batch:
-    """A batch in progress: a job for each delivery, and this thread, which watches them."""
+    """A batch in progress, with a job for each delivery, and this thread, which watches the jobs."""
 
     def __init__(self, worker: BatchWorker, delivery_states: Sequence[DeliveryState], holder: str) -> None:
         self.worker = worker
@@ -193,7 +193,7 @@ class _Batch:
                 )
 
     def _check_unrenewed_leases(self) -> None:
-        """Find deliveries whose leases were not renewed: they must have ended when their leases end."""
+        """Find deliveries whose leases were not renewed, and which must have ended when their leases end."""
         now = self.worker.runtime.now()
         for delivery_state in self.delivery_states:
             if (
@@ -234,7 +234,7 @@ class _Batch:
             delivery_state.task and not delivery_state.ended and now >= delivery_state.leased_until
             for delivery_state in self.delivery_states
         ):
-            # The process was suspended past the end of a lease: another worker may have the task.
+            # The process was suspended past the end of a lease, so another worker may have the task.
             worker.process.end()
             return
         until = now + PROCESS_END_TIME
@@ -363,7 +363,7 @@ class MessageVisibility:
         try:
             self.queues.come_back(deliveries, seconds)
         except Unavailable as error:
-            # The messages return at their current visibility timeouts: later than wanted, but not lost.
+            # The messages return at their current visibility timeouts, later than wanted, but are not lost.
             self.runtime.telemetry.note("visibility was not changed", error=str(error))
 
 

@@ -1,4 +1,4 @@
-"""Dead letters: examines messages that were delivered too often, so that no task is lost."""
+"""Examines dead letters, which are messages that were delivered too often, so that no task is lost."""
 
 from __future__ import annotations
 

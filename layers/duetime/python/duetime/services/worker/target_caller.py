@@ -1,4 +1,4 @@
-"""One call of a task's target, with a circuit breaker for each host."""
+"""Calls a task's target, with a circuit breaker for each host."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class CircuitBreakers:
         if admitted.openings:
             self._end_probe(admitted, ending, sign)
         elif known:
-            # Several threads may count at the same time: a difference of one does not matter.
+            # Several threads may count at the same time, because a difference of one does not matter.
             known.failures = known.failures + 1 if sign is Sign.ILL else known.failures if sign is Sign.NOTHING else 0
             if known.failures >= CIRCUIT_THRESHOLD:
                 known.failures = 0
@@ -279,7 +279,7 @@ class TargetCaller:
         except Unavailable as error:
             if delivery_state.started_at is not None:
                 raise
-            # Only S3 may fail here: waiting for it must not use up an attempt.
+            # Only S3 may fail here, and waiting for S3 must not use up an attempt.
             return Postponed(self.runtime.now() + CONTENT_RETRY, f"its payload could not be read: {error}")
 
     def _has_lease(self, delivery_state: DeliveryState, task: Task) -> bool:
