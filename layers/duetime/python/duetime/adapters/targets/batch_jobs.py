@@ -1,4 +1,4 @@
-"""Jobs in AWS Batch. Source: AWS Batch API Reference."""
+"""Calls for jobs in AWS Batch. Source: AWS Batch API Reference."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _ending(resources: Resources, target: AwsTarget, job: str) -> JobEnding | No
 
 
 def _stop(resources: Resources, target: AwsTarget, job: str) -> None:
-    """Stop a job; a job that has not begun is cancelled."""
+    """Stop a running job, or cancel a job that has not begun."""
     resources.jobs("batch", target.arn).terminate_job(jobId=_id(job), reason=WHY_STOPPED)
 
 
