@@ -1,7 +1,7 @@
-"""Closes the connections of botocore's clients that a test leaves behind, before the next test begins.
+"""Closes connections that a test's botocore clients leave behind, before the next test starts.
 
-The garbage collector closes them, too, but at any moment: within a text that is nested as deeply as Python allows,
-closing them fails for want of stack, and a later test is blamed for the sockets that stay open.
+The garbage collector would close the connections, too, but at any moment. While a test parses a text with the deepest
+possible nesting, closing fails for lack of stack, and a later test is blamed for the open sockets.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ def remember_connections() -> None:
 
 
 @wraps(_init)
-def _remembering(session: Any, *arguments: Any, **named: Any) -> None:  # noqa: ANN401 - as the original has them
+def _remembering(session: Any, *arguments: Any, **named: Any) -> None:  # noqa: ANN401 - as in the original
     _init(session, *arguments, **named)
     _OPENED.add(session)
 
 
 def close_connections() -> None:
-    """Close open connections; a client opens another one when it is used again."""
+    """Close open connections; a client that is used again opens a new connection."""
     for session in list(_OPENED):
         session.close()

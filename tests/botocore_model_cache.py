@@ -1,4 +1,4 @@
-"""Tests create hundreds of botocore sessions: what they all read or work out alike is kept once per process."""
+"""Shares what all botocore sessions load or compute alike, because tests create hundreds of sessions per process."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _init_aliaser = EventAliaser.__init__
 
 
 def share_service_models() -> None:
-    """Share the service models, and the names of events, among all sessions that this process creates from now on."""
+    """Share service models and event names among all sessions that this process creates from now on."""
     Loader.__init__ = _loader  # type: ignore[method-assign, assignment]
     EventAliaser.__init__ = _aliaser  # type: ignore[method-assign, assignment]
 
 
 @wraps(_init_loader)
-def _loader(loader: Any, *arguments: Any, **named: Any) -> None:  # noqa: ANN401 - as the original has them
+def _loader(loader: Any, *arguments: Any, **named: Any) -> None:  # noqa: ANN401 - as in the original
     _init_loader(loader, *arguments, **named)
     loader._cache = _READ
 
@@ -29,5 +29,5 @@ def _loader(loader: Any, *arguments: Any, **named: Any) -> None:  # noqa: ANN401
 @wraps(_init_aliaser)
 def _aliaser(aliaser: Any, *arguments: Any, **named: Any) -> None:  # noqa: ANN401 - same
     _init_aliaser(aliaser, *arguments, **named)
-    # Every session has botocore's own aliases; copies of an aliaser, one for each client, would begin without these.
+    # Every session has botocore's own aliases; a copy of an aliaser, one for each client, would start without them.
     aliaser._alias_name_cache = _ALIASES

@@ -1,4 +1,4 @@
-"""The time, in a test's hands."""
+"""Clocks that a test controls."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ NOW = 1_795_228_387_250
 
 @dataclass
 class StandingClock:
-    """A clock that only moves when it is set, or immediately when something sleeps.
+    """A clock that only advances when it is set or when something sleeps, which ends at once.
 
     Attributes:
-        slept: until when somebody slept, each time.
-        meanwhile: called while somebody sleeps.
+        slept: the end of each sleep.
+        meanwhile: called during each sleep.
     """
 
     at: Millis = NOW
@@ -28,11 +28,11 @@ class StandingClock:
     meanwhile: Callable[[], None] = lambda: None
 
     def now(self) -> Millis:
-        """The time."""
+        """Return the time."""
         return self.at
 
     def sleep_until(self, at: Millis) -> None:
-        """Move on, at once."""
+        """Advance to the time at once."""
         self.at = max(self.at, at)
         self.slept.append(self.at)
         self.meanwhile()

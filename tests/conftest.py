@@ -1,4 +1,4 @@
-"""Fixtures of every folder: the embedded AWS, started once per session if a test needs it."""
+"""Fixtures for all folders, such as the embedded AWS, which is started once per session if a test needs it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # Property tests have no time limits, because the machine may be busy, and use the same examples each time, so that
 # failures are reproducible and unrelated changes cause none.
 QUICK, THOROUGH = 30, 300
-"""Examples of each property in `make test`, and in `make test-slow` (`--hypothesis-profile=thorough`)."""
+"""The number of examples of each property in `make test` and in `make test-slow` (`--hypothesis-profile=thorough`)."""
 for profile, examples in (("thorough", THOROUGH), ("duetime", QUICK)):
     settings.register_profile(
         profile,
@@ -36,12 +36,12 @@ for profile, examples in (("thorough", THOROUGH), ("duetime", QUICK)):
     )
     settings.load_profile(profile)
 
-# A client without credentials would request some over the network.
+# A client without credentials would request credentials over the network.
 os.environ["AWS_EC2_METADATA_DISABLED"] = "true"
-# The CDK's own check of a template only warns, and takes longer than all else that it does; `tests/infra/test_lint.py`
-# has cfn-lint check the same templates.
+# The CDK's own check of a template only gives warnings and takes most of the time; in `tests/infra/test_lint.py`,
+# cfn-lint checks the same templates.
 os.environ["CDK_VALIDATION"] = "false"
-# Imports and collected tests live on: looking for garbage among them takes a tenth of the collection.
+# Imports and collected tests are never garbage: looking for garbage among them takes a tenth of the collection.
 gc.disable()
 drop_server_dates()
 share_service_models()
@@ -50,9 +50,10 @@ remember_connections()
 
 @pytest.fixture(scope="session")
 def engine() -> Iterator[Emulator]:
-    """MiniStack's services without a deployment: atomic and rightly metered, unlike moto.
+    """Start MiniStack's services without a deployment; unlike moto, they are atomic and meter capacity correctly.
 
-    `engine.client("dynamodb")` is a boto3 client. The engine is shared: name tables and queues freshly.
+    `engine.client("dynamodb")` is a boto3 client. The engine is shared, so each test must use new names for tables and
+    queues.
     """
     with emulator.running(port=0) as started:
         yield started
@@ -60,14 +61,14 @@ def engine() -> Iterator[Emulator]:
 
 @pytest.fixture(autouse=True)
 def _no_connection_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
-    """A test's connections to the engine are closed at its end, so that other tests do not use them."""
+    """Close a test's connections to the engine at its end, so that other tests do not use them."""
     yield
     if "engine" in request.fixturenames:
         close_connections()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--part` runs only some of the files, for slow suites."""
+    """Add `--part`, which runs only some of the files of slow suites."""
     parser.addoption("--part", default=str(ALL), help="Which part of how many: 3/10, or commit/10.")
 
 
@@ -83,7 +84,7 @@ _PART = pytest.StashKey[Part]()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark tests that start real processes, and run the longest first, in parallel with the others."""
+    """Mark tests that start real processes, and start the longest tests first, in parallel with other tests."""
     part = config.stash[_PART]
     left_out = [item for item in items if not part.has(scope_of(item.nodeid))]
     config.hook.pytest_deselected(items=left_out)
@@ -96,22 +97,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     def rank(item: pytest.Item) -> int:
         return next((number for number, folder in enumerate(begins) if item.nodeid.startswith(folder)), len(begins))
 
-    # What takes longest comes first, so that all else is run beside it.
+    # The longest tests come first, so that all other tests run beside them.
     items.sort(key=rank)
 
 
 TOGETHER = {"tests/deployed/": "deployed", "tests/infra/": "infra", "tests/docs/": "infra"}
-"""Folders whose tests share something slow: one deployment, and the templates of every environment."""
+"""Folders whose tests share something slow: a deployment, or the templates of every environment."""
 
 
 def scope_of(nodeid: str) -> str:
-    """What a test's process and part go by: what it shares, else its file."""
+    """Return the name that decides a test's process and part: what the test shares, or else its file."""
     folders = (scope for folder, scope in TOGETHER.items() if nodeid.startswith(folder))
     return next(folders, nodeid.split("::", 1)[0])
 
 
 class ByWhatIsShared(LoadScopeScheduling):  # type: ignore[misc]  # same
-    """Sends what shares a slow fixture to one process of pytest-xdist, and the tests of any other file to one.
+    """Assigns tests that share a slow fixture, or else a file, to the same pytest-xdist process.
 
     pytest-xdist 3.8 has a mark for this, `xdist_group`, which pytest 9.2 silently ignores.
     """
@@ -121,7 +122,7 @@ class ByWhatIsShared(LoadScopeScheduling):  # type: ignore[misc]  # same
 
 
 def pytest_collection_finish() -> None:
-    """Freeze the collected tests for the garbage collector, because they live to the end."""
+    """Freeze the collected tests for the garbage collector, because they live until the end."""
     gc.collect()
     gc.freeze()
     gc.enable()
@@ -129,9 +130,9 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Freeze what lives on after a file, mostly its imports: each full collection would walk through it again.
+    """Freeze what stays in memory after a file, mostly imports, so that full collections do not walk through it again.
 
-    The last collection is of everything, so that an object that was never closed is reported.
+    The last collection includes everything, so that objects that were never closed are reported.
     """
     if nextitem is None:
         gc.unfreeze()
@@ -148,14 +149,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByWhatIsS
 
 
 _USED: set[grants.Use] = set()
-"""What the functions did in the processes of pytest-xdist that have ended."""
+"""Grants that functions used in pytest-xdist processes that have ended."""
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Fail a run of the whole suite after which something that is granted was not used by any test."""
+    """Fail a run of the complete suite if a grant was not used by any test."""
     told = getattr(session.config, "workeroutput", None)
     if told is not None:
-        # In a process of pytest-xdist, which knows only a part.
+        # A pytest-xdist process knows only a part of the used grants.
         told["grants"] = sorted(grants.USED)
         return
     options = session.config.option
@@ -169,5 +170,5 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any, error: object) -> None:  # noqa: ANN401, ARG001 - pytest-xdist's own
-    """Take over the recordings of a process of pytest-xdist."""
+    """Add the recordings of a pytest-xdist process."""
     _USED.update((name, action, resource) for name, action, resource in node.workeroutput.get("grants", ()))

@@ -1,4 +1,4 @@
-"""Runs the whole test suite many times under different circumstances, and lists the tests that failed at least once.
+"""Runs the complete test suite many times under different circumstances, and lists the tests that failed at least once.
 
 A run's number decides its circumstances: how many processes, how busy the machine is, the order of tests, and Python's
 hash seed. A run can be repeated by its number: `--first 7 --runs 1`.
@@ -32,13 +32,13 @@ BUSY = "while True: pass"
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """How one run differs from the others.
+    """How a run differs from the other runs.
 
     Attributes:
-        number: of the run; everything else follows from it.
-        processes: of pytest-xdist.
-        load: processes that keep the machine busy beside the tests.
-        hash_seed: `PYTHONHASHSEED`.
+        number: the run's number, from which everything else follows.
+        processes: the number of pytest-xdist processes.
+        load: the number of processes that keep the machine busy during the tests.
+        hash_seed: the value of `PYTHONHASHSEED`.
         is_shuffled: whether files and the tests in them come in a random order, which `number` seeds.
     """
 
@@ -50,7 +50,7 @@ class Circumstances:
 
     @classmethod
     def of(cls, number: int) -> Circumstances:
-        """The circumstances of a run by its number, from 0; run 0 is `make test` on a quiet machine."""
+        """Return the circumstances of a run by its number, from 0; run 0 is `make test` on a quiet machine."""
         return cls(
             number=number,
             processes=PROCESSES[number % len(PROCESSES)],
@@ -60,7 +60,7 @@ class Circumstances:
         )
 
     def command(self, report: Path, only: Sequence[str]) -> list[str]:
-        """The command line of pytest that runs the suite so."""
+        """Return the pytest command line for the suite."""
         order = [f"--random-order-seed={self.number}", "--random-order-bucket=module"] if self.is_shuffled else []
         spread = ["-n", str(self.processes), "--no-loadscope-reorder"]
         return [sys.executable, "-m", "pytest", "-q", *spread, *order, f"--junit-xml={report}", *only]
@@ -68,11 +68,11 @@ class Circumstances:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of one run.
+    """The outcome of a run.
 
     Attributes:
         code: pytest's exit code.
-        seconds: how long it took.
+        seconds: how long the run took.
         tests: how many tests ran.
         failed: the tests that failed, with the first line of the reason.
     """
@@ -113,7 +113,7 @@ def run(circumstances: Circumstances, only: Sequence[str], log: Path) -> Outcome
 
 
 def read_report(report: Path) -> tuple[int, tuple[tuple[str, str], ...]]:
-    """The number of tests in a JUnit report, and the failed ones with the first line of their reasons."""
+    """Return the number of tests in a JUnit report, and the failed tests with the first line of their reasons."""
     cases = list(ET.parse(report).getroot().iter("testcase"))  # noqa: S314 - pytest has just written it
     failed = [
         (f"{case.get('classname')}::{case.get('name')}", (trouble.get("message") or "").split("\n")[0])
@@ -124,8 +124,8 @@ def read_report(report: Path) -> tuple[int, tuple[tuple[str, str], ...]]:
 
 
 def main() -> int:
-    """Run the suite as often as asked; exit with 1 if any test failed at least once."""
-    # If it is ended by a signal, its load processes end too.
+    """Run the suite as often as requested; exit with 1 if any test failed at least once."""
+    # If this program is ended by a signal, its load processes end, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=20)

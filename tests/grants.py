@@ -1,8 +1,8 @@
-"""The permissions of each function, as AWS decides on them: tests refuse a call that its role does not allow.
+"""The permissions of each function: in tests, a call that the function's role does not allow is refused, as in AWS.
 
-`grants.json` holds the policies of the synthesised stack for the account of the tests; a test compares both, and
-`python -m tests.grants` writes it anew. Each call of a function, in the simulation and in the functions' tests, is
-looked up there first. Allowed calls are kept in `USED`, so that a test can find unused grants.
+`grants.json` has the policies of the synthesized stack for the tests' account; a test compares both, and `python -m
+tests.grants` writes the file again. Each call of a function, in the simulation and in the functions' tests, is looked
+up there first. Allowed calls are recorded in `USED`, so that a test can find unused grants.
 """
 
 from __future__ import annotations
@@ -37,26 +37,28 @@ ARCHIVE: str = "arn:aws:s3:::archive"
 MACHINE: str = f"arn:aws:states:{PLACE}:stateMachine:topologies"
 SECRET: str = f"arn:aws:secretsmanager:{PLACE}:secret:signing"
 SENT_SECRET: str = f"arn:aws:secretsmanager:{PLACE}:secret:crm-AbCdEf"
-"""A secret that HTTP targets may be called with."""
+"""A secret that may be sent with calls of HTTP targets."""
 LIVE_API: str = "live-updates"
 CONNECTIONS: str = f"arn:aws:execute-api:{PLACE}:{LIVE_API}/live/POST/@connections"
 BUSES = f"arn:aws:events:{PLACE}:event-bus"
 POLLING = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
-"""What Lambda does with a function's role to the queues that invoke it (Source: AWS Lambda Developer Guide, SQS)."""
+"""Lambda's actions, with a function's role, on the queues that invoke the function (Source: AWS Lambda Developer Guide,
+SQS).
+"""
 POLLED = ("worker", "deadletter", "intake")
 """The functions that queues invoke."""
 STREAM = f"{TABLE}/stream/latest"
 STREAMED = ("broadcast", "archive")
 """The functions that the table's stream invokes."""
 STREAMING = ("dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator")
-"""What Lambda does with a function's role to the stream (Source: AWS Lambda Developer Guide, DynamoDB)."""
+"""Lambda's actions, with a function's role, on the stream (Source: AWS Lambda Developer Guide, DynamoDB)."""
 
 Use = tuple[str, str, str]
 """A function, an action, and the ARN of the resource."""
 USED: set[Use] = set()
-"""What the functions have done in this process, and were allowed to."""
+"""Allowed actions that functions have used in this process."""
 _CHECKED: set[tuple[str, str, str | None, Hashable]] = set()
-"""Functions, their calls of DynamoDB, and the tables and indexes of these."""
+"""Functions with their DynamoDB calls, and the tables and indexes of these calls."""
 ELSEWHERE = {
     ("api", "lambda:InvokeFunction", f"arn:aws:lambda:{PLACE}:function:egress"),
     ("worker", "lambda:InvokeFunction", f"arn:aws:lambda:{PLACE}:function:egress"),
@@ -66,52 +68,54 @@ ELSEWHERE = {
     ("archive", "s3:PutObject", f"{ARCHIVE}/aws/lambda/any"),
     ("archive", "s3:ListBucket", ARCHIVE),
 }
-"""What is used where no call is recorded: egress and API by deployed tests, the trigger by itself if there are over
-sixteen shards (`tests/adapters/test_fan_out.py`), and by Lambda when it gives up a batch of the stream."""
+"""Grants that are used where no call is recorded: by deployed tests (egress and API), by the trigger itself if there
+are over sixteen shards (`tests/adapters/test_fan_out.py`), and by Lambda if it gives up a batch of the stream.
+"""
 _ACTING: list[tuple[int, str]] = []
-"""The threads in which a test of the functions has invoked one, and which; in the simulation, each call names its own.
+"""The threads in which a test has invoked a function, with the function; in the simulation, each call names its
+function.
 
-One function may invoke another in one of its threads while its other threads go on with calls of its own.
+A function can invoke another function in one thread while its other threads continue with its own calls.
 """
 
 
 def queue(name: str) -> str:
-    """The ARN of a queue."""
+    """Return the ARN of a queue."""
     return f"arn:aws:sqs:{PLACE}:{name}"
 
 
 def function(name: str) -> str:
-    """The ARN of a function."""
+    """Return the ARN of a function."""
     return f"arn:aws:lambda:{PLACE}:function:{name}"
 
 
 @cache
 def granted() -> Mapping[str, Mapping[str, tuple[str, ...]]]:
-    """The patterns of resources that each function may use, by function and action."""
+    """Return the resource patterns that each function may use, by function and action."""
     kept = json.loads(KEPT.read_text(encoding="utf-8"))
     return {name: {action: tuple(patterns) for action, patterns in of.items()} for name, of in kept.items()}
 
 
 @cache
 def allows(name: str, action: str, resource: str) -> bool:
-    """Whether a function's role allows an action on a resource."""
+    """Return whether a function's role allows an action on a resource."""
     return any(fnmatchcase(resource, pattern) for pattern in granted().get(name, {}).get(action, ()))
 
 
 def check(name: str, environ: Mapping[str, str], service: str, operation: str, request: Mapping[str, Any]) -> None:
-    """Note a call of a function, or refuse it as AWS does.
+    """Record a function's call, or refuse the call as AWS does.
 
     Args:
-        name: the function's.
-        environ: its environment, which has the names of resources in this test.
-        service: boto3's name of the service.
-        operation: of the call, as a method of a client is called.
-        request: its arguments.
+        name: the function's name.
+        environ: the function's environment, which has the names of resources in this test.
+        service: boto3's name for the service.
+        operation: the operation, named like the client's method.
+        request: the call's arguments.
 
     Raises:
         ClientError: the function's role does not allow it.
     """
-    # A call on the same tables needs the same each time; nearly all calls of a scenario are of that kind.
+    # A call on the same tables always needs the same grants, and nearly all calls of a scenario are such calls.
     places = _places(request) if service == "dynamodb" else None
     repeated = (name, operation, environ.get(Variable.TABLE), places)
     if places is not None and repeated in _CHECKED:
@@ -132,7 +136,7 @@ def check(name: str, environ: Mapping[str, str], service: str, operation: str, r
 
 
 def _places(request: Mapping[str, Any]) -> Hashable:
-    """All of a call of DynamoDB that its actions follow from; `None` if that is not known at once."""
+    """Return everything in a DynamoDB call that decides its actions, or `None` if this is not known at once."""
     if "TransactItems" in request:
         return tuple((kind, one["TableName"]) for each in request["TransactItems"] for kind, one in each.items())
     if "RequestItems" in request:
@@ -141,13 +145,13 @@ def _places(request: Mapping[str, Any]) -> Hashable:
 
 
 def forget(use: Use) -> None:
-    """Forget a call of a function, so that a test can tell whether it is repeated."""
+    """Forget a function's call, so that a test can see whether it is repeated."""
     USED.discard(use)
     _CHECKED.clear()
 
 
 def _of_targets(environ: Mapping[str, str]) -> list[str]:
-    """The services that tasks call, and the jobs that run there."""
+    """Return the patterns of the services that tasks call, and of the jobs that run there."""
     patterns = environ.get(Variable.AWS_TARGETS, "").split()
     grants = [grant for row in JOB_SERVICES.values() for grant in row.grants if grant.on != "*"]
     found = [(re.fullmatch(grant.of, each), grant.on) for each in patterns for grant in grants]
@@ -156,21 +160,22 @@ def _of_targets(environ: Mapping[str, str]) -> list[str]:
 
 @contextmanager
 def acting(name: str) -> Iterator[None]:
-    """While this lasts, the calls of sessions that are watched are those of a function.
+    """Attribute the calls of watched sessions to a function within this context.
 
-    Calls in any thread belong to the first invoked function; one that it invokes has those in its own thread.
+    Calls in any thread belong to the first invoked function; a function that it invokes has the calls in its own
+    thread.
     """
     entry = (get_ident(), name)
     _ACTING.append(entry)
     try:
         yield
     finally:
-        # Others may have been invoked in other threads since.
+        # Other functions may have been invoked in other threads since.
         _ACTING.remove(entry)
 
 
 def acting_function() -> str | None:
-    """The function that makes the call in this thread, or `None` for the test itself."""
+    """Return the function that makes the call in this thread, or `None` for the test itself."""
     acting = list(_ACTING)
     ours = [name for thread, name in acting if thread == get_ident()]
     if ours:
@@ -179,7 +184,7 @@ def acting_function() -> str | None:
 
 
 def watch(session: boto3.Session) -> None:
-    """Have each call of a session checked while a function acts; a test's own calls are not."""
+    """Check each call of a session while a function acts, but not a test's own calls."""
     session.events.register("provide-client-params.*.*", _check_call, unique_id="grants")
 
 
@@ -188,13 +193,13 @@ def _check_call(params: dict[str, Any], model: Any, **_: Any) -> None:  # noqa: 
 
 
 def check_acting(service: str, operation: str, request: Mapping[str, Any]) -> None:
-    """Check a call if a function makes it that tests invoke.
+    """Check a call if a function that tests invoke makes the call.
 
     Raises:
         ClientError: the function's role does not allow it.
     """
     if (name := acting_function()) is not None:
-        # Only here: whoever runs no function should not wait for it.
+        # Imported only here, so that tests without a function do not wait for the import.
         from duetime.composition import composed  # noqa: PLC0415 - see the line above
 
         check(name, composed().platform.environ, service, operation, request)
@@ -203,7 +208,7 @@ def check_acting(service: str, operation: str, request: Mapping[str, Any]) -> No
 def needed(
     environ: Mapping[str, str], service: str, operation: str, request: Mapping[str, Any]
 ) -> Iterator[tuple[str, str]]:
-    """The actions that a call needs, and on which resources (Source: Service Authorization Reference)."""
+    """Return the actions that a call needs, and the resources (Source: Service Authorization Reference)."""
     action = "".join(word.capitalize() for word in operation.removesuffix("_batch").split("_"))
     match service:
         case "dynamodb":
@@ -228,7 +233,7 @@ def needed(
 
 
 def _of_items(environ: Mapping[str, str], action: str, request: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """A transaction needs the permissions of each of its writes, and so does a batch of insertions."""
+    """Return the grants for a transaction or a batch of inserts, which needs the grants for each of its writes."""
     if action == "BatchExecuteStatement":
         tables = {inserted_item(each["Statement"], each["Parameters"])[0] for each in request["Statements"]}
         yield from (("dynamodb:PartiQLInsert", arn) for name in tables for arn in _tables(environ, {"TableName": name}))
@@ -246,9 +251,9 @@ def _tables(environ: Mapping[str, str], request: Mapping[str, Any]) -> Iterator[
 
 
 def _of_objects(environ: Mapping[str, str], action: str, request: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """A copy reads its source; tags need a separate action; seeing that an object is missing needs the list's."""
+    """Return an S3 call's grants: a copy reads its source, tags need an action, and a missing object needs a list."""
     if action == "GeneratePresignedUrl":
-        # Signing needs no permission; the signed request is made with the function's role.
+        # Signing needs no permission, but the signed request is made with the function's role.
         action, request = "".join(map(str.capitalize, request["ClientMethod"].split("_"))), request["Params"]
     bucket = ARCHIVE if request["Bucket"] == environ.get(Variable.ARCHIVE_BUCKET) else BUCKET
     if action == "CopyObject":
@@ -271,7 +276,7 @@ def _of_function(environ: Mapping[str, str], action: str, request: Mapping[str, 
 
 
 def _of_job(service: str, request: Mapping[str, Any]) -> Iterator[str]:
-    """The resource of a call of a service that runs jobs; for actions without single resources, none."""
+    """Return the resource of a call to a service that runs jobs, or none for actions without single resources."""
     place = f"arn:aws:{service}:{PLACE}"
     if service == "batch":
         yield from (request[field] for field in ("jobDefinition", "jobQueue") if "jobDefinition" in request)
@@ -285,12 +290,12 @@ def _of_job(service: str, request: Mapping[str, Any]) -> Iterator[str]:
 
 def _function_arn(environ: Mapping[str, str], name: str) -> str:
     names = {environ.get(Variable.EGRESS_FUNCTION): "egress", environ.get(Variable.BULK_FUNCTION): "bulk"}
-    # The kept policies are of the local stack, whose functions have no aliases.
+    # The stored policies are those of the local stack, whose functions have no aliases.
     return name if name.startswith("arn:") else function(names.get(name, name).removesuffix(f":{LIVE}"))
 
 
 def _states_arn(environ: Mapping[str, str], request: Mapping[str, Any]) -> str:
-    """The state machine, one of its executions, or the machine of a reported token."""
+    """Return the ARN of the state machine, of an execution, or of the machine to which a token is reported."""
     known = environ.get(Variable.TOPOLOGY_MACHINE) or MACHINE
     arn: str = request.get("stateMachineArn") or request.get("executionArn") or known
     executions = known.replace(":stateMachine:", ":execution:")
@@ -298,7 +303,7 @@ def _states_arn(environ: Mapping[str, str], request: Mapping[str, Any]) -> str:
 
 
 def _queue_name(environ: Mapping[str, str], url: str) -> str:
-    """The name of a queue in the kept policies."""
+    """Return the name of a queue in the stored policies."""
     names = {environ[variable]: priority.value for priority, variable in QUEUE_VARIABLES.items()}
     names |= dict.fromkeys(json.loads(environ.get(Variable.PULLED_QUEUES, "{}")).values(), "pulled")
     names[environ.get(Variable.INTAKE_REJECTS, "")] = "rejects"
@@ -306,10 +311,10 @@ def _queue_name(environ: Mapping[str, str], url: str) -> str:
 
 
 def unused(used: Collection[Use]) -> list[Use]:
-    """Grants without those in use; one queue of work stands for all.
+    """Return the unused grants; one work queue stands for all work queues.
 
     Args:
-        used: by the functions, in all tests together.
+        used: the grants that functions have used in all tests together.
     """
     known = {(name, action, _kind(resource)) for name, action, resource in {*used, *ELSEWHERE}}
     return [
@@ -322,13 +327,13 @@ def unused(used: Collection[Use]) -> list[Use]:
 
 
 def _is_for_lambda(name: str, action: str) -> bool:
-    """Whether Lambda does it with the function's role, to invoke the function."""
+    """Return whether Lambda itself uses the grant to invoke the function."""
     return (name in POLLED and action in POLLING) or (name in STREAMED and action in STREAMING)
 
 
 def _is_known(known: Collection[Use], grant: Use) -> bool:
     name, action, pattern = grant
-    # The executions of a distributed map belong to the machine: the tests' tokens do not distinguish them.
+    # The executions of a distributed map belong to the machine, because the tests' tokens do not distinguish them.
     pattern = MACHINE if pattern == f"{MACHINE}/*" else _kind(pattern)
     return any(use[:2] == (name, action) and fnmatchcase(use[2], pattern) for use in known)
 
@@ -339,7 +344,7 @@ def _kind(resource: str) -> str:
 
 
 def frozen(policies: Mapping[str, Mapping[str, Any]]) -> str:
-    """Policies as they are kept."""
+    """Return policies in the form in which they are stored."""
     return json.dumps(policies, indent=2, sort_keys=True) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""DynamoDB's price rules, as far as duetime's figures rest on them.
+"""DynamoDB's pricing rules that duetime's figures use.
 
 Source: DynamoDB Developer Guide, "DynamoDB item sizes and formats" and "DynamoDB read and write operations".
 """
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 WRITE_UNIT_BYTES = 1_024
 READ_UNIT_BYTES = 4_096
 _CONTAINER_BYTES = 3
-"""Overhead of a list or a map; each element costs one more."""
+"""The overhead of a list or a map; each element costs one byte more."""
 
 
 def item_size(item: Mapping[str, Mapping[str, Any]]) -> int:
-    """Bytes of an item: its attribute names and values."""
+    """Return the size of an item in bytes: its attribute names and values."""
     return sum(len(name.encode()) + value_size(value) for name, value in item.items())
 
 
 def value_size(value: Mapping[str, Any]) -> int:
-    """Bytes of one attribute value."""
+    """Return the size of an attribute value in bytes."""
     ((kind, content),) = value.items()
     match kind:
         case "S":
@@ -43,7 +43,7 @@ def value_size(value: Mapping[str, Any]) -> int:
 
 
 def _number_size(number: str) -> int:
-    """One byte for each pair of digits, one more, and one for a sign.
+    """Return one byte for each pair of digits, one more, and one for a minus sign.
 
     Pairs begin at the decimal point, and zeros at both ends do not count: 120 is 01 20, and 12 and 1200 are 12.
     """
@@ -55,10 +55,10 @@ def _number_size(number: str) -> int:
 
 
 def write_units(size: int) -> int:
-    """Write units of writing an item of this many bytes (the larger of its two images)."""
+    """Return the write units for an item of this many bytes (the larger of its two images)."""
     return max(1, -(-size // WRITE_UNIT_BYTES))
 
 
 def read_units(size: int, *, consistent: bool) -> float:
-    """Read units of reading this many bytes: half of them if eventually consistent."""
+    """Return the read units for this many bytes, which are halved for an eventually consistent read."""
     return max(1, -(-size // READ_UNIT_BYTES)) * (1.0 if consistent else 0.5)

@@ -1,4 +1,4 @@
-"""All items of one shard of a minute, for tests that look at a store directly."""
+"""All items in one shard of a minute, for tests that look directly at a store."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def items_of(store: TaskStore, minute: int, shard: int, *, consistent: bool = True) -> list[MinuteItem]:
-    """The items of all pages, in order."""
+    """Return the items of all pages, in order."""
     page = store.read_page(minute, shard, "", consistent=consistent)
     items = [item for _key, item in page.items]
     while page.last is not None:

@@ -1,6 +1,6 @@
 """Lists modules that a reader might want longer or shorter: `python -m tests.module_sizes`.
 
-It lists and never fails: no limit decides how large a module may be, a reader does (CONTRIBUTING.md).
+The program never fails, because a reader and not a limit decides how large a module may be (CONTRIBUTING.md).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LISTED = ("duetime", "duetime_client", "duetime_common")
 IMPORTING = (*LISTED, "functions", "duetime_cdk", "duetime_local", "duetime_testing")
 """Packages whose imports count."""
 LONG, SHORT = 400, 60
-"""Lines above which a module is long, and below which it is short."""
+"""The numbers of lines above which a module is long, and below which it is short."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +29,9 @@ class Module:
     """A module with its length and its importers.
 
     Attributes:
-        name: dotted.
-        path: its file.
-        lines: of the file.
+        name: the dotted name.
+        path: the file.
+        lines: the number of lines.
         importers: the modules that import it.
     """
 
@@ -42,12 +42,12 @@ class Module:
 
     @property
     def is_long(self) -> bool:
-        """Whether it may be more than one subject."""
+        """Whether the module may be about more than one subject."""
         return self.lines > LONG
 
     @property
     def is_satellite(self) -> bool:
-        """Whether it may be a part of its only importer, which is in the same folder."""
+        """Whether the module may be a part of its only importer, which is in the same folder."""
         return self.lines < SHORT and {_folder_of(each) for each in self.importers} == {_folder_of(self.name)}
 
 
@@ -56,7 +56,7 @@ def _folder_of(module: str) -> str:
 
 
 def modules_of(listed: Iterable[str], importing: Sequence[str]) -> list[Module]:
-    """The modules of some packages, by name; a package's `__init__` is not one of them.
+    """Return the modules of some packages by name, without the packages' `__init__`.
 
     Args:
         listed: the packages.
@@ -75,7 +75,7 @@ def modules_of(listed: Iterable[str], importing: Sequence[str]) -> list[Module]:
 
 
 def report(modules: Sequence[Module]) -> list[str]:
-    """The lines to print: the long modules, longest first, and those that only a neighbor imports."""
+    """Return the lines to print: the long modules, longest first, and the modules that only a neighbor imports."""
     long = sorted((each for each in modules if each.is_long), key=lambda each: -each.lines)
     satellites = [each for each in modules if len(each.importers) == 1 and each.is_satellite]
     return [

@@ -1,6 +1,6 @@
-"""A part of what takes too long to run as a whole each time: `3/10`, or `commit/10` for the commit's own part.
+"""Parts of a test suite that takes too long to run completely: `3/10`, or `commit/10` for the commit's own part.
 
-A name alone decides its part; as commits follow each other, CI runs all parts.
+A name always has the same part, and CI runs all parts over many commits.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One of this many parts, counted from 1."""
+    """A part, counted from 1, with the number of parts."""
 
     number: int
     parts: int
 
     def has(self, name: str) -> bool:
-        """Whether something of this name is in the part."""
+        """Return whether the part includes this name."""
         return int.from_bytes(sha256(name.encode()).digest()[:8]) % self.parts == self.number - 1
 
     def __str__(self) -> str:
@@ -37,17 +37,17 @@ ALL = Part(1, 1)
 
 
 def others_slow(parameters: Iterable[Any]) -> list[Any]:
-    """Parameters of a slow test: `make test` runs the first one, `make test-slow` the others."""
+    """Return parameters of a slow test: `make test` uses the first one, and `make test-slow` uses the others."""
     first, *others = parameters
     rows = [each if isinstance(each, tuple) else (each,) for each in others]
     return [first, *(pytest.param(*row, marks=pytest.mark.slow) for row in rows)]
 
 
 def read_part(text: str) -> Part:
-    """The part that an option names.
+    """Return the part that an option names.
 
     Raises:
-        ValueError: It names none.
+        ValueError: The option names no part.
     """
     if (by_commit := re.fullmatch(r"commit/([1-9]\d*)", text)) is not None:
         return part_of_commit(_checked_out(), int(by_commit[1]))
@@ -58,7 +58,7 @@ def read_part(text: str) -> Part:
 
 
 def part_of_commit(commit: str, parts: int) -> Part:
-    """The part that is run for a commit, by its hash."""
+    """Return the part that is run for a commit, by the commit's hash."""
     return Part(int(commit, 16) % parts + 1, parts)
 
 

@@ -1,4 +1,4 @@
-"""Tests at a different time: their servers live today, so the times in responses are ignored."""
+"""Lets tests run at another time than the servers by ignoring the times in responses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from botocore import handlers
 
 
 def drop_server_dates() -> None:
-    """Ignore the time in DynamoDB's responses, in all sessions made in this process from now on."""
+    """Ignore the time in DynamoDB's responses, in all sessions that this process creates from now on."""
     entry = ("after-call.dynamodb", _without_date)
     if entry not in handlers.BUILTIN_HANDLERS:
         handlers.BUILTIN_HANDLERS.append(entry)

@@ -1,4 +1,4 @@
-"""Connections of AWS clients do not outlive their test."""
+"""AWS clients' connections do not outlive their test."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def test_connections_are_closed_and_a_client_opens_another(engine: Emulator) -> None:
-    """After a test no client has a connection left, and one that is shared by tests can be used again."""
+    """After a test, no client has an open connection, and a client that tests share can be used again."""
     client = engine.client("sqs")
     client.list_queues()
     pools = client._endpoint.http_session._manager.pools  # type: ignore[attr-defined]  # nothing else tells

@@ -1,4 +1,4 @@
-"""Modules that a reader might want longer or shorter."""
+"""Listing modules that a reader might want longer or shorter."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ MODULES = {
     "made_up/inner/own.py": "from made_up.inner import part\n",
     "made_up/inner/part.py": "x = 1\n",
 }
-"""Modules by file: one is long, two have one importer in their folder, and the others are near misses."""
+"""Modules by file: one is long, two have one importer in their folder, and the other modules nearly qualify."""
 
 
 def test_long_modules_and_satellites_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A module is listed if it is too long, or if it is short and only a module of its own folder imports it."""
+    """A module is listed if it is too long, or if it is short and only a module in its own folder imports it."""
     for name, text in MODULES.items():
         file = tmp_path / name
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Parts of tests that take too long as a whole."""
+"""Dividing tests that take too long into parts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.parts import Part, part_of_commit, read_part
 
 
 def test_each_commit_has_a_part_and_every_part_has_its_turn() -> None:
-    """The same commit runs the same part again; a few hundred commits run all forty."""
+    """The same commit always runs the same part, and a few hundred commits run all forty parts."""
     commits = [sha256(str(number).encode()).hexdigest()[:40] for number in range(400)]
     parts = [part_of_commit(commit, 40) for commit in commits]
     assert parts == [part_of_commit(commit, 40) for commit in commits]
@@ -18,24 +18,24 @@ def test_each_commit_has_a_part_and_every_part_has_its_turn() -> None:
 
 
 def test_every_name_is_in_one_part() -> None:
-    """Every name is in one part, whole."""
+    """Every name is in exactly one part."""
     parts = [Part(number, 3) for number in (1, 2, 3)]
     assert all(sum(part.has(f"name {number}") for part in parts) == 1 for number in range(100))
 
 
 @pytest.mark.parametrize("text", ["3/10", "1/1"])
 def test_a_part_is_read_as_it_is_written(text: str) -> None:
-    """Its number, and the number of parts."""
+    """A part is written as its number and the number of parts."""
     assert str(read_part(text)) == text
 
 
 def test_the_checked_out_commit_has_a_part() -> None:
-    """The commit decides which one."""
+    """The hash of the checked-out commit decides the part."""
     assert read_part("commit/3").number in {1, 2, 3}
 
 
 @pytest.mark.parametrize("text", ["0/3", "4/3", "3", "commit/0", "a/b"])
 def test_what_is_no_part_is_refused(text: str) -> None:
-    """The error shows a valid one."""
+    """The error for an invalid part shows a valid part."""
     with pytest.raises(ValueError, match="is no part such as 3/10 or commit/10"):
         read_part(text)

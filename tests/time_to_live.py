@@ -1,7 +1,8 @@
-"""For how long each kind of item is needed, and who writes or decides when it may be removed.
+"""How long each kind of item is needed, and which functions write or decide when it can be removed.
 
-No item's TTL is before the last moment at which it may be needed. All code that writes the attribute, or decides on its
-value, is listed here with its rule and the test of the rule; `test_time_to_live` fails for unlisted code.
+An item's TTL is never before the last moment at which the item may be needed. All code that writes the attribute, or
+decides on its value, is listed here with its rule and the test of the rule; `test_time_to_live` fails for unlisted
+code.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ CORE = Path(__file__).parents[1] / "layers/duetime/python/duetime"
 
 @dataclass(frozen=True)
 class Rule:
-    """A kind of item.
+    """The rule for a kind of item.
 
     Attributes:
-        needed_until: the last moment at which anybody may need it.
-        shown_by: the test which shows that its TTL is never before that.
+        needed_until: the last moment at which the item may be needed.
+        shown_by: the test that shows that the TTL is never before this moment.
     """
 
     needed_until: str
@@ -32,94 +33,97 @@ class Rule:
 
 
 RECORD = Rule(
-    "the task's end and its retention; for ever while it is open, and once it is reopened",
+    "the end of the task's retention after it has ended; without limit while the task is open or reopened",
     "test_a_record_expires_after_its_end_only",
 )
-CONTENT = Rule("as long as the record that may refer to it", "test_a_content_outlives_its_record")
+CONTENT = Rule("as long as a record can refer to it", "test_a_content_outlives_its_record")
 TRACEBACK = Rule(
-    "the retention after its attempt: a person reads it, and no part of the system needs it",
+    "the end of the retention after its attempt; only people read it",
     "test_a_traceback_is_kept_for_the_retention",
 )
 STEP = Rule(
-    "the next attempt of its task; one that waits for longer than the documented time runs the step again",
+    "the next attempt of its task; an attempt that waits for longer than the documented time runs the step again",
     "test_a_step_is_kept_for_longer_than_its_record",
 )
-TIMER = Rule("its time and the longest absence of the trigger", "test_a_timer_outlives_any_absence_of_the_trigger")
+TIMER = Rule("its time plus the longest outage of the trigger", "test_a_timer_outlives_any_absence_of_the_trigger")
 LOCK = Rule(
-    "the end of every hold of it, by every clock; who renews one knows no other, so the longest there can be",
+    "the end of every hold, by every clock; a renewal knows only its own hold, so the longest possible hold",
     "test_a_lock_is_never_removed_while_it_is_held",
 )
 WAITER = Rule(
-    "the end of the longest hold before it: whoever gives the lock back lets it in",
+    "the end of the longest hold before it; the holder that releases the lock admits it",
     "test_a_place_in_a_line_is_kept_for_as_long_as_the_lock_can_be_held",
 )
 DEPENDENT = Rule(
-    "the next check of the task that waits, which notes it anew: once a day at least",
+    "the next check of the waiting task, which writes it again at least once a day",
     "test_a_note_of_a_dependent_outlives_the_next_check",
 )
 SIGNAL = Rule(
-    "the check of a task that was created before it; one that is due later than the documented time waits for another",
+    "the check of a task created before it; a task that is due after the documented time waits for another signal",
     "test_a_signal_is_kept_for_as_long_as_a_task_can_wait",
 )
 EVENT_WAITER = Rule(
-    "the end of its wait; a task that waits again is noted again", "test_a_note_of_a_waiting_task_outlives_its_wait"
+    "the end of the task's wait; a task that waits again is noted again",
+    "test_a_note_of_a_waiting_task_outlives_its_wait",
 )
-KEY = Rule("the time for which a key is promised to be remembered", "test_a_key_is_kept_for_its_promised_time")
+KEY = Rule("the documented time for which a key is remembered", "test_a_key_is_kept_for_its_promised_time")
 UNIQUE_KEY = Rule(
-    "as long as the record of the task that it names: a retry takes the key again",
+    "as long as the record of the task that it names, because a retry takes the key again",
     "test_the_item_of_a_key_goes_after_the_record_and_never_before",
 )
 GROUP = Rule(
-    "as long as tasks may join it, members are open, and its id is promised to stay taken",
+    "as long as tasks can join it, members are open, and its id is documented to stay taken",
     "test_a_group_lives_on_while_tasks_join",
 )
 GROUP_MEMBER = Rule(
-    "for ever while the task is open; else the completion of its group, which may be open for as long as it is kept",
+    "without limit while the task is open; otherwise until its group, which can be open while it is kept, is complete",
     "test_a_member_is_kept_while_it_is_open",
 )
 ORDER_LINE = Rule(
-    "the end of the tasks in line, whose places never expire: without the turn, the first place decides",
+    "the end of the tasks in line, whose places never expire; without the turn, the first place decides",
     "test_a_line_is_kept_without_its_turn",
 )
-CIRCUIT = Rule("as long as it is open", "test_a_circuit_is_kept_for_longer_than_it_is_open")
+CIRCUIT = Rule("as long as the circuit is open", "test_a_circuit_is_kept_for_longer_than_it_is_open")
 RATE = Rule(
-    "the time of its last place, and as far ahead as it has counted starts; for ever while it is paused or pinned",
+    "the time of its last place, and as far ahead as it has counted starts; without limit while paused or pinned",
     "test_a_rate_is_remembered_for_longer_than_anybody_waits_for_it",
 )
 QUOTA_USE = Rule(
-    "the windows of a rate that count, the end of a place, and as long as a topology or a lease may go on",
+    "the end of a rate's counted windows, of a place, or of the longest topology or lease",
     "test_what_an_owner_uses_is_kept_for_as_long_as_it_counts",
 )
 MARKER = Rule(
-    "the latest moment at which a write may land that was begun before the deletion, by every clock",
+    "the latest moment, by every clock, at which a write that started before the deletion can arrive",
     "test_a_deletion_marker_outlives_every_write_that_may_still_come",
 )
 TOPOLOGY = Rule("as long as the topology's run", "test_what_a_topology_counts_by_is_kept_for_its_longest_run")
 NODE = Rule(
-    "its topology's end and retention, as long as the topology may still be run again",
+    "the end of its topology's retention, as long as the topology can be run again",
     "test_a_topology_that_outlasts_the_retention_succeeds",
 )
 
-BULK = Rule("its end and the time for which it can be read", "test_a_bulk_operation_can_be_read_after_its_end")
+BULK = Rule(
+    "the end of the time for which it can be read after it has ended", "test_a_bulk_operation_can_be_read_after_its_end"
+)
 BULK_LATEST = Rule(
-    "as long as an operation on the topology may run, and be read",
+    "as long as an operation on the topology can run and be read",
     "test_the_latest_operation_on_a_topology_stays_known",
 )
 
 SUMMARY_STEPS = Rule(
-    "the last moment at which the stream may tell of the write again: it forgets after a day",
+    "the last moment at which the stream can deliver the write again; the stream deletes records after a day",
     "test_a_counted_step_is_remembered_for_longer_than_the_stream",
 )
 SUMMARY_RECOUNT = Rule(
-    "the last moment at which the summary uses it: it uses a recount for 60 days",
+    "the last moment at which the summary uses it; the summary uses a recount for 60 days",
     "test_what_a_recount_found_is_kept_for_longer_than_it_is_used",
 )
 SUMMARY_COUNTS = Rule(
-    "the last moment at which a process that knows of no later generation may count in, or read, this one",
+    "the last moment at which a process that knows no later generation can change or read these counts",
     "test_the_counts_of_an_ended_generation_expire_once_nobody_uses_them",
 )
 TASK_LIST = Rule(
-    "as long as the record of the task that it names; a task that ends late is listed anew",
+    "as long as the record of the task that it names; a task that ends late is listed again",
     "test_a_place_in_a_list_is_kept_for_longer_than_the_record",
 )
 WATCH_TICKET = Rule("the time for which it can be used", "test_a_ticket_is_kept_for_as_long_as_it_can_be_used")
@@ -129,12 +133,12 @@ WATCH_CONNECTION = Rule(
 )
 
 API_KEY = Rule(
-    "its end, after which it is refused with or without its item, and the time for which it can be seen",
+    "the end of the time for which it can be seen after its end; it is refused then with or without its item",
     "test_a_key_is_listed_for_some_time_after_its_end",
 )
 
 LINK = Rule(
-    "its expiry, after which it is refused with or without its item, and the time for which it can be seen",
+    "the end of the time for which it can be seen after its expiry; it is refused then with or without its item",
     "test_a_link_is_kept_for_longer_than_it_is_valid",
 )
 
@@ -185,7 +189,7 @@ WRITERS: dict[str, Rule] = {
     "adapters/dynamodb/versioned_items.py:deletion_marker": MARKER,
     "adapters/dynamodb/live_updates.py:_expiring": WATCH_CONNECTION,
 }
-"""The functions of the adapters that write the attribute; an empty name is the module itself."""
+"""The functions in the adapters that write the attribute; an empty name is the module itself."""
 
 DECIDERS: dict[str, Rule] = {
     "domain/bulk.py:BulkOperation.expires_at": BULK,
@@ -259,16 +263,16 @@ DECIDERS: dict[str, Rule] = {
     "services/tasks/erase.py:TaskEraser._finish": RECORD,
     "services/topologies/deletion.py:NodeEraser._erase_one": NODE,
 }
-"""The functions of the use cases and decisions that name the instant at which an item of the table expires."""
+"""The functions in services and the domain that name the instant at which an item of the table expires."""
 
 
 def writers() -> set[str]:
-    """The functions of the adapters that write the attribute."""
+    """Return the functions in the adapters that write the attribute."""
     return {where for where, node in _functions("adapters") if any(_writes(each) for each in ast.walk(node))}
 
 
 def deciders() -> set[str]:
-    """The functions of the use cases and decisions that name the instant at which something expires."""
+    """Return the functions in services and the domain that name the instant at which something expires."""
     places = [*_functions("services"), *_functions("domain")]
     return {where for where, node in places if any(_decides(each) for each in ast.walk(node))}
 
@@ -293,12 +297,12 @@ def _functions(folder: str) -> Iterator[tuple[str, ast.AST]]:
 
 
 def _writes(node: ast.AST) -> bool:
-    """Whether it makes a value of the attribute."""
+    """Return whether a node of the syntax tree creates a value of the attribute."""
     return isinstance(node, ast.Attribute) and node.attr == "expiry"
 
 
 def _decides(node: ast.AST) -> bool:
-    """Whether it names an instant at which something expires."""
+    """Return whether a node of the syntax tree names an instant at which something expires."""
     match node:
         case ast.Dict(keys=keys):
             return any(isinstance(key, ast.Constant) and key.value == "expires_at" for key in keys)
@@ -318,7 +322,7 @@ def _decides(node: ast.AST) -> bool:
 
 
 def tests() -> set[str]:
-    """The names of all tests."""
+    """Return the names of all tests."""
     names = set()
     for path in Path(__file__).parent.rglob("test_*.py"):
         names |= set(re.findall(r"^def (test_\w+)", path.read_text("utf-8"), re.MULTILINE))

@@ -1,4 +1,4 @@
-"""Waiting for a real process: check repeatedly, with a deadline, and never sleep for a fixed time."""
+"""Waits for a real process by checking repeatedly until a deadline, never by sleeping for a fixed time."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 LOOK_SECONDS, LONGEST_LOOK_SECONDS = 0.02, 0.25
-"""Between two looks, of which each takes a while longer: what is waited for needs the processor itself."""
+"""The pause between two checks, which grows, because the process that is awaited needs the CPU itself."""
 PATIENCE_SECONDS = 180.0
-"""Only what never comes takes so long: a machine that is busy with other things is no defect."""
+"""The time after which a wait fails; a busy machine does not need so long."""
 
 
 def until(look: Callable[[], T], seconds: float = PATIENCE_SECONDS) -> T:
-    """Return the first answer of `look` that is truthy, or its last one when the time is up."""
+    """Return the first truthy result of `look`, or its last result when the time is over."""
     deadline = time.monotonic() + seconds
     pause = LOOK_SECONDS
     while not (answer := look()) and time.monotonic() < deadline:

@@ -284,12 +284,13 @@ _MODULES = {
     "read_topology": "topology_files",
     "validate_topology": "topology_files",
 }
-"""Where each name is defined. It is imported when it is first used: the command's help needs none of them."""
+"""The module that defines each public name. Modules are imported on first use, so that the command's help starts
+fast."""
 
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """Import a name that has not been used yet."""
+        """Import a name on first use."""
         if name not in _MODULES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         found = globals()[name] = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -22,13 +22,13 @@ Role = Literal["reader", "writer", "worker", "operator", "admin"]
 
 
 class ApiKey(ResponseModel):
-    """A key, without its secret.
+    """An API key without its secret.
 
     Attributes:
-        owner: The owner that requests with it act for.
-        roles: What they may do.
+        owner: The owner on whose behalf requests with the key act.
+        roles: The roles of requests with the key.
         state: `active`, `expired` or `revoked`.
-        used_at: When it was last used, exact to the hour; `None` for never.
+        used_at: When the key was last used, accurate to the hour; `None` if it was never used.
     """
 
     id: str
@@ -44,7 +44,7 @@ class ApiKey(ResponseModel):
 
 
 class CreatedApiKey(ApiKey):
-    """A new key; its text, `key`, cannot be read again."""
+    """A new key; its text in `key` is returned only once."""
 
     key: str
 
@@ -61,7 +61,10 @@ class ApiKeyOperations(Resource):
         owner: str | None = None,
         expires_at: datetime | str | None = None,
     ) -> Request[CreatedApiKey]:
-        """Create a key for `owner`, by default that of the caller. It is not repeated if the response is lost."""
+        """Create a key for `owner`, by default that of the caller.
+
+        The request is not retried if its response is lost.
+        """
         body: dict[str, Any] = {"name": name, "roles": [*roles]}
         if owner is not None:
             body["owner"] = owner
@@ -71,12 +74,12 @@ class ApiKeyOperations(Resource):
 
     @Stream
     def list(self) -> Items[ApiKey]:
-        """The keys of all owners, in order of creation, page by page."""
+        """List the keys of all owners in order of creation, page by page."""
         return pages(self._session, API_KEYS, "keys", partial(read, ApiKey))
 
     @Operation
     def revoke(self, id: str) -> Request[ApiKey]:  # noqa: A002 - the API's name
-        """Revoke a key: requests with it are refused from now on."""
+        """Revoke a key; requests that use it are rejected from then on."""
         return Request("DELETE", f"{API_KEYS}/{segment(id)}", one(ApiKey), repeatable=True)
 
 

@@ -1,4 +1,4 @@
-"""Queries of the archive of ended tasks, by DuckDB. Needs the extra `archive`."""
+"""Queries the archive of ended tasks with DuckDB, which the extra `archive` installs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _AT_ONCE = 8
 
 
 class ArchiveQueryInvalid(ClientError, ValueError):
-    """The query cannot be run: the condition is not valid SQL, a column is unknown, or it covers too many days."""
+    """The query cannot be run: the condition is not valid SQL, a column is unknown, or the range has too many days."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +36,11 @@ class ArchiveQuery:
     """A query for archived tasks.
 
     Attributes:
-        first: the first day, in UTC, on which they ended.
-        last: the last one.
+        first: the first UTC day on which the tasks ended.
+        last: the last UTC day on which the tasks ended.
         where: a condition in DuckDB's SQL over `archive_columns.COLUMNS`.
         columns: the columns to return.
-        limit: the maximum number of tasks; those that ended last come first.
+        limit: the maximum number of tasks; the most recently ended tasks come first.
     """
 
     first: date
@@ -55,13 +55,13 @@ class ArchiveQuery:
         if not 1 <= days <= MOST_DAYS:
             raise ArchiveQueryInvalid(f"from {self.first} to {self.last} are {days} days; 1 to {MOST_DAYS} are allowed")
         if unknown := [name for name in self.columns if name not in COLUMNS]:
-            raise ArchiveQueryInvalid(f"no such columns: {', '.join(unknown)}; there are {', '.join(COLUMNS)}")
+            raise ArchiveQueryInvalid(f"no such columns: {', '.join(unknown)}; known columns: {', '.join(COLUMNS)}")
 
     @property
     def sql(self) -> str:
         """The SQL of the query. A task that is archived twice appears once in the result."""
         names = ", ".join(f'"{name}"' for name in self.columns)
-        # On a line of its own, because a condition may end with a comment.
+        # The condition is on its own line, because it can end with a comment.
         found = f"SELECT DISTINCT ON (id, version) * FROM tasks WHERE (\n{self.where}\n)"  # noqa: S608 - SQL by design
         return f"SELECT {names} FROM ({found}) ORDER BY finished_at DESC, id LIMIT {self.limit:d}"  # noqa: S608 - same
 
@@ -70,7 +70,7 @@ class Archive:
     """The archive of ended tasks.
 
     Args:
-        objects: where its objects are.
+        objects: the source of the archive's objects.
     """
 
     def __init__(self, objects: ArchiveObjects) -> None:
@@ -120,7 +120,7 @@ def run(query: ArchiveQuery, files: Sequence[Path], folder: Path) -> list[dict[s
     Raises:
         ArchiveQueryInvalid: the condition is not valid SQL, or reads anything other than these files.
     """
-    # An extra, and it takes longer to import than all the rest.
+    # DuckDB is an optional extra, and takes longer to import than all other modules.
     import duckdb  # noqa: PLC0415 - see the line above
 
     connection = duckdb.connect(

@@ -32,4 +32,4 @@ COLUMNS: Mapping[str, str] = {
 }
 """DuckDB's type of each column. Instants are in UTC."""
 SHOWN = ("finished_at", "id", "type", "state", "attempt", "lateness_ms", "error")
-"""The columns of a table by default."""
+"""The columns that a table shows by default."""

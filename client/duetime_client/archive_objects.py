@@ -38,11 +38,11 @@ class ArchiveObjects(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BucketObjects:
-    """`ArchiveObjects` of a bucket.
+    """`ArchiveObjects` for a bucket.
 
     Attributes:
-        s3: botocore's client of S3.
-        bucket: its name.
+        s3: a botocore client for S3.
+        bucket: the bucket's name.
     """
 
     s3: Any
@@ -62,7 +62,7 @@ class BucketObjects:
 
 @dataclass(frozen=True, slots=True)
 class FolderObjects:
-    """`ArchiveObjects` of a folder that holds a copy of a bucket, or of the part of it below `archive/`."""
+    """`ArchiveObjects` for a folder with a copy of a bucket, or of the bucket's `archive/` prefix."""
 
     folder: Path
 
@@ -85,12 +85,12 @@ def prefix_of(day: date) -> str:
 
 
 def days_between(first: date, last: date) -> list[date]:
-    """All days from one to another, inclusive."""
+    """All days from the first to the last, inclusive."""
     return [first + timedelta(days=number) for number in range((last - first).days + 1)]
 
 
 def bucket_of(session: Any, stack: str) -> str | None:  # noqa: ANN401 - botocore has no types
-    """The archive's bucket in the outputs of a CloudFormation stack; `None` if it has no archive."""
+    """The archive's bucket in the outputs of a CloudFormation stack; `None` if the stack has no archive."""
     response = session.create_client("cloudformation").describe_stacks(StackName=stack)
     outputs = response["Stacks"][0].get("Outputs", [])
     return next((str(each["OutputValue"]) for each in outputs if each["OutputKey"] == BUCKET_OUTPUT), None)

@@ -1,8 +1,8 @@
 """`context.client`: the clients of a running attempt, whose tasks are children of the attempt's task.
 
 A repeated attempt creates nothing twice: each creation has an idempotency key that does not depend on the attempt. The
-API keeps the keys of each task apart. Without an explicit key, a request's key is the digest of its path and body, with
-the number of equal requests before it in the same phase.
+API keeps the keys of each task apart. Without an explicit key, a request's key consists of the digest of its path and
+body, and its number among the identical requests of the phase.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class PhaseKeys:
         self._lock = Lock()
 
     def take(self, path: str, body: bytes) -> str:
-        """A key for a request with this path and body: the first one that no other such request has."""
+        """Return a key for a request with this path and body; identical requests get different keys."""
         digest = sha256(b"\0".join((self._phase.encode(), path.encode(), body))).hexdigest()[:_DIGEST_LENGTH]
         with self._lock:
             key = next(key for number in count(1) if (key := f"{digest}-{number}") not in self._taken)
@@ -47,13 +47,13 @@ class PhaseKeys:
         return key
 
     def give_back(self, key: str) -> None:
-        """The request with this key has failed: the next one with its path and body has the same key."""
+        """Free the key of a failed request, so that the next request with the same path and body gets it."""
         with self._lock:
             self._taken.discard(key)
 
 
 class BlockingTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
-    """Sends the requests of both clients with one function that blocks.
+    """Sends requests from both clients through one blocking function.
 
     Args:
         send: Sends a request.
@@ -69,12 +69,12 @@ class BlockingTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
         self._in_thread = in_thread
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request of `Client`."""
+        """Send a request from `Client`."""
         request.read()
         return self._send(request)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request of `AsyncClient`."""
+        """Send a request from `AsyncClient`."""
         await request.aread()
         if self._in_thread is not None:
             return await self._in_thread(lambda: self._send(request))
@@ -85,14 +85,14 @@ class BlockingTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
 
 @dataclass(frozen=True)
 class AttemptClients:
-    """The client of an attempt, and the asynchronous one for its coroutines; each is made when it is first used.
+    """The blocking and the asynchronous client of an attempt; each client is created on first use.
 
     Attributes:
         url: The address of the API.
-        transport: Sends the requests of both.
+        transport: Sends the requests of both clients.
         keys: The idempotency keys of the attempt.
         sleep: Waits for the given number of seconds.
-        options: Further arguments of both clients.
+        options: Other arguments of both clients.
     """
 
     url: str
@@ -102,7 +102,7 @@ class AttemptClients:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __call__(self) -> Client | AsyncClient:
-        """The client for the caller: asynchronous in a coroutine."""
+        """Return the asynchronous client in a coroutine, and the blocking client elsewhere."""
         return self._asynchronous if is_in_coroutine() else self._blocking
 
     @cached_property
@@ -120,7 +120,7 @@ class AttemptClients:
 
 
 def clients_of_lease(client: Client, lease: str) -> AttemptClients:
-    """The clients of a pull worker's attempt: they send with the worker's client, and name the lease."""
+    """Return a pull worker's clients for an attempt, which send requests through the worker's client with the lease."""
     runner = client._runner  # noqa: SLF001 - of this package
 
     def send(request: httpx.Request) -> httpx.Response:
@@ -132,7 +132,7 @@ def clients_of_lease(client: Client, lease: str) -> AttemptClients:
             headers={**headers, LEASE_HEADER: lease},
             timeout=httpx.Timeout(**request.extensions["timeout"]),
         )
-        # Its content is decompressed already.
+        # The response content is already decompressed.
         kept = {name: value for name, value in found.headers.items() if name not in _OF_THE_CONTENT}
         return httpx.Response(found.status_code, headers=kept, content=found.content, request=request)
 
@@ -143,7 +143,7 @@ def clients_of_lease(client: Client, lease: str) -> AttemptClients:
 
 
 def is_in_coroutine() -> bool:
-    """Whether the caller runs in an event loop of this thread; it does not if asyncio was never imported."""
+    """Whether this thread runs an event loop, which is impossible before asyncio is imported."""
     asyncio = sys.modules.get("asyncio")
     if asyncio is None:
         return False

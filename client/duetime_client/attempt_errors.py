@@ -1,14 +1,17 @@
-"""Errors of the handlers of pull workers."""
+"""Errors for the handlers of pull workers."""
 
 from __future__ import annotations
 
 
 class LeaseLost(Exception):
-    """The lease could not be renewed in time, or was rejected: another worker may have the task. Do not catch it."""
+    """The lease could not be renewed in time, or was rejected: another worker may have the task.
+
+    Do not catch this error.
+    """
 
 
 class AttemptPaused(Exception):
-    """Raised by `Context.stop_if_requested` when a pause was requested. Do not catch it."""
+    """Raised by `Context.stop_if_requested` when a pause was requested. Do not catch this error."""
 
     def __init__(self, checkpoint: object = None) -> None:
         super().__init__("a pause was requested")
@@ -16,11 +19,11 @@ class AttemptPaused(Exception):
 
 
 class AttemptCancelled(Exception):
-    """Raised by `Context.stop_if_requested` when a cancellation was requested. Do not catch it."""
+    """Raised by `Context.stop_if_requested` when a cancellation was requested. Do not catch this error."""
 
 
 class Unavailable(Exception):
-    """The result of a step, or a checkpoint, could not be stored: the API does not respond. The task is retried."""
+    """A step's result or a checkpoint could not be stored because the API does not respond. The task is retried."""
 
 
 class StepInvalid(ValueError):

@@ -1,4 +1,4 @@
-"""Reads the audit log of a deployment from CloudWatch Logs. Needs botocore, the extra `aws`."""
+"""Reads the audit log of a deployment from CloudWatch Logs. This module requires botocore (the extra `aws`)."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ class AuditFilter:
 
     @property
     def pattern(self) -> str:
-        """The filter pattern of CloudWatch Logs for the fields that it can compare; empty for all records."""
+        """The CloudWatch Logs filter pattern for the fields that it can compare; empty for all records."""
         values = {"owner": self.owner, "operation": self.operation}
-        # An asterisk would be a wildcard there: `matches` compares again.
+        # CloudWatch Logs treats an asterisk as a wildcard, so `matches` compares again.
         terms = [f"($.{name} = {json.dumps(value)})" for name, value in values.items() if value]
         return "{ " + " && ".join(terms) + " }" if terms else ""
 
 
 def audit_group(session: Any, stack: str) -> str | None:  # noqa: ANN401 - botocore has no types
-    """The log group of a stack's audit log; `None` if it has none."""
+    """The log group of a stack's audit log; `None` if the stack has no audit log."""
     response = session.create_client("cloudformation").describe_stacks(StackName=stack)
     outputs = response["Stacks"][0].get("Outputs", [])
     return next((str(each["OutputValue"]) for each in outputs if each["OutputKey"] == OUTPUT), None)
@@ -59,13 +59,13 @@ def audit_records(
     since_ms: int,
     until_ms: int | None = None,
 ) -> Iterator[Mapping[str, Any]]:
-    """The records of a period, oldest first, page by page.
+    """Yield the records of a period, oldest first, page by page.
 
     Args:
-        logs: botocore's client of CloudWatch Logs.
+        logs: a botocore client for CloudWatch Logs.
         group: name of the log group.
-        wanted: which records.
-        since_ms: the earliest time, in milliseconds since 1970.
+        wanted: selects the records.
+        since_ms: the earliest time, in milliseconds since the epoch.
         until_ms: the latest time; `None` for now.
     """
     options = {"filterPattern": wanted.pattern or None, "endTime": until_ms}

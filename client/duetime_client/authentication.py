@@ -21,7 +21,7 @@ class Authentication(StrEnum):
 
 
 def authenticated(authentication: Authentication, token: str) -> httpx.Auth | None:
-    """The authentication for a chosen method other than an API key, which also changes the address.
+    """Return the authentication for a method other than an API key, which also changes the address.
 
     Raises:
         CredentialsMissing: The token, the AWS credentials or a package is missing.
@@ -40,9 +40,9 @@ def authenticated(authentication: Authentication, token: str) -> httpx.Auth | No
 
 
 def signed_by_iam() -> httpx.Auth:
-    """Signs with the AWS credentials of the environment."""
+    """Return the authentication that signs requests with the environment's AWS credentials."""
     try:
-        # Imported here, because botocore is an extra and takes longer to import than all the rest.
+        # Imported here, because botocore is an extra and takes longer to import than all other modules.
         from duetime_client.sigv4 import SigV4  # noqa: PLC0415 - see the line above
     except ModuleNotFoundError as error:
         raise CredentialsMissing('IAM authentication needs botocore: pip install "duetime-client[aws]"') from error

@@ -1,4 +1,4 @@
-"""Authentication by a token of an identity provider."""
+"""Authentication with a token from an identity provider."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class BearerToken(httpx.Auth):
-    """Sends a token of the deployment's identity provider.
+    """Sends a token from the deployment's identity provider.
 
     Raises:
         CredentialsMissing: The token is empty.

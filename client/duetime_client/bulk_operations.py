@@ -1,4 +1,4 @@
-"""`client.bulk_operations`: changes of many tasks that run in the background."""
+"""`client.bulk_operations`: changes to many tasks, which run in the background."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class BulkOperation(ResponseModel):
 
     @property
     def is_running(self) -> bool:
-        """Whether it is still running."""
+        """Whether the operation is still running."""
         return self.state == "running"
 
 
@@ -62,7 +62,7 @@ class BulkOperationOperations(Resource):
 
     @Operation
     def list(self) -> Request[Operations]:
-        """The latest bulk operations of the caller, newest first."""
+        """List the latest bulk operations of the caller, newest first."""
         return Request("GET", BULK_OPERATIONS, several(BulkOperation, "operations"))
 
     @Operation

@@ -30,7 +30,7 @@ class CalendarOperations(Resource):
 
     @Stream
     def list(self) -> Items[Calendar]:
-        """All calendars, by name, page by page."""
+        """List all calendars by name, page by page."""
         return pages(self._session, CALENDARS, "calendars", partial(read, Calendar))
 
     @Operation
@@ -40,10 +40,10 @@ class CalendarOperations(Resource):
 
     @Operation
     def put(self, name: str, /, *, if_match: str | None = None, **fields: Unpack[CalendarFields]) -> Request[Calendar]:
-        """Create a calendar, or replace it completely; schedules that name it apply it from then on.
+        """Create or completely replace a calendar; schedules that name it use the new times from then on.
 
-        With `if_match`, replace it only if it still has that `etag`; the request is not retried if its response is
-        lost.
+        With `if_match`, the calendar is replaced only if it still has that `etag`, and the request is not retried if
+        its response is lost.
         """
         headers, is_repeatable = guard(if_match), if_match is None
         return Request("PUT", path_of(name), _calendar, body=body_of(fields), headers=headers, repeatable=is_repeatable)
@@ -63,9 +63,10 @@ class CalendarOperations(Resource):
         Args:
             name: The calendar's name.
             data: The file's bytes.
-            mode: `excludes` (default) or `includes`: whether tasks run outside the events, or during them only.
-            timezone: The zone of its days; UTC by default.
-            if_match: Replace it only if it still has this `etag`.
+            mode: `excludes` (default) if tasks run only outside the events, or `includes` if tasks run only during the
+                events.
+            timezone: The time zone of the calendar's days; UTC by default.
+            if_match: Replace the calendar only if it still has this `etag`.
         """
         return Request(
             "PUT",
@@ -79,10 +80,10 @@ class CalendarOperations(Resource):
 
     @Operation
     def delete(self, name: str, *, if_match: str | None = None) -> Request[Calendar]:
-        """Delete a calendar that no schedule names; returns it as it was.
+        """Delete a calendar that no schedule names, and return the deleted calendar.
 
         Raises:
-            Conflict: A schedule names it.
+            Conflict: A schedule names the calendar.
         """
         return Request("DELETE", path_of(name), _calendar, headers=guard(if_match))
 
@@ -96,7 +97,7 @@ class AsyncCalendars(CalendarOperations, AsyncResource):
 
 
 def path_of(name: str) -> str:
-    """The path of a calendar; the name is one segment of it, whatever characters it has."""
+    """The path of a calendar; the name is escaped as one path segment."""
     return f"{CALENDARS}/{segment(name)}"
 
 

@@ -1,4 +1,4 @@
-"""An AWS CDK project: its folder, its command, and the stacks that it synthesises."""
+"""An AWS CDK project: its folder, its command, and the stacks that it synthesizes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class CdkFailed(ClientError):
 
 
 class StackNotFound(ClientError):
-    """The project has no stack of that name, or it has several and none was named."""
+    """The project has no stack with the given name, or it has several stacks and no name was given."""
 
 
 def _run(command: Sequence[str], folder: Path) -> int:
@@ -47,21 +47,21 @@ class CdkProject:
 
     folder: Path
     command: str
-    """The CDK's command: the project's own, or the one on the PATH."""
+    """The path of the CDK command, from the project or else from the PATH."""
     run: Callable[[Sequence[str], Path], int] = _run
 
     def synthesize(self, environment: str) -> Sequence[str]:
         """Write the templates of an environment, and return the names of its stacks.
 
         Raises:
-            CdkFailed: the app rejects it.
+            CdkFailed: the CDK app rejects the environment.
         """
         context = ["-c", f"env={environment}"] if environment else []
         self._cdk("synth", "--quiet", *context, "--output", str(OUTPUT))
         return self.stacks()
 
     def stacks(self) -> Sequence[str]:
-        """The names of the stacks that were synthesised."""
+        """The names of the synthesized stacks."""
         artifacts: Mapping[str, Mapping[str, object]] = json.loads(
             (self.folder / OUTPUT / "manifest.json").read_text(encoding="utf-8")
         )["artifacts"]
@@ -69,7 +69,7 @@ class CdkProject:
         return sorted(_name_of(id_, artifact) for id_, artifact in found.items())
 
     def diff(self, stack: str) -> None:
-        """Print the differences of the templates."""
+        """Print the differences between the templates."""
         self._cdk("diff", stack, "--app", str(OUTPUT), "--method", "template", "--exclusively")
 
     def prepare(self, stack: str, change_set: str) -> None:
@@ -113,7 +113,7 @@ def chosen_stack(stacks: Sequence[str], name: str) -> str:
     """The stack to deploy.
 
     Raises:
-        StackNotFound: there is none of that name, or there are several and none was named.
+        StackNotFound: no stack has that name, or there are several stacks and no name was given.
     """
     if name in stacks:
         return name
@@ -121,7 +121,7 @@ def chosen_stack(stacks: Sequence[str], name: str) -> str:
         return stacks[0]
     known = ", ".join(stacks) or "none"
     raise StackNotFound(
-        f"there is no stack {name!r}; there is {known}" if name else f"choose one with --stack: {known}"
+        f"there is no stack {name!r}; known stacks: {known}" if name else f"choose one with --stack: {known}"
     )
 
 

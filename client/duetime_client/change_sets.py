@@ -1,4 +1,4 @@
-"""Change sets of CloudFormation stacks. Needs botocore, the extra `aws`."""
+"""Change sets of CloudFormation stacks. This module requires botocore (the extra `aws`)."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ class ChangeSets:
         self._stack = stack
 
     def describe(self, name: str) -> list[Mapping[str, Any]]:
-        """The pages of `DescribeChangeSet`; none if there is no such change set.
+        """The pages of `DescribeChangeSet`; empty if the change set does not exist.
 
         Raises:
-            ChangeSetUnreadable: it cannot be read.
+            ChangeSetUnreadable: the change set cannot be read.
         """
         try:
             return list(self._pages(name))
         except ModuleNotFoundError:
-            raise ChangeSetUnreadable(name, 'it needs botocore: pip install "duetime-client[aws]"') from None
+            raise ChangeSetUnreadable(name, 'botocore is not installed: pip install "duetime-client[aws]"') from None
 
     def delete(self, name: str) -> None:
         """Delete a change set that was not executed."""

@@ -1,4 +1,4 @@
-"""Watching changes over a WebSocket, or by polling where no WebSocket is available."""
+"""Watches changes over a WebSocket, or by polling if no WebSocket is available."""
 
 from __future__ import annotations
 
@@ -35,35 +35,36 @@ if TYPE_CHECKING:
     from duetime_client.task_request_fields import TaskFilter
 
 MINE = "mine"
-"""The topic of all tasks of the caller."""
+"""The topic for all of the caller's tasks."""
 
 REREAD_AFTER = timedelta(seconds=30)
 """Interval between full readings, which bounds how long a lost message goes unnoticed."""
 STALE_REREAD_AFTER = timedelta(seconds=1)
-"""Shortest interval between readings of stale entries; many changes can report staleness several times a second."""
+"""Shortest interval between readings of stale entries, which the API can report several times a second."""
 PING_AFTER = timedelta(minutes=5)
 """API Gateway closes a connection on which nothing is sent for ten minutes."""
 RENEW_AFTER = timedelta(hours=1, minutes=55)
-"""API Gateway closes each connection after two hours; a new one is opened earlier."""
+"""API Gateway closes each connection after two hours; a new connection is opened earlier."""
 RECEIVE_SECONDS = 5.0
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
 _REREAD = 100
-"""Number of listed tasks that are read again; changes of later ones arrive by message only."""
+"""Number of listed tasks that are read again; changes to later tasks arrive only as messages."""
 _CONTENTS = frozenset({"payload", "result", "content_expired"})
 _REF = "1"
 _REJECTIONS = frozenset({"fields_invalid", "subscriptions_full"})
-"""Error codes that another connection would receive as well."""
+"""Error codes that a new connection would receive again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The current state of a record. A record's changes arrive in version order; intermediate ones may be skipped.
+    """The current state of a record. A record's changes arrive in version order; intermediate changes may be skipped.
 
     Attributes:
         id: Id of the task, or name of the schedule.
-        version: Grows with every write.
-        item: Its state, type, tags and so on, without payload and result; None if it was deleted.
-        left: It no longer matches the filter.
+        version: A number that increases with every write.
+        item: The record's state, type, tags and other fields, without payload and result; None if the record was
+            deleted.
+        left: Whether the record no longer matches the filter.
     """
 
     id: str
@@ -90,7 +91,7 @@ class Watch:
     """One subscription, which reconnects as often as necessary.
 
     Attributes:
-        topic: What is watched.
+        topic: The watched topic.
         subscription: Fields of the message that subscribes, besides its topic.
         address: Steps that return the URL of each new connection.
         read: Reads the watched records over REST.
@@ -111,7 +112,7 @@ class Watch:
     _pause: float = FIRST_PAUSE
 
     def changes(self) -> Items[Change]:
-        """Changes as they arrive, until the watched task or topology ends.
+        """Yield changes as they arrive, until the watched task or topology ends.
 
         Raises:
             ApiError: The watched record does not exist, or the caller is rejected.
@@ -128,7 +129,7 @@ class Watch:
                 return
 
     def _received(self) -> Generator[Step | Item[Change], Any, bool]:
-        """Yield the changes from one connection; returns whether the subject has ended."""
+        """Yield the changes from one connection, and return whether the subject has ended."""
         yield OpenConnection((yield from self.address()))
         yield SendMessage({"do": "subscribe", "ref": _REF, "topic": self.topic, **self.subscription})
         opened = read_at = pinged_at = self.now()
@@ -153,7 +154,7 @@ class Watch:
         return is_over
 
     def _reread(self, *, is_connected: bool = False) -> Generator[Step | Item[Change], Any, bool]:
-        """Read again and yield the changes; the first reading of a list only records versions."""
+        """Read the records again and yield the changes; the first reading of a list only records versions."""
         try:
             found = yield from self.read()
         except ApiError as error:
@@ -172,7 +173,7 @@ class Watch:
     def _handed_out(
         self, changes: Iterable[Change], *, is_connected: bool
     ) -> Generator[Step | Item[Change], Any, bool]:
-        """Yield the changes that are new; returns whether the subject has ended."""
+        """Yield the changes that are new, and return whether the subject has ended."""
         subject = self.topic.partition(":")[2] if self.topic.startswith(("task:", "topology:")) else None
         for change in self._new(changes):
             if is_connected:
@@ -183,7 +184,7 @@ class Watch:
         return False
 
     def _new(self, changes: Iterable[Change]) -> Iterator[Change]:
-        """The changes with a newer version than the last one yielded for the record."""
+        """The changes with a newer version than the last change that was yielded for the record."""
         for change in changes:
             if change.version > self._versions.get(change.id, 0):
                 self._versions[change.id] = change.version
@@ -191,7 +192,7 @@ class Watch:
 
 
 def watch(session: Session, topic: str, filters: TaskFilter) -> Items[Change]:
-    """Watches a topic: `task:ID`, `topology:ID`, `schedule:NAME`, or all tasks of the caller (`MINE`)."""
+    """Watch a topic: `task:ID`, `topology:ID`, `schedule:NAME`, or all tasks of the caller (`MINE`)."""
     return Watch(
         topic=topic,
         subscription={"filter": body_of(filters)} if filters else {},
@@ -204,7 +205,7 @@ def watch(session: Session, topic: str, filters: TaskFilter) -> Items[Change]:
 
 
 def _address(session: Session) -> Steps[str]:
-    """Where to connect.
+    """Return the URL of a new connection.
 
     Raises:
         Unreachable: This version of the API has no WebSocket.
@@ -222,7 +223,7 @@ def _read(session: Session, topic: str, filters: TaskFilter) -> Steps[list[Chang
     """Read the task, the topology and its nodes, the runs of a schedule, or the latest tasks.
 
     Raises:
-        ApiError: It does not exist.
+        ApiError: The watched record does not exist.
     """
     kind, _, name = topic.partition(":")
     found: list[Task] = []

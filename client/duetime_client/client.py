@@ -53,28 +53,28 @@ if TYPE_CHECKING:
     from duetime_common.payload_codecs import PayloadCodec
 
 OWNER_HEADER = "X-Duetime-Owner"
-"""Names the owner to act for: the caller itself, or one of its teams; on the local stack, any."""
+"""Header with the owner to act for: the caller, one of the caller's teams or, on the local stack, any owner."""
 TIMEOUT_SECONDS = 35.0
 """The API's gateway times out after 30 seconds, so waiting much longer is useless."""
 
 
 class Client:
-    """The client of one deployment. Close it, or use it as a context manager; threads may share it.
+    """A client for one deployment. Close the client, or use it as a context manager; threads can share it.
 
     Args:
         url: The address of the API.
         auth: How requests are authenticated: `BearerToken`, or `SigV4` of `duetime_client.sigv4`.
         api_key: An API key of the deployment, instead of `auth`.
-        owner: The owner to act for: a team of the caller; by default the caller itself.
-        timeout: Timeout of one request in seconds; connecting may take at most 5 of them.
-        retries: How often requests are retried, where that is safe; three times by default.
+        owner: The owner to act for, such as one of the caller's teams; by default the caller.
+        timeout: Timeout of one request in seconds; connecting can take at most 5 seconds.
+        retries: How often requests are retried if a retry is safe; three times by default.
         codec: Encrypts payloads, results and error messages, so that only processes with the codec can read them.
         sleep: Waits for the given number of seconds.
         random_source: Returns a number in [0, 1).
         now: The time.
         connect: Opens a WebSocket.
         http_transport: Sends HTTP requests.
-        storage_transport: Sends large payloads to S3, and fetches them.
+        storage_transport: Uploads large payloads to S3, and downloads them.
     """
 
     def __init__(  # noqa: PLR0913 - what it runs on, for tests to exchange
@@ -117,7 +117,7 @@ class Client:
 
     @property
     def page_listeners(self) -> list[Callable[[PageRead], object]]:
-        """Callbacks that run for each list page read; a filtered list may need many pages."""
+        """Callbacks that run after each list page is read; a filtered list can need many pages."""
         return self._runner.session.page_listeners
 
     @cached_property
@@ -157,7 +157,7 @@ class Client:
 
     @cached_property
     def groups(self) -> Groups:
-        """Groups of tasks, and what follows their completion."""
+        """Groups of tasks, and what runs when they are complete."""
         from duetime_client.groups import Groups
 
         return Groups(self._runner)
@@ -171,7 +171,7 @@ class Client:
 
     @cached_property
     def rates(self) -> Rates:
-        """Rates, their use and their waiting tasks."""
+        """Rates, their usage and their waiting tasks."""
         from duetime_client.rates import Rates
 
         return Rates(self._runner)
@@ -199,14 +199,14 @@ class Client:
 
     @cached_property
     def types(self) -> Types:
-        """Types of tasks, and the options that their tasks have by default."""
+        """Task types, and the default options of their tasks."""
         from duetime_client.task_types import Types
 
         return Types(self._runner)
 
     @cached_property
     def signals(self) -> Signals:
-        """Signals: wake the tasks that wait for an event."""
+        """Signals, which wake the tasks that wait for an event."""
         from duetime_client.signals import Signals
 
         return Signals(self._runner)
@@ -220,7 +220,7 @@ class Client:
 
     @cached_property
     def quotas(self) -> Quotas:
-        """Quotas of owners, and their use."""
+        """Quotas of owners, and their usage."""
         from duetime_client.quotas import Quotas
 
         return Quotas(self._runner)
@@ -234,7 +234,7 @@ class Client:
 
     @cached_property
     def bulk_operations(self) -> BulkOperations:
-        """Bulk operations: background changes of many tasks."""
+        """Bulk operations: background changes to many tasks."""
         from duetime_client.bulk_operations import BulkOperations
 
         return BulkOperations(self._runner)
@@ -269,7 +269,7 @@ class Client:
 
     @cached_property
     def exports(self) -> Exports:
-        """Exports of everything that the caller has."""
+        """Exports of all of the caller's data."""
         from duetime_client.exports import Exports
 
         return Exports(self._runner)
@@ -311,10 +311,11 @@ class Client:
 
 
 class AsyncClient:
-    """A deployment, for asynchronous code. Close it with `aclose`, or use it with `async with`.
+    """An asynchronous client for one deployment. Close the client with `aclose`, or use it with `async with`.
 
-    Its arguments, resources and methods are those of `Client`. Methods that return an iterator there return an
-    asynchronous iterator here; all others are awaited. `sleep`, `connect` and `http_transport` are asynchronous, too.
+    The arguments, resources and methods are the same as in `Client`. Methods that return an iterator in `Client` return
+    an asynchronous iterator here; all other methods are awaited. `sleep`, `connect` and `http_transport` are
+    asynchronous, too.
     """
 
     def __init__(  # noqa: PLR0913 - what it runs on, for tests to exchange
@@ -359,7 +360,7 @@ class AsyncClient:
 
     @property
     def page_listeners(self) -> list[Callable[[PageRead], object]]:
-        """Callbacks that run for each list page read; a filtered list may need many pages."""
+        """Callbacks that run after each list page is read; a filtered list can need many pages."""
         return self._runner.session.page_listeners
 
     @cached_property
@@ -399,7 +400,7 @@ class AsyncClient:
 
     @cached_property
     def groups(self) -> AsyncGroups:
-        """Groups of tasks, and what follows their completion."""
+        """Groups of tasks, and what runs when they are complete."""
         from duetime_client.groups import AsyncGroups
 
         return AsyncGroups(self._runner)
@@ -413,7 +414,7 @@ class AsyncClient:
 
     @cached_property
     def rates(self) -> AsyncRates:
-        """Rates, their use and their waiting tasks."""
+        """Rates, their usage and their waiting tasks."""
         from duetime_client.rates import AsyncRates
 
         return AsyncRates(self._runner)
@@ -441,28 +442,28 @@ class AsyncClient:
 
     @cached_property
     def types(self) -> AsyncTypes:
-        """Types of tasks, and the options that their tasks have by default."""
+        """Task types, and the default options of their tasks."""
         from duetime_client.task_types import AsyncTypes
 
         return AsyncTypes(self._runner)
 
     @cached_property
     def signals(self) -> AsyncSignals:
-        """Messages that an event has happened, for the tasks that wait for it."""
+        """Signals, which wake the tasks that wait for an event."""
         from duetime_client.signals import AsyncSignals
 
         return AsyncSignals(self._runner)
 
     @cached_property
     def intake_rules(self) -> AsyncIntakeRules:
-        """What events create, cancel and wake."""
+        """Intake rules: which tasks events create, cancel or wake."""
         from duetime_client.intake_rules import AsyncIntakeRules
 
         return AsyncIntakeRules(self._runner)
 
     @cached_property
     def quotas(self) -> AsyncQuotas:
-        """What each owner may use, and what it uses."""
+        """Quotas of owners, and their usage."""
         from duetime_client.quotas import AsyncQuotas
 
         return AsyncQuotas(self._runner)
@@ -476,7 +477,7 @@ class AsyncClient:
 
     @cached_property
     def bulk_operations(self) -> AsyncBulkOperations:
-        """Bulk operations: background changes of many tasks."""
+        """Bulk operations: background changes to many tasks."""
         from duetime_client.bulk_operations import AsyncBulkOperations
 
         return AsyncBulkOperations(self._runner)
@@ -490,14 +491,14 @@ class AsyncClient:
 
     @cached_property
     def summary(self) -> AsyncSummaryResource:
-        """How many tasks there are."""
+        """The number of tasks."""
         from duetime_client.summary import AsyncSummaryResource
 
         return AsyncSummaryResource(self._runner)
 
     @cached_property
     def settings(self) -> AsyncSettingsResource:
-        """What the deployment allows its callers."""
+        """Settings of the deployment that matter to its callers."""
         from duetime_client.deployment_settings import AsyncSettingsResource
 
         return AsyncSettingsResource(self._runner)
@@ -511,7 +512,7 @@ class AsyncClient:
 
     @cached_property
     def exports(self) -> AsyncExports:
-        """Exports of everything that the caller has."""
+        """Exports of all of the caller's data."""
         from duetime_client.exports import AsyncExports
 
         return AsyncExports(self._runner)

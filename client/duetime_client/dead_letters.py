@@ -22,7 +22,7 @@ class DeadLetterOperations(Resource):
 
     @Stream
     def list(self, *, page_size: int | None = None, **filters: Unpack[ListedDeadLetters]) -> Items[Task]:
-        """All failed tasks that match the filters, fetched page by page as they are needed."""
+        """List all failed tasks that match the filters; pages are fetched as needed."""
         query = list(query_of({"state": "failed", **filters}, page_size))
         return pages(self._session, TASKS, "tasks", task_in, query)
 
@@ -30,7 +30,7 @@ class DeadLetterOperations(Resource):
     def retry(
         self, wanted: DeadLetterFilter, *, next_token: str | None = None, **options: Unpack[BulkOptions]
     ) -> Items[FilterActionResult]:
-        """Run every failed task that matches a filter again; works like `tasks.cancel_by_filter`.
+        """Rerun every failed task that matches a filter; works like `tasks.cancel_by_filter`.
 
         For a single task, use `tasks.retry`.
         """

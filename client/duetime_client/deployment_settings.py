@@ -27,14 +27,14 @@ class UsableSecret(ResponseModel):
 
 
 class TypeRetention(ResponseModel):
-    """Retention of ended tasks of some types, in days; `types` is a pattern of types."""
+    """Retention, in days, of ended tasks whose type matches the pattern `types`."""
 
     types: str
     days: float
 
 
 class LogLocation(ResponseModel):
-    """Where the logs of the workers are."""
+    """The location of the workers' logs."""
 
     stack: str
     region: str | None = None
@@ -42,7 +42,7 @@ class LogLocation(ResponseModel):
 
 
 class OwnQuota(ResponseModel):
-    """A quota of the caller and its use: per second, or concurrent."""
+    """A quota of the caller and its usage, which are per second or concurrent."""
 
     quota: str
     limit: int
@@ -53,8 +53,8 @@ class DeploymentSettings(ResponseModel):
     """What the deployment allows, and how it identifies the caller.
 
     Attributes:
-        owner: The owner that the caller acts for; by default, its own identity.
-        owners: All owners that it may act for.
+        owner: The owner that the caller acts for; by default, the caller's own identity.
+        owners: All owners that the caller may act for.
         roles: The caller's roles.
         handler_types: Types with a Python handler; `None` if unknown.
         quotas: The quotas that limit the caller; `None` if the deployment has no quotas.

@@ -18,8 +18,8 @@ class Queue(ResponseModel):
     """The approximate number of messages in a queue.
 
     Attributes:
-        priority: Priority of its tasks; `None` for the queue of a pulled type.
-        pulled_type: The type that pull workers lease from it.
+        priority: Priority of the queue's tasks; `None` for the queue of a pulled type.
+        pulled_type: The type that pull workers lease from the queue.
     """
 
     priority: str | None = None
@@ -33,9 +33,9 @@ class ShardGroup(ResponseModel):
     """A group of shards, which one invocation of the trigger reads at a time.
 
     Attributes:
-        read_by: Id of the invocation that reads it, or read it last.
-        epoch: How often it has passed from one invocation to another.
-        dispatched_until: All of its tasks due before this time are on queues.
+        read_by: Id of the invocation that reads the group, or was the last to read it.
+        epoch: How often the group has passed from one invocation to another.
+        dispatched_until: All tasks of the group that are due before this time are on queues.
     """
 
     group: int
@@ -51,7 +51,7 @@ class DispatchStatus(ResponseModel):
 
     Attributes:
         last_tick_at: The last minute whose tick read all records that were due for dispatch.
-        dispatched_until: All tasks due before this time are on queues.
+        dispatched_until: All tasks that are due before this time are on queues.
     """
 
     last_tick_at: datetime | None = None
@@ -65,7 +65,7 @@ class DispatchOperations(Resource):
 
     @Operation
     def get_status(self) -> Request[DispatchStatus]:
-        """When the trigger last ran, who reads which shards, and how many messages the queues have; for operators."""
+        """Get when the trigger last ran, what reads each shard, and how many messages are queued; for operators."""
         return Request("GET", DISPATCH, one(DispatchStatus))
 
 

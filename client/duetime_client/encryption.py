@@ -1,4 +1,4 @@
-"""Encrypts what a client sends, and decrypts what it receives, with its codec."""
+"""Encrypts a client's requests and decrypts the responses with the client's codec."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 _ENCRYPTED = frozenset({"payload", "result", "checkpoint"})
 _PARTS = frozenset({"tasks", "task", "nodes", "node", "update", "on_complete"})
-"""Fields of requests with tasks in them."""
+"""Request fields that contain tasks."""
 _OF_THE_CONTENT = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 
 
 def encrypted_body(codec: PayloadCodec, body: Any) -> Any:  # noqa: ANN401 - any JSON
-    """A request's body whose payloads, results, checkpoints and texts about the work are encrypted.
+    """Return a request body with encrypted payloads, results, checkpoints, messages and tracebacks.
 
-    Graphs, which duetime has to read, types of errors and percentages stay plain.
+    Graphs (which duetime has to read), error types and percentages are not encrypted.
     """
     if isinstance(body, list | tuple):
         return [encrypted_body(codec, each) for each in body]
@@ -44,7 +44,7 @@ def encrypted_body(codec: PayloadCodec, body: Any) -> Any:  # noqa: ANN401 - any
 
 
 def _encrypted_texts(codec: PayloadCodec, body: dict[str, Any]) -> dict[str, Any]:
-    """The texts in reports about work: the message of progress or of an error, and a traceback."""
+    """Encrypt the texts in a report: the progress or error message, and the traceback."""
     match body:
         case {"percent": _, "message": str(message)}:
             return {"message": encrypted_text(codec, message)}
@@ -58,17 +58,17 @@ def _encrypted_texts(codec: PayloadCodec, body: dict[str, Any]) -> dict[str, Any
 
 
 def decrypted_response(readable: Callable[[Any], Any], response: httpx.Response) -> httpx.Response:
-    """A response whose JSON is decrypted; one that is not JSON is unchanged."""
+    """Return a response with its JSON decrypted; a response that is not JSON is returned unchanged."""
     try:
         document = response.json()
     except ValueError:
         return response
     headers = [(name, value) for name, value in response.headers.items() if name.lower() not in _OF_THE_CONTENT]
     content = json.dumps(readable(document)).encode()
-    # This response cannot be imported here: the session is imported before httpx.
+    # The class is taken from the response, because this module must not import httpx.
     return type(response)(response.status_code, headers=headers, content=content, request=response.request)
 
 
 def _stays(value: object) -> bool:
-    """Whether there is nothing to encrypt: no value, an encrypted one, or the name of an upload."""
+    """Whether a value needs no encryption: `None`, an encrypted value, or the id of an upload."""
     return value is None or is_encrypted(value) or (isinstance(value, dict) and value.keys() == {"$upload"})

@@ -13,12 +13,12 @@ class AddressInvalid(ClientError, ValueError):
     """The API's address is not an http or https URL, or it has a query."""
 
     def __init__(self, url: str) -> None:
-        hint = "" if "://" in url else "; it begins with https:// or http://"
+        hint = "" if "://" in url else "; it must begin with https:// or http://"
         super().__init__(f"{url!r} is not an http or https URL to which paths can be added{hint}")
 
 
 class HeaderInvalid(ClientError, ValueError):
-    """A value cannot be sent in an HTTP header. The message does not contain it, as it may be a secret."""
+    """A value cannot be sent in an HTTP header. The message does not contain the value, which may be a secret."""
 
     def __init__(self, header: str) -> None:
         super().__init__(f"the value for the header {header} may contain only printable ASCII characters")
@@ -33,14 +33,14 @@ class CredentialsMissing(ClientError):
 
 
 class DecryptionFailed(ClientError):
-    """The codec cannot decrypt a value of a response: it has another key, or its key service does not respond."""
+    """The codec cannot decrypt a value in a response, because its key differs or its key service does not respond."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(f"the codec cannot decrypt the response: {type(error).__name__} {error}".rstrip())
 
 
 class Unreachable(ClientError):
-    """The API did not respond; `sent` is true if it may still have received the request."""
+    """The API did not respond; `sent` is true if the API may still have received the request."""
 
     def __init__(self, url: str, reason: str, *, sent: bool) -> None:
         super().__init__(f"cannot reach {url}: {reason}")
@@ -55,7 +55,7 @@ class InvalidField:
     field: str
     reason: str
     code: str = ""
-    """The kind of fault, such as `required`, `unknown_field` or `out_of_range`; empty if the API gave none."""
+    """The kind of fault, such as `required`, `unknown_field` or `out_of_range`; empty if the API gave no code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Problem:
     errors: tuple[InvalidField, ...] = ()
     retry_after: float | None = None
     quota: str = ""
-    """The quota that is used up, such as `creates_per_second`; empty for another error."""
+    """The exhausted quota, such as `creates_per_second`; empty for other errors."""
 
 
 class ApiError(ClientError):
@@ -91,7 +91,7 @@ class ApiError(ClientError):
 
     @property
     def retry_after(self) -> float | None:
-        """Seconds after which the API suggests to retry."""
+        """The number of seconds after which the API suggests a retry."""
         return self.problem.retry_after
 
 
@@ -109,15 +109,15 @@ class Unauthenticated(ApiError):
 
 
 class Forbidden(ApiError):
-    """The caller may not do this."""
+    """The caller is not allowed to perform the operation."""
 
 
 class NotFound(ApiError):
-    """The caller has no task, schedule or other resource of this name."""
+    """The caller has no task, schedule or other resource with this name."""
 
 
 class Conflict(ApiError):
-    """The state of the task, or of another resource, does not allow this."""
+    """The state of the task or other resource does not allow the operation."""
 
 
 class PreconditionFailed(ApiError):
@@ -129,7 +129,7 @@ class RateLimited(ApiError):
 
     @property
     def quota(self) -> str:
-        """The quota that is used up; empty for the rate limit of all callers."""
+        """The exhausted quota; empty for the rate limit that all callers share."""
         return self.problem.quota
 
 
@@ -138,7 +138,7 @@ class ServerError(ApiError):
 
 
 class UnexpectedResponse(ApiError):
-    """The response is not one of a duetime API."""
+    """The response does not come from a duetime API."""
 
 
 class WaitTimeout(ClientError, TimeoutError):

@@ -1,4 +1,4 @@
-"""Explanations: why a task waits, and where its time went; why a schedule ran, or did not."""
+"""Explanations of why a task waits and where its time went, and of why a schedule ran or did not run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ class Gate(ResponseModel):
     until: datetime | None = None
     duration_ms: int | None = None
     waits_for: Mapping[str, object] | None = None
-    """The lock, switch, circuit or other cause that holds the task at this gate; the others are `None`."""
+    """The lock, switch, circuit or other cause that holds the task at this gate; the keys of other causes are
+    `None`."""
 
 
 class TaskExplanation(ResponseModel):
@@ -41,7 +42,7 @@ class TaskExplanation(ResponseModel):
     overdue_ms: int
     gates: Sequence[Gate]
     steps: Sequence[str] = ()
-    """Names of the steps that its handler has completed, which the next attempt does not repeat."""
+    """Names of the steps that the task's handler has completed and the next attempt does not repeat."""
 
 
 class StartPreview(ResponseModel):
@@ -52,11 +53,11 @@ class StartPreview(ResponseModel):
     expected_start_at: datetime | None
     text: str
     reasons: Sequence[Gate]
-    """What it would wait for, in order."""
+    """The gates at which the task would wait, in order."""
 
 
 class ScheduleExplanation(ResponseModel):
-    """Why a schedule did, or did not, run at a time."""
+    """Why a schedule did or did not run at a given time."""
 
     schedule: str
     at: datetime

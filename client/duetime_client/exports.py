@@ -1,4 +1,4 @@
-"""`client.exports`: everything that the caller has, as lines of JSON."""
+"""`client.exports`: exports all of the caller's data as lines of JSON."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from duetime_client.io_operations import Items, Steps
 
 CURSOR, END = "cursor", "end"
-"""Kinds of lines without an object: a point at which an export can continue, and the end."""
+"""Kinds of lines without an object: a point from which an export can continue, and the end of the export."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ PARTS = (
     _Part("topology_definition", "/v1/topologies/definitions", "definitions", is_summarized=True),
     _Part("type", "/v1/types", "types"),
     _Part("switch", "/v1/switches", "switches"),
-    # Ascending, so that tasks that are created meanwhile come at the end.
+    # The order is ascending, so that tasks created during the export come last.
     _Part("task", "/v1/tasks", "tasks", [("expand", "payload,result"), ("order", "asc")]),
 )
 """The parts of an export, in order."""
@@ -63,8 +63,8 @@ class ExportLine:
 
     Attributes:
         kind: `settings`, `calendar`, `schedule`, `topology_definition`, `type`, `switch` or `task`; `cursor` after each
-            page, with the value that continues the export there; `end` at the end, with the number of lines that were
-            read.
+            page, with the value that continues the export from there; `end` at the end, with the number of lines that
+            were read.
         value: the object as the API returns it.
     """
 
@@ -82,15 +82,15 @@ class ExportOperations(Resource):
 
     @Stream
     def read(self, cursor: Mapping[str, Any] | None = None) -> Items[ExportLine]:
-        """Yield everything that the caller has: settings, calendars, schedules, definitions, types, switches, tasks.
+        """Yield the caller's settings, calendars, schedules, topology definitions, types, switches and tasks.
 
-        Tasks have their payloads and results. Archived tasks, attempts and events are not included.
+        Tasks include their payloads and results. Archived tasks, attempts and events are not included.
 
         Args:
             cursor: the value of the last line of kind `cursor`, to continue an export that was interrupted.
 
         Raises:
-            InvalidCursor: the cursor is not one of an export.
+            InvalidCursor: the cursor does not come from an export.
         """
         first, token, count = _position(cursor)
         for number, part in enumerate(PARTS[first:], first):
@@ -123,7 +123,7 @@ def _following(number: int) -> str:
 
 
 def _position(cursor: Mapping[str, Any] | None) -> tuple[int, str, int]:
-    """The number of the part, the token of its page, and the number of lines before."""
+    """Return the number of a cursor's part, the token of its page, and the number of lines before it."""
     if cursor is None:
         return 0, "", 0
     kinds = [*(part.kind for part in PARTS), END]

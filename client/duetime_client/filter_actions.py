@@ -1,4 +1,4 @@
-"""Cancelling, updating, retrying and deleting all tasks that match a filter, followed to completion."""
+"""Cancels, updates, reruns or deletes all tasks that match a filter, and reports progress until completion."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class FilterActionResult(ResponseModel):
     """Progress since the previous result: the number of tasks scanned, matched, changed and rejected.
 
     `operation_id` and `state` identify the running bulk operation; both are `None` if there is none.
-    `confirmation_token` is that of a dry run.
+    `confirmation_token` is returned by a dry run.
     """
 
     examined: int = 0
@@ -57,14 +57,14 @@ class FilterActions(Resource):
         next_token: str | None = None,
         **options: Unpack[BulkOptions],
     ) -> Items[FilterActionResult]:
-        """Cancel every task that matches a filter; with `force`, request running ones to stop.
+        """Cancel every task that matches a filter; with `force`, also ask running tasks to stop.
 
         Nothing is sent before the first result is requested from the iterator. For many tasks, the API starts a bulk
-        operation, which continues even if the iteration stops; each result covers the time since the previous one. An
-        empty filter needs `all=True`.
+        operation, which continues even if the iteration stops; each result covers the time since the previous result.
+        An empty filter needs `all=True`.
 
-        With `dry_run=True`, the tasks are only counted. Pass the `confirmation_token` of its results to the real
-        request: it then changes no task that was created since.
+        With `dry_run=True`, the tasks are only counted. Pass the `confirmation_token` of the results to the real
+        request, which then leaves tasks created after the dry run unchanged.
         """
         body = {**filter_action_body(wanted, options), "force": force}
         return filter_action_results(self._session, f"{TASKS}/cancel", body, next_token)
@@ -86,14 +86,14 @@ class FilterActions(Resource):
     def retry_by_filter(
         self, wanted: DeadLetterFilter, *, next_token: str | None = None, **options: Unpack[BulkOptions]
     ) -> Items[FilterActionResult]:
-        """Run every failed task that matches a filter again; works like `cancel_by_filter`."""
+        """Rerun every failed task that matches a filter; works like `cancel_by_filter`."""
         return retry_by_filter(self._session, wanted, options, next_token)
 
     @Stream
     def delete_by_filter(
         self, wanted: EndedTaskFilter, *, next_token: str | None = None, **options: Unpack[BulkOptions]
     ) -> Items[FilterActionResult]:
-        """Delete every ended task that matches a filter, which cannot be undone; works like `cancel_by_filter`.
+        """Permanently delete every ended task that matches a filter; works like `cancel_by_filter`.
 
         Without `state`, tasks in every final state match.
         """
@@ -103,17 +103,17 @@ class FilterActions(Resource):
 def retry_by_filter(
     session: Session, wanted: DeadLetterFilter, options: BulkOptions, next_token: str | None
 ) -> Items[FilterActionResult]:
-    """Run every failed task that matches a filter again."""
+    """Rerun every failed task that matches a filter."""
     return filter_action_results(session, f"{TASKS}/retry", filter_action_body(wanted, options), next_token)
 
 
 def filter_action_results(
     session: Session, path: str, body: dict[str, object], token: str | None = None
 ) -> Items[FilterActionResult]:
-    """Send a request by filter, and yield its progress until it is complete."""
+    """Send a request with a filter, and yield its progress until it is complete."""
     while True:
         request = {**body, "next_token": token} if token else body
-        # A retry with the same key starts no second operation.
+        # A retry with the same key does not start a second operation.
         key = {IDEMPOTENCY_KEY: key_or_random(None)}
         result = yield from session.send(
             Request("POST", path, _result_or_operation, body=request, headers=key, repeatable=True)
@@ -138,7 +138,7 @@ def _result_or_operation(response: httpx.Response) -> FilterActionResult | BulkO
 
 
 def _followed(session: Session, operation: BulkOperation) -> Items[FilterActionResult]:
-    """Yield an operation's progress so far, and then each difference until it has ended."""
+    """Yield an operation's progress so far, and then each increment until the operation has ended."""
     yield Item(_since(None, operation))
     pause = FIRST_PAUSE
     while True:
@@ -163,5 +163,5 @@ def _since(before: BulkOperation | None, now: BulkOperation) -> FilterActionResu
 def filter_action_body(
     wanted: BulkFilter | DeadLetterFilter | EndedTaskFilter, options: BulkOptions
 ) -> dict[str, object]:
-    """The fields of every request by filter."""
+    """The fields of every request with a filter."""
     return {"filter": body_of(wanted), **options}

@@ -1,4 +1,4 @@
-"""`client.groups`: groups of tasks, with their counts and what follows their completion."""
+"""`client.groups`: groups of tasks, with their counts and what runs when they are complete."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 GROUPS = "/v1/groups"
 CompletionRule = Literal["all_done", "all_success", "none_failed", "one_success", "one_failed"]
-"""How the members of a group must have ended for its task to run."""
+"""How the members of a group must have ended for the group's task to run."""
 
 
 class GroupCompletion(ResponseModel):
@@ -37,7 +37,7 @@ class GroupCompletion(ResponseModel):
 
 
 class Group(ResponseModel):
-    """A group of tasks: `open`, `closed` or `completed`. In lists, it has no counts."""
+    """A group of tasks, which is `open`, `closed` or `completed`. Groups in lists have no counts."""
 
     id: str
     state: str
@@ -54,16 +54,16 @@ class Group(ResponseModel):
 
 
 class GroupOperations(Resource):
-    """Groups. A task joins one by its field `group`, which creates the group if there is none."""
+    """Groups of tasks. A task joins a group through its field `group`, which creates the group if it does not exist."""
 
     @Stream
     def list(self) -> Items[Group]:
-        """All groups by id, page by page."""
+        """List all groups by id, page by page."""
         return pages(self._session, GROUPS, "groups", partial(read, Group))
 
     @Operation
     def get(self, group_id: str, *, wait_seconds: int = 0) -> Request[Group]:
-        """One group with its counts; with `wait_seconds`, once it is complete or that time has passed."""
+        """Get a group with its counts; `wait_seconds` is how long to wait for the group to complete."""
         return Request("GET", path_of(group_id), one(Group), query=wait_query(wait_seconds))
 
     @Operation
@@ -76,7 +76,7 @@ class GroupOperations(Resource):
         rule: CompletionRule = "all_done",
         traceparent: str | None = None,
     ) -> Request[Group]:
-        """Let no more tasks join; once all members have ended, a task runs or a URL is called, if one is given."""
+        """Close a group to new tasks; once all members have ended, any given `task` or `callback_url` is called."""
         body: dict[str, object] = {}
         if task is not None or callback_url is not None:
             body["on_complete"] = {
@@ -90,7 +90,7 @@ class GroupOperations(Resource):
     def cancel(
         self, group_id: str, *, force: bool = False, per_second: float | None = None, reason: str = ""
     ) -> Items[FilterActionResult]:
-        """Cancel the members that have not started; with `force`, request running ones to stop."""
+        """Cancel the members that have not started; with `force`, also ask running members to stop."""
         body: dict[str, object] = {"force": force, "reason": reason, "per_second": per_second}
         return filter_action_results(self._session, f"{path_of(group_id)}/cancel", body)
 

@@ -1,4 +1,4 @@
-"""Values of a pull worker's handlers: steps and checkpoints; imported by the first handler that uses them."""
+"""Encodes and decodes step results and checkpoints for a pull worker's handlers; imported on first use."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def encoded(value: object) -> bytes:
     """Encode a value as JSON in UTF-8; a dataclass or pydantic model becomes an object.
 
     Raises:
-        ValueError: it is not JSON.
+        ValueError: the value is not JSON.
     """
     try:
         text = json.dumps(plain(value), allow_nan=False, ensure_ascii=False, separators=(",", ":"))
@@ -38,7 +38,7 @@ def encoded_checkpoint(value: object) -> bytes:
     """Encode a checkpoint.
 
     Raises:
-        CheckpointInvalid: it is not JSON, or too large.
+        CheckpointInvalid: the checkpoint is not JSON or is too large.
     """
     try:
         data = encoded(value)

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 5.0
 KEY_PREFIX = "/key"
-"""Prefix of the paths of requests with an API key, which the gateway authorizes in another way."""
+"""Path prefix of requests with an API key, which the gateway authorizes differently."""
 _NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
 def http_options(url: str, headers: Mapping[str, str], timeout: float | httpx.Timeout) -> dict[str, Any]:
-    """The options of httpx that both clients share."""
+    """The httpx options that both clients share."""
     if not isinstance(timeout, httpx.Timeout):
         timeout = httpx.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS))
     parsed = httpx.URL(url)
@@ -37,7 +37,7 @@ def http_options(url: str, headers: Mapping[str, str], timeout: float | httpx.Ti
 
 @cache
 def _user_agent() -> str:
-    """Name and version; the layers of the worker function have the client's modules without its metadata."""
+    """Return the client's name and version, or only the name in the worker function's layers, which lack metadata."""
     try:
         return f"duetime-client/{version('duetime-client')}"
     except PackageNotFoundError:
@@ -46,7 +46,7 @@ def _user_agent() -> str:
 
 @cache
 def _certificates(*, trust_env: bool) -> ssl.SSLContext:
-    """The trusted certificate authorities, shared by all clients because loading them is slow."""
+    """Load the trusted certificate authorities, which all clients share because loading them is slow."""
     return httpx.create_ssl_context(trust_env=trust_env)
 
 
@@ -63,7 +63,7 @@ def unreachable(url: str, error: httpx.RequestError) -> Unreachable:
 
 
 def authorized(url: str, auth: httpx.Auth | None, api_key: str | None) -> tuple[str, httpx.Auth | None]:
-    """The address and the authentication of requests: those with an API key have paths of their own.
+    """Return the address and authentication of requests; requests with an API key use a separate path prefix.
 
     Args:
         url: The address of the API, without a trailing slash.
@@ -72,7 +72,7 @@ def authorized(url: str, auth: httpx.Auth | None, api_key: str | None) -> tuple[
 
     Raises:
         CredentialsMissing: The key is empty.
-        ValueError: Both are given.
+        ValueError: Both `auth` and `api_key` are given.
     """
     if api_key is None:
         return url, auth

@@ -19,10 +19,12 @@ class IntakeRule(ResponseModel):
     """An intake rule: the effect of events that match a pattern.
 
     Attributes:
-        pattern: event pattern of EventBridge.
-        create: the `task` that each event creates, and the `fields` that are set from the event, if it creates one.
-        cancel: the `filter` of the tasks that each event cancels, and its `fields`, if it cancels any.
-        signal: the `name`, `key` and `payload` of the signal that each event sends, and its `fields`, if it sends one.
+        pattern: the EventBridge event pattern.
+        create: the `task` that each event creates, and the `fields` that are set from the event, if the rule creates
+            tasks.
+        cancel: the `filter` of the tasks that each event cancels, and the filter's `fields`, if the rule cancels tasks.
+        signal: the `name`, `key` and `payload` of the signal that each event sends, and the signal's `fields`, if the
+            rule sends signals.
         owner: owner of the tasks.
     """
 
@@ -38,7 +40,7 @@ class IntakeRule(ResponseModel):
 
 
 class IntakeRuleList(ResponseModel):
-    """The intake rules of a deployment, by name."""
+    """List the intake rules of a deployment by name."""
 
     rules: list[IntakeRule]
 
@@ -58,7 +60,7 @@ class IntakeRuleOperations(Resource):
 
     @Operation
     def put(self, name: str, rule: Mapping[str, Any]) -> Request[IntakeRule]:
-        """Set a rule, such as `{"pattern": …, "create": {"task": …, "fields": …}}`; replaces the rule of that name."""
+        """Set a rule, such as `{"pattern": …, "create": {"task": …, "fields": …}}`; this replaces any existing rule."""
         return Request("PUT", _path_of(name), one(IntakeRule), body=dict(rule), repeatable=True)
 
     @Operation

@@ -1,7 +1,7 @@
 """The API's operations as steps without I/O, written once for both clients.
 
-An operation is a generator of steps. A runner (`io_runners`) executes each step and sends its result back: blocking for
-`Client`, awaiting for `AsyncClient`.
+An operation is a generator of steps. A runner (`io_runners`) executes each step and sends its result back; it blocks
+for `Client`, and awaits for `AsyncClient`.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ class Request(Generic[T]):
 
     Attributes:
         method: GET, POST and so on.
-        path: With `/v1`.
+        path: The path, including `/v1`.
         decode: Reads the result from a response, which is always a 2xx.
-        query: Parameters.
+        query: The query parameters.
         body: Sent as JSON; bytes are sent unchanged, with the content type in `headers`.
-        headers: Sent in addition to those of every request.
-        repeatable: Whether it may be sent twice. A GET may, and a request with an idempotency key.
+        headers: Sent in addition to the headers of every request.
+        repeatable: Whether the request can be sent twice without harm, as a GET or a request with an idempotency key
+            can.
     """
 
     method: str
@@ -45,7 +46,8 @@ class HttpCall:
     """Send one HTTP request; the result is the `httpx.Response`.
 
     Attributes:
-        is_signed_url: Whether its URL has credentials of its own: it is sent without those of the API.
+        is_signed_url: Whether the URL contains its own credentials, so that the request is sent without the API's
+            credentials.
     """
 
     method: str
@@ -64,7 +66,7 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class OpenConnection:
-    """Open the WebSocket that the following steps use; an open one is closed first."""
+    """Open the WebSocket that the following steps use; an open WebSocket is closed first."""
 
     url: str
 
@@ -90,7 +92,7 @@ class CloseConnection:
 
 @dataclass(frozen=True, slots=True)
 class Item(Generic[T_co]):
-    """Yield a result to the caller, and continue when the next one is requested."""
+    """Yield a result to the caller, and continue when the next result is requested."""
 
     value: T_co
 

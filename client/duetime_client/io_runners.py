@@ -1,4 +1,4 @@
-"""Runners execute the steps of operations: blocking for `Client`, awaiting for `AsyncClient`."""
+"""Runners execute the steps of operations: they block for `Client`, and await for `AsyncClient`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 class Runner:
-    """Executes steps and blocks the caller. Thread-safe."""
+    """Executes steps and blocks the caller; the runner is thread-safe."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Runner:
 
     @cached_property
     def storage(self) -> httpx.Client:
-        """Sends the requests with signed URLs, which few programs make."""
+        """Sends requests to signed URLs; created on first use, because few programs need it."""
         return httpx.Client(transport=self._storage_transport, timeout=self.http.timeout)
 
     def close(self) -> None:
@@ -140,7 +140,7 @@ class AsyncRunner:
 
     @cached_property
     def storage(self) -> httpx.AsyncClient:
-        """Sends the requests with signed URLs, which few programs make."""
+        """Sends requests to signed URLs; created on first use, because few programs need it."""
         return httpx.AsyncClient(transport=self._storage_transport, timeout=self.http.timeout)
 
     async def aclose(self) -> None:
@@ -215,5 +215,5 @@ class _AsyncDevices:
 
 
 def _with_result(steps: Steps[T]) -> Items[T]:
-    """The same steps, yielding their result as an item."""
+    """Run the steps, and yield their result as an item."""
     yield Item((yield from steps))

@@ -23,12 +23,12 @@ _INSTEAD: tuple[tuple[type | tuple[type, ...], str], ...] = (
     (Enum, "value.value"),
     (Mapping, "dict(value)"),
 )
-"""What to write for values of these classes."""
+"""Suggested replacements for values of these classes."""
 _NUMBERS_AND_TEXT = (str, int, float, bool, type(None))
 
 
 def fault_of(body: object) -> str | None:
-    """The first value that is not JSON, as `field: reason`; `None` if there is none."""
+    """Return the first value that is not JSON as `field: reason`, or `None` if all values are JSON."""
     return next(_faults(body, "", ()), None)
 
 

@@ -26,27 +26,27 @@ if TYPE_CHECKING:
 
 LEASES = "/v1/leases"
 KEEP: object = object()
-"""Stands for no new checkpoint, since `None` is one."""
+"""Means that no new checkpoint is given, because `None` is a valid checkpoint."""
 _TRACEBACK_LENGTH = 20_000
 
 
 class LeasedTask(BaseModel):
-    """A task that was leased, until `expires_at` unless the lease is renewed."""
+    """A leased task; the lease ends at `expires_at` unless it is renewed."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
     id: str
-    """The lease's id, which all reports name."""
+    """The lease's id, which every report must name."""
     expires_at: datetime
     checkpoint: object = None
-    """The checkpoint of a paused attempt; `None` if there is none."""
+    """The checkpoint of a paused attempt; `None` if there is no checkpoint."""
     inputs: object = None
     """For a topology node, the results of the parents listed in its `inputs`, by name."""
     unacknowledged_leases: int = 0
-    """Number of directly preceding leases of the task that no worker acknowledged."""
+    """Number of consecutive earlier leases of the task that no worker acknowledged."""
     task: Task
     lasts: timedelta = timedelta(0)
-    """Remaining duration of the lease when the API responded, by its clock."""
+    """Remaining duration of the lease when the API responded, by the API's clock."""
 
 
 class LeaseState(BaseModel):
@@ -80,10 +80,10 @@ class LeaseOperations(Resource):
         acknowledge_within_seconds: int | None = None,
         worker: str = "",
     ) -> Request[LeasedTasks]:
-        """Lease due tasks of pulled types; the list is empty if none became due during the wait.
+        """Lease due tasks of pulled types; the list is empty if no task became due during the wait.
 
-        Not retried: if the response is lost, the tasks stay leased until the leases expire. With
-        `acknowledge_within_seconds` (at most `lease_seconds`) they expire after that time unless a heartbeat renews
+        The request is not retried: if its response is lost, the tasks stay leased until the leases expire. With
+        `acknowledge_within_seconds` (at most `lease_seconds`), leases expire after that time unless a heartbeat renews
         them.
         """
         body: dict[str, object] = {
@@ -103,7 +103,7 @@ class LeaseOperations(Resource):
     ) -> Request[LeaseState]:
         """Renew a lease and report progress; the response's `requested_action` may ask for a pause or a cancellation.
 
-        A checkpoint, at most 4 KB of JSON, is kept for the next attempt, however this one ends. Characters of the
+        A checkpoint, at most 4 KB of JSON, is kept for the next attempt, however this attempt ends. Characters of the
         message that cannot be encoded are escaped, and a long message is cut.
         """
         shown = printable(message, MAX_PROGRESS_MESSAGE_LENGTH)
@@ -112,12 +112,12 @@ class LeaseOperations(Resource):
 
     @Operation
     def list_steps(self, lease: str) -> Request[StepResults]:
-        """The stored results of a leased task's steps by name."""
+        """Get the stored results of a leased task's steps by name."""
         return Request("GET", f"{LEASES}/{segment(lease)}/steps", _steps)
 
     @Operation
     def put_step(self, lease: str, step: str, result: object = None, *, duration_ms: int = 0) -> Request[Any]:
-        """Store the result of a step, at most 32 KB of JSON; returns the stored one, which may be another attempt's."""
+        """Store a step's result (at most 32 KB of JSON), and return it or the result that another attempt stored."""
         body = {"result": result, "duration_ms": duration_ms}
         return Request("PUT", f"{LEASES}/{segment(lease)}/steps/{segment(step)}", _step, body=body, repeatable=True)
 
@@ -221,7 +221,7 @@ def _leased(response: httpx.Response, document: Any) -> LeasedTask:  # noqa: ANN
 
 
 def _lasts(response: httpx.Response, expires_at: datetime | None) -> timedelta:
-    """Duration of a lease from the response on, by the API's clock, because this machine's may be wrong."""
+    """Remaining duration of a lease, by the API's clock because this machine's clock may be wrong."""
     if expires_at is None:
         return timedelta(0)
     try:

@@ -1,6 +1,6 @@
 """The values of enumerated fields, as listed in the API's OpenAPI document.
 
-A newer API may have more; responses with unknown values are accepted.
+A newer API can have other values; responses with unknown values are accepted.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ BulkOperationKind: TypeAlias = Literal[
 BulkOperationState: TypeAlias = Literal["running", "succeeded", "cancelled"]
 """Whether a bulk operation has ended."""
 CalendarMode: TypeAlias = Literal["excludes", "includes"]
-"""Whether tasks run outside the times of a calendar, or inside."""
+"""Whether tasks run outside or inside a calendar's times."""
 EventType: TypeAlias = Literal[
     "created",
     "updated",
@@ -93,7 +93,7 @@ OccurrenceOutcome: TypeAlias = Literal[
     "before_creation",
     "not_recorded",
 ]
-"""The outcome of one time of a schedule."""
+"""The outcome of one scheduled time."""
 RequestedAction: TypeAlias = Literal["pause", "cancel"]
 """The action requested of a running attempt."""
 RunStatus: TypeAlias = Literal[
@@ -105,7 +105,7 @@ ScheduleCause: TypeAlias = Literal["schedule", "catch_up", "manual", "backfill"]
 ScheduleState: TypeAlias = Literal["active", "paused", "ended"]
 """Whether a schedule creates tasks."""
 TaskLockMode: TypeAlias = Literal["exclusive", "shared"]
-"""Whether tasks hold a lock together."""
+"""Whether tasks can hold a lock together."""
 TaskPriority: TypeAlias = Literal["high", "normal", "low"]
 """Which of several tasks due at the same time starts first."""
 TaskState: TypeAlias = Literal[

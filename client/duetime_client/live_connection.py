@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 OPEN_SECONDS = 30.0
 LARGEST_MESSAGE = 131_072
-"""API Gateway's own limit of a message, in bytes."""
+"""API Gateway's size limit for a message, in bytes."""
 
 
 class LiveConnection(Protocol):
@@ -31,7 +31,7 @@ class LiveConnection(Protocol):
         ...
 
     def receive(self, timeout: float) -> Mapping[str, Any] | None:
-        """The next message; `None` after a timeout in seconds.
+        """Return the next message, or `None` after a timeout in seconds.
 
         Raises:
             Unreachable: The connection is closed.
@@ -51,7 +51,7 @@ class AsyncLiveConnection(Protocol):
         ...
 
     async def receive(self, timeout: float) -> Mapping[str, Any] | None:  # noqa: ASYNC109 - as the other one
-        """The next message; `None` after a timeout in seconds."""
+        """Return the next message, or `None` after a timeout in seconds."""
         ...
 
     async def close(self) -> None:
@@ -76,14 +76,14 @@ class WebSocketConnection:
     """A connection through the package `websockets`."""
 
     def __init__(self, url: str) -> None:
-        """Open it.
+        """Open the connection.
 
         Raises:
-            Unreachable: It cannot be opened.
+            Unreachable: The connection cannot be opened.
             WebSocketMissing: The package is not installed.
         """
         try:
-            # Imported here, because it is an extra.
+            # Imported here, because the package is an optional extra.
             from websockets.sync.client import connect  # noqa: PLC0415 - see the line above
         except ModuleNotFoundError as error:
             raise WebSocketMissing from error
@@ -108,7 +108,7 @@ class WebSocketConnection:
             raise _lost(self._url, error) from error
 
     def receive(self, timeout: float) -> Mapping[str, Any] | None:
-        """The next message; `None` after a timeout in seconds."""
+        """Return the next message, or `None` after a timeout in seconds."""
         try:
             return _parsed(self._socket.recv(timeout=timeout))
         except TimeoutError:
@@ -122,7 +122,7 @@ class WebSocketConnection:
 
 
 class AsyncWebSocketConnection:
-    """A connection through the package `websockets`, in an event loop of asyncio."""
+    """A connection through the package `websockets`, in an asyncio event loop."""
 
     def __init__(self, url: str, socket: ClientConnection, closing: AsyncExitStack) -> None:
         self._url = url
@@ -131,14 +131,14 @@ class AsyncWebSocketConnection:
 
     @classmethod
     async def open(cls, url: str) -> Self:
-        """Open it.
+        """Open the connection.
 
         Raises:
-            Unreachable: It cannot be opened.
+            Unreachable: The connection cannot be opened.
             WebSocketMissing: The package is not installed.
         """
         try:
-            # Imported here, because it is an extra.
+            # Imported here, because the package is an optional extra.
             from websockets.asyncio.client import connect  # noqa: PLC0415 - see the line above
         except ModuleNotFoundError as error:
             raise WebSocketMissing from error
@@ -157,8 +157,8 @@ class AsyncWebSocketConnection:
             raise _lost(self._url, error) from error
 
     async def receive(self, timeout: float) -> Mapping[str, Any] | None:  # noqa: ASYNC109 - as the other one
-        """The next message; `None` after a timeout in seconds."""
-        # Imported here, because a client that waits does not need it.
+        """Return the next message, or `None` after a timeout in seconds."""
+        # Imported here, because blocking clients do not need asyncio.
         import asyncio  # noqa: PLC0415 - see the line above
 
         try:
@@ -185,7 +185,7 @@ def _options(url: str) -> dict[str, Any]:
 
 
 def _failures(*others: type[Exception]) -> tuple[type[Exception], ...]:
-    """The exceptions of a failed connection, timeouts included."""
+    """The exceptions of a failed connection, including timeouts."""
     from websockets.exceptions import WebSocketException  # noqa: PLC0415 - an extra, which is installed here
 
     return (WebSocketException, OSError, EOFError, *others)

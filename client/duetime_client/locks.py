@@ -23,7 +23,7 @@ LOCKS = "/v1/locks"
 
 
 class LockHolder(ResponseModel):
-    """A task that holds a lock; its fence is `None` while the lock is only reserved for it."""
+    """A task that holds a lock; the fence is `None` while the lock is only reserved for the task."""
 
     task_id: str
     mode: TaskLockMode = "exclusive"
@@ -40,7 +40,7 @@ class LockWaiter(ResponseModel):
 
 
 class Lock(ResponseModel):
-    """A named resource: its holders and, except in lists, the waiting tasks in their order."""
+    """A named resource with its holders and, except in lists, the waiting tasks in order."""
 
     key: str
     holders: list[LockHolder]
@@ -52,17 +52,17 @@ class LockOperations(Resource):
 
     @Stream
     def list(self) -> Items[Lock]:
-        """All locks that were used in the last day or so, by key, page by page."""
+        """List all locks that were used in the last day or so, in the order of their keys, page by page."""
         return pages(self._session, LOCKS, "locks", partial(read, Lock))
 
     @Operation
     def get(self, key: str) -> Request[Lock]:
-        """One lock, with the first of its waiting tasks."""
+        """Get a lock with its first waiting tasks."""
         return Request("GET", path_of(key), one(Lock))
 
     @Operation
     def release(self, key: str) -> Request[Lock]:
-        """Take a lock from its holders by force; the first waiting task gets it."""
+        """Take a lock from its holders by force; the first waiting task gets the lock."""
         return Request("DELETE", path_of(key), one(Lock))
 
 
@@ -75,5 +75,5 @@ class AsyncLocks(LockOperations, AsyncResource):
 
 
 def path_of(key: str) -> str:
-    """The path of a lock; the key is one segment of it, whatever characters it has."""
+    """The path of a lock; the key is escaped as one path segment."""
     return f"{LOCKS}/{segment(key)}"

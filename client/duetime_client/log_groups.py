@@ -1,4 +1,4 @@
-"""The log groups of a deployment's functions. Needs botocore, the extra `aws`."""
+"""The log groups of a deployment's functions. This module requires botocore (the extra `aws`)."""
 
 from __future__ import annotations
 

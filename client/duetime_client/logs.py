@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 POLL_SECONDS = 2.0
 """Seconds between two readings while following logs."""
 _LATEST_INGESTION_MS = 30_000
-"""How late a line may be ingested after a newer one; each reading looks back this far."""
+"""How much later than a newer line an older line can be ingested; each reading looks back this far."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogFilter:
     """Selects log lines by task, type or schedule; a line must match every given field.
 
-    Without fields, it selects the lines of all attempts.
+    Without fields, the lines of all attempts match.
     """
 
     task_id: str = ""
@@ -34,7 +34,7 @@ class LogFilter:
 
     @property
     def pattern(self) -> str:
-        """The filter pattern of CloudWatch Logs; it may match more, because an asterisk is a wildcard there."""
+        """The CloudWatch Logs filter pattern, which can match other lines, too, because an asterisk is a wildcard."""
         if not self.wanted:
             return "{ $.task_id = * }"
         terms = [f"($.{key} = {json.dumps(value, ensure_ascii=False)})" for key, value in self.wanted.items()]
@@ -50,7 +50,7 @@ class LogLine:
     """A line that an attempt logged or printed.
 
     Attributes:
-        at_ms: when, in milliseconds since 1970.
+        at_ms: the time of the line, in milliseconds since the epoch.
         fields: the line's JSON.
     """
 
@@ -76,7 +76,7 @@ class LogReader:
     """Reads the lines of attempts from a log group.
 
     Args:
-        logs: botocore's client of CloudWatch Logs.
+        logs: a botocore client for CloudWatch Logs.
         group: the log group of the worker function.
         wanted: the lines to read.
     """
@@ -87,12 +87,12 @@ class LogReader:
         self._wanted = wanted
 
     def read(self, since_ms: int) -> Iterator[LogLine]:
-        """The lines since a time, oldest first."""
+        """The lines since a given time, oldest first."""
         for _, line in self._events(since_ms):
             yield line
 
     def follow(self, since_ms: int, sleep: Callable[[float], object]) -> Iterator[LogLine]:
-        """Yield the lines since a time and then new ones, each once, without end."""
+        """Yield each line since a given time once, and wait for new lines without end."""
         seen: dict[str, int] = {}
         latest = since_ms
         while True:

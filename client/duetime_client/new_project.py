@@ -27,7 +27,7 @@ _HARMLESS = frozenset({".git", ".gitkeep"})
 
 
 class Pipeline(StrEnum):
-    """Where a pipeline deploys the project."""
+    """The service whose pipeline deploys the project."""
 
     GITHUB = "github"
 
@@ -37,15 +37,15 @@ class ProjectRejected(ClientError, ValueError):
 
 
 def package_name(project: str) -> str:
-    """The import name of the package of handlers of a project.
+    """The import name of a project's handler package.
 
     Raises:
         ProjectRejected: the name cannot become a package name.
     """
     if _NAME.fullmatch(project) is None:
         raise ProjectRejected(
-            f"{project!r} cannot name a project: it begins with a letter, and has letters, digits, and single `-`, `_`"
-            " or `.` between them"
+            f"{project!r} cannot name a project: a name begins with a letter, and has letters, digits, and single `-`,"
+            " `_` or `.` between them"
         )
     name = re.sub(r"[._-]+", "_", project).lower()
     if keyword.iskeyword(name) or name in _TAKEN | _TAKEN_TOO or name in sys.stdlib_module_names:
@@ -54,11 +54,11 @@ def package_name(project: str) -> str:
 
 
 def project_files(project: str, pipeline: Pipeline | None = None) -> Mapping[PurePosixPath, str]:
-    """The files of a new project by their paths in its folder.
+    """The files of a new project, by their paths in the project's folder.
 
     Args:
-        project: its name.
-        pipeline: adds a workflow that deploys it, and the roles for that.
+        project: the project's name.
+        pipeline: adds a workflow that deploys the project, and the workflow's roles.
 
     Raises:
         ProjectRejected: the name is not valid.
@@ -78,7 +78,7 @@ def project_files(project: str, pipeline: Pipeline | None = None) -> Mapping[Pur
 
 
 def create_project(folder: Path, pipeline: Pipeline | None = None) -> list[Path]:
-    """Create a project in a folder, named after it; returns its files.
+    """Create a project in a folder and name it after the folder; returns the project's files.
 
     Raises:
         ProjectRejected: the name is not valid, or the folder is in use.

@@ -1,6 +1,6 @@
 """The types of `literals` for responses: known values for type checkers, any text at run time.
 
-This allows responses of a newer API with additional values.
+Responses of a newer API can therefore have additional values.
 """
 
 from typing import TYPE_CHECKING

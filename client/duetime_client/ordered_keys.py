@@ -31,7 +31,7 @@ class OrderedTask(ResponseModel):
 
 
 class OrderedKeyLine(ResponseModel):
-    """An ordered key: the task that has the turn and, except in lists, the waiting tasks in their order."""
+    """An ordered key with the task whose turn it is and, except in lists, the waiting tasks in order."""
 
     key: str
     turn: OrderedTask | None
@@ -43,12 +43,12 @@ class OrderedKeyOperations(Resource):
 
     @Stream
     def list(self) -> Items[OrderedKeyLine]:
-        """All ordered keys that were used in the last year or so, by key, page by page."""
+        """List all ordered keys that were used in the last year or so, sorted and page by page."""
         return pages(self._session, ORDERED_KEYS, "ordered_keys", partial(read, OrderedKeyLine))
 
     @Operation
     def get(self, key: str) -> Request[OrderedKeyLine]:
-        """One key, with the first tasks in its line."""
+        """Get an ordered key with the first tasks in its line."""
         return Request("GET", f"{ORDERED_KEYS}/{segment(key)}", one(OrderedKeyLine))
 
 

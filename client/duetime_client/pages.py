@@ -1,4 +1,4 @@
-"""Lists in pages, each with a token for the next."""
+"""Reads lists page by page; each page has a token for the next page."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def pages(
     decode: Callable[[httpx.Response, object], T],
     query: Sequence[tuple[str, str]] = (),
 ) -> Items[T]:
-    """Every entry of a list, fetched page by page as it is needed.
+    """Yield every entry of a list; pages are fetched as needed.
 
     Args:
         session: Sends the requests.
@@ -37,7 +37,7 @@ def pages(
         query: The list's other parameters.
 
     Raises:
-        UnexpectedResponse: A response is not a page of such a list.
+        UnexpectedResponse: A response is not a page of the list.
     """
 
     def notice(read: PageRead) -> None:
@@ -61,7 +61,7 @@ def page(
     token: str = "",
     notice: Callable[[PageRead], object] | None = None,
 ) -> Request[tuple[list[T], str]]:
-    """Reads one page: its entries, and the token of the next page, which is empty if there is none."""
+    """Read the entries of one page, and the token of the next page, which is empty after the last page."""
 
     def read_page(response: httpx.Response) -> tuple[list[T], str]:
         document = document_of(response)
@@ -77,7 +77,7 @@ def page(
 
 
 def _read(document: Mapping[str, Any], entries: int) -> PageRead:
-    """The progress of a list after a page; not all lists report it."""
+    """The progress of a list after a page; not all lists report their progress."""
     applied = document.get("applied")
     said: Mapping[str, Any] = applied if isinstance(applied, dict) else {}
     examined, reached = said.get("examined"), said.get("examined_to")

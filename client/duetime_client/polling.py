@@ -1,4 +1,4 @@
-"""How often to poll a task until it has ended."""
+"""Computes how often a task is polled until it has ended."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ LONGEST_WAIT = 5.0
 
 
 def pause_after(task: Task, last_pause: float, now: datetime, suggested: float | None = None) -> float:
-    """Seconds until the next poll of a task: short once it is due, then growing.
+    """Seconds until the next poll of a task; the pause is short once the task is due, and then grows.
 
     Args:
-        task: as it was at the last poll.
-        last_pause: seconds before that; 0 before the first.
-        now: the time.
-        suggested: the API's `Retry-After`, up to which pauses grow if it is longer than the usual longest.
+        task: the task at the last poll.
+        last_pause: seconds of the last pause; 0 if there was no pause.
+        now: the current time.
+        suggested: the API's `Retry-After`, which is the longest pause if it exceeds the usual maximum.
     """
     until_due = (task.due_at - now).total_seconds()
     if until_due > 0:

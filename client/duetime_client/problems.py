@@ -75,13 +75,13 @@ def error_of_problem(status: int, document: object, retry_after: float | None = 
 
 
 def foreign_error(response: httpx.Response, retry_after: float | None) -> ApiError:
-    """The error for a response that is not duetime's own: a gateway's, or another server's."""
+    """The error for a response that comes from a gateway or another server instead of duetime."""
     status = response.status_code
     document = document_of(response)
     message = text_of(document.get("message")) if isinstance(document, Mapping) else ""
     if status in _OTHER_SERVER or status < HTTPStatus.BAD_REQUEST:
         # A missing route means that the address is wrong, not that a task does not exist.
-        return unexpected_response(response, "no duetime API at this address; give its whole URL, with the path")
+        return unexpected_response(response, "no duetime API at this address; give its complete URL, with the path")
     phrase = phrase_of(status)
     problem = Problem(status, phrase, phrase, message or phrase, retry_after=retry_after)
     return _error_type(status)(problem)
@@ -100,7 +100,7 @@ def unexpected_response(response: httpx.Response, reason: str) -> UnexpectedResp
 
 
 def document_of(response: httpx.Response) -> object:
-    """The JSON of a response, or nothing if it has none."""
+    """The JSON of a response, or `None` if the content is not JSON."""
     try:
         return json.loads(response.content)
     except (ValueError, RecursionError):
@@ -118,7 +118,7 @@ def invalid_fields(errors: object) -> list[InvalidField]:
 
 
 def seconds_of(retry_after: str | None, now: datetime) -> float | None:
-    """Seconds of a `Retry-After` header, which is a number or an HTTP date; at most a day."""
+    """The seconds in a `Retry-After` header, which is a number or an HTTP date; at most a day."""
     if retry_after is None:
         return None
     if retry_after.strip().isdecimal():

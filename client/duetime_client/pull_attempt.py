@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 RENEWALS_PER_LEASE = 3
 """How many times a lease is renewed within its duration."""
 _SHORTEST_ACKNOWLEDGEMENT, _LONGEST_ACKNOWLEDGEMENT = 5, 15
-"""Bounds, in seconds, of a lease before its first heartbeat: the API's minimum, and a value at which, with the default
-lease, the first heartbeat is not earlier than later ones."""
+"""Bounds, in seconds, of a lease before its first heartbeat. The minimum is the API's; with the maximum, the first
+heartbeat of a default lease comes after the same interval as later heartbeats."""
 _SHORTEST_PAUSE = 0.2
 _LONGEST_PAUSE = 5.0
 CODEC_FAILED = "CodecFailed"
@@ -46,16 +46,16 @@ CODEC_FAILED = "CodecFailed"
 _REFUSED = frozenset({400, 413, 422})
 """HTTP statuses of a report that would be rejected again on a retry."""
 _CLASS_NAME = type.__dict__["__name__"]
-"""Reads a class's name directly, because a metaclass may return anything."""
+"""Reads a class's name directly, because a metaclass can return any value as `__name__`."""
 
 
 def acknowledge_within(lease_seconds: int) -> int:
-    """Seconds a lease lasts before its first heartbeat; short, so that tasks of a lost worker are freed soon."""
+    """Duration of a lease before its first heartbeat in seconds, which is short to free a lost worker's tasks soon."""
     return max(_SHORTEST_ACKNOWLEDGEMENT, min(_LONGEST_ACKNOWLEDGEMENT, lease_seconds // 2))
 
 
 class Unretriable(Exception):
-    """Raise it to fail the task at once: no further attempt would help."""
+    """Raise this error to fail the task at once, because another attempt would not help."""
 
 
 _FINAL = {Unretriable.__name__, PayloadInvalid.__name__, ResultNotJson.__name__, BatchResultInvalid.__name__}
@@ -66,7 +66,7 @@ class Attempt:
     """Runs a handler under a lease, renews the lease while it runs, and reports the outcome."""
 
     def __init__(self, client: Client, leased: LeasedTask, lease_seconds: int) -> None:
-        # It needs httpx, which is imported with the first client.
+        # The module needs httpx, which is imported with the first client.
         from duetime_client.attempt_client import clients_of_lease  # noqa: PLC0415 - see the line above
 
         task = leased.task
@@ -96,10 +96,10 @@ class Attempt:
         self._ended = Event()
 
     def run(self, handler: Callable[[Context, Any], object], rule: RetryRule = RETRY_ALL) -> str:
-        """Run the handler, whose exceptions are retried by a rule.
+        """Run the handler; the rule decides which of its exceptions are retried.
 
         Returns:
-            How it ended: `succeeded`, `waiting`, `failed`, `paused`, `cancelled`, or `lost`.
+            How the attempt ended: `succeeded`, `waiting`, `failed`, `paused`, `cancelled`, or `lost`.
         """
         if (self._starts_once or self.leased.unacknowledged_leases) and not self._acknowledge():
             return "lost"
@@ -121,13 +121,13 @@ class Attempt:
         return "lost" if self._report(lambda: self._client.leases.release(self.leased.id)) == "lost" else "released"
 
     def interrupt(self) -> str:
-        """Give up a task whose handler still runs when the process ends; another worker may take it at once.
+        """Give up a task whose handler still runs when the process ends, so that another worker can take it at once.
 
         Returns:
-            `released`, or `failed` for a task that must not start again; `lost` if the API did not accept that.
+            `released`, or `failed` for a task that must not start again; `lost` if the API did not accept the report.
         """
         self.context._until = -math.inf  # noqa: SLF001 - its maker
-        lease, message = self.leased.id, "its worker was stopped before the handler returned"
+        lease, message = self.leased.id, "the worker was stopped before the handler returned"
         try:
             if self._starts_once:
                 return self._client.leases.fail(lease, "WorkerStopped", message, retriable=False).state
@@ -165,25 +165,25 @@ class Attempt:
         """The payload of the task.
 
         Raises:
-            CodecMissing: it, or the checkpoint, is encrypted, and the client has no codec.
+            CodecMissing: the payload or the checkpoint is encrypted, and the client has no codec.
         """
-        # An uploaded payload is only linked in the task.
+        # The task contains only a link to an uploaded payload.
         payload = self._client.tasks.download_payload(self.leased.task)
         if is_encrypted(payload) or is_encrypted(self.context.checkpoint):
             raise CodecMissing
         return payload
 
     def _ended_by(self, error: BaseException, rule: RetryRule) -> Callable[[], LeaseState]:
-        """The request that reports an exception of the handler."""
+        """The request that reports an exception raised by the handler."""
         client, lease = self._client, self.leased.id
-        # Uses the real class, because an object may return anything as its `__class__`.
+        # The real class is used, because an object can return any class as its `__class__`.
         names = [_CLASS_NAME.__get__(each) for each in type.mro(type(error))]
         if issubclass(type(error), AttemptPaused):
             stored, refusal = self._stored(getattr(error, "checkpoint", None), MAX_CHECKPOINT_BYTES, "checkpoint")
             return self._failure(*refusal) if refusal else lambda: client.leases.acknowledge_pause(lease, stored)
         if issubclass(type(error), AttemptCancelled):
             return lambda: client.leases.acknowledge_cancel(lease)
-        # Compared by name, because handlers of worker functions raise their own package's error.
+        # Errors are compared by name, because handlers of worker functions raise their own package's error.
         is_ours = issubclass(type(error), LeaseLost | Unavailable)
         retriable = is_ours or (_FINAL.isdisjoint(names) and rule.allows(error))
         seconds = requested_wait(error) if retriable else None
@@ -193,7 +193,7 @@ class Attempt:
         )
 
     def _stored(self, value: object, most: int, name: str) -> tuple[object, tuple[str, str] | None]:
-        """A value as it is stored, with error type and message if it cannot be: `None` if it passes the checks here."""
+        """Return a value as it is stored, and the error type and message if the value cannot be stored, else `None`."""
         try:
             data = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode()
             json.loads(data, object_pairs_hook=_checked)
@@ -204,7 +204,7 @@ class Attempt:
             try:
                 data = encrypted_json(codec, data)
             except BaseException as error:  # noqa: BLE001 - a codec may raise what it likes
-                # Not its message, which may quote the value.
+                # The codec's message is left out, because it may quote the value.
                 return None, (CODEC_FAILED, f"the codec could not encrypt the {name}: {type(error).__name__}")
             value = json.loads(data)
         if (size := len(data)) > most:
@@ -224,7 +224,7 @@ class Attempt:
             context._wake.clear()  # noqa: SLF001 - its maker
             interval = self._interval
             if not self._ended.is_set() and not context.lost and not self._renew():
-                # Retried soon; if no renewal succeeds, the lease expires.
+                # The renewal is retried soon; if no retry succeeds, the lease expires.
                 self._ended.wait(_SHORTEST_PAUSE)
                 context.heartbeat()
 
@@ -237,7 +237,7 @@ class Attempt:
         """Store a checkpoint with a heartbeat.
 
         Raises:
-            CheckpointInvalid: it is too large.
+            CheckpointInvalid: the checkpoint is too large.
             LeaseLost: the lease is over.
             Unavailable: the API does not respond, or the codec has failed.
         """
@@ -252,7 +252,7 @@ class Attempt:
         self._renewed(requested_at, state)
 
     def _renewed(self, requested_at: float, state: LeaseState) -> None:
-        # Measured from the request, because the API cannot have renewed the lease earlier.
+        # The lease is measured from the request, because the API cannot have renewed it earlier.
         self.context._until = requested_at + state.lasts.total_seconds()  # noqa: SLF001 - its maker
         self.context._requested_action = state.requested_action  # noqa: SLF001 - its maker
 
@@ -268,7 +268,8 @@ class Attempt:
             if not self._ended.is_set():
                 context._until = requested_at  # noqa: SLF001 - its maker
         except Exception as error:  # noqa: BLE001 - whatever it was, the next one may come through
-            # Sent again with the next renewal, unless the API rejected it; if none succeeds, the lease expires.
+            # Progress is sent again with the next renewal, unless the API rejected it; if no renewal succeeds, the
+            # lease expires.
             if not _is_refused(error):
                 context._progress = context._progress or progress  # noqa: SLF001 - its maker
             return False
@@ -287,7 +288,7 @@ class Attempt:
             except ClientError as error:
                 if _is_refused(error) and not is_refused:
                     # The API may enforce limits that this client does not know.
-                    is_refused, send = True, self._failure("ResultNotJson", f"the API rejected it: {error}")
+                    is_refused, send = True, self._failure("ResultNotJson", f"the API rejected the report: {error}")
                     continue
                 if not may_pass(error):
                     raise
@@ -323,7 +324,7 @@ def _traceback_of(error: BaseException) -> str:
 
 
 def _is_refused(error: Exception) -> bool:
-    """Whether the API rejects a report for good."""
+    """Whether the API would reject a report again on a retry."""
     return isinstance(error, ApiError) and error.status in _REFUSED
 
 

@@ -1,4 +1,4 @@
-"""Steps of a pull worker's handlers, stored through the API; imported by the first handler that has steps."""
+"""Stores the steps of a pull worker's handlers through the API; imported by the first handler with steps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class LeasedSteps:
-    """`duetime_common.steps.StepKeeper` over the API of leases."""
+    """A `duetime_common.steps.StepKeeper` that uses the API for leases."""
 
     def __init__(self, client: Client, lease: str, context: Context) -> None:
         self._client = client
@@ -30,11 +30,11 @@ class LeasedSteps:
 
     def load(self) -> Mapping[str, bytes]:
         """The stored results by step name."""
-        # There is no attempt before the first one.
+        # The first attempt has no earlier results.
         return {} if self._context.fence == 1 else self.load_run()
 
     def load_run(self) -> Mapping[str, bytes]:
-        """The stored results by step name, including those of this attempt."""
+        """The stored results by step name, including the results of this attempt."""
         with stored():
             steps = self._client.leases.list_steps(self._lease)
         return {name: json.dumps(result).encode() for name, result in steps.items()}
@@ -44,7 +44,7 @@ class LeasedSteps:
         return None if self._context.lost else _now()
 
     def keep(self, name: str, result: bytes, began: Millis) -> bytes:
-        """Store a result, and return the stored one."""
+        """Store a result, and return the stored result."""
         with stored():
             found = self._client.leases.put_step(self._lease, name, json.loads(result), duration_ms=_now() - began)
         return json.dumps(found).encode()
@@ -52,7 +52,7 @@ class LeasedSteps:
 
 @contextmanager
 def stored() -> Iterator[None]:
-    """Raise errors of handlers in place of those of the API.
+    """Convert API errors to the errors that handlers expect.
 
     Raises:
         LeaseLost: the lease is over.
@@ -67,7 +67,7 @@ def stored() -> Iterator[None]:
         if isinstance(error, RateLimited) or error.status in PASSING:
             raise Unavailable(str(error)) from error
         # The API may enforce limits that this client does not know.
-        raise StepInvalid(f"the API rejected it: {error}") from error
+        raise StepInvalid(f"the API rejected the value: {error}") from error
     except Unreachable as error:
         raise Unavailable(str(error)) from error
 

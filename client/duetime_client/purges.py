@@ -24,7 +24,7 @@ PURGES = "/v1/purges"
 
 
 class PurgeLeftover(ResponseModel):
-    """Data that is left after a purge, and until when."""
+    """Data that is left after a purge, and the time until which it is kept."""
 
     kind: str
     until: datetime
@@ -59,10 +59,10 @@ class PurgeOperations(Resource):
         per_second: float | None = None,
         reason: str = "",
     ) -> Request[Purge]:
-        """Start to remove all stored data of some tasks, or with `all` of an owner; this cannot be undone.
+        """Start to permanently remove all stored data of some tasks or, with `all`, of an owner.
 
-        Give one of `task_ids`, `filter` and `all`. Only operators name another `owner`. Tasks that have not ended are
-        left, unless `open_tasks` is `cancel`. Use `follow` to wait for the receipt.
+        Pass one of `task_ids`, `filter` and `all`. Only operators can name another `owner`. Tasks that have not ended
+        are kept, unless `open_tasks` is `cancel`. Use `follow` to wait for the receipt.
         """
         fields = {
             "task_ids": list(task_ids) or None,

@@ -1,4 +1,4 @@
-"""`client.quotas`: the quotas of each owner, and their use."""
+"""`client.quotas`: the quotas of each owner, and their usage."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class OwnQuotas(ResponseModel):
 
 
 class OwnerQuotas(OwnQuotas):
-    """The quotas of an owner: those in force, and their use."""
+    """The quotas in force for an owner, and their usage."""
 
     limits: Mapping[str, int | None]
     used: Mapping[str, float]
 
 
 class QuotaList(ResponseModel):
-    """The quotas of a deployment: the defaults, and the owners with quotas of their own."""
+    """The quotas of a deployment: the defaults, and the owners with different quotas."""
 
     defaults: Mapping[str, int | None]
     owners: list[OwnQuotas]
@@ -43,19 +43,19 @@ class QuotaOperations(Resource):
 
     @Operation
     def list(self) -> Request[QuotaList]:
-        """The defaults and, for operators, the owners with quotas of their own."""
+        """Get the default quotas and, for operators, the owners with different quotas."""
         return Request("GET", QUOTAS, one(QuotaList))
 
     @Operation
     def get(self, owner: str) -> Request[OwnerQuotas]:
-        """The quotas of one owner, and their use; callers who are not operators get only their own."""
+        """Get the quotas of an owner and their usage; callers who are not operators can read only their own quotas."""
         return Request("GET", _path_of(owner), one(OwnerQuotas))
 
     @Operation
     def put(self, owner: str, limits: Mapping[str, int], *, reason: str = "") -> Request[OwnerQuotas]:
-        """Set the quotas of one owner, such as `{"creates_per_second": 100}`; the defaults apply to the others.
+        """Set the quotas of one owner, such as `{"creates_per_second": 100}`; other quotas get their defaults.
 
-        Replaces the owner's existing quotas completely.
+        The owner's existing quotas are replaced completely.
         """
         body = {**limits, "reason": reason}
         return Request("PUT", _path_of(owner), one(OwnerQuotas), body=body, repeatable=True)

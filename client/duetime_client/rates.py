@@ -1,4 +1,4 @@
-"""`client.rates`: rates, their use and their waiting tasks."""
+"""`client.rates`: rates, their usage and their waiting tasks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RATES = "/v1/rates"
 
 
 class RateLimit(ResponseModel):
-    """How often attempts can start: `limit` times in `per_seconds`, and `burst` more after a pause."""
+    """How often attempts can start: `limit` times per `per_seconds` seconds, and `burst` more times after a pause."""
 
     limit: int
     per_seconds: int = 1
@@ -30,7 +30,7 @@ class RateLimit(ResponseModel):
 
 
 class RateWaiter(ResponseModel):
-    """A task that waits for a rate; `next_at` is its turn, or its next check while the rate is paused."""
+    """A task that waits for a rate; `next_at` is the time of its turn or, if the rate is paused, its next check."""
 
     task_id: str
     due_at: datetime
@@ -38,10 +38,11 @@ class RateWaiter(ResponseModel):
 
 
 class Rate(ResponseModel):
-    """A rate: the limit in force, its use and, except in lists, the first waiting tasks in their order.
+    """A rate with the limit in force, its usage and, except in lists, the first waiting tasks in order.
 
-    `limit` is that of `pinned`, or else of `asked`: the limit that the latest task requested. `used` starts count at
-    present, and `available` more are possible at once. `waiting` and `next_free_at` are `None` while it is paused.
+    `limit` comes from `pinned` or else from `asked`, the limit that the latest task requested. `used` is the number of
+    starts that currently count, and `available` the number of starts that are possible at once. `waiting` and
+    `next_free_at` are `None` while the rate is paused.
     """
 
     key: str
@@ -61,33 +62,33 @@ class Rate(ResponseModel):
 class RateOperations(Resource):
     """Rates.
 
-    A paused or pinned rate stays so until it is resumed or unpinned. The reasons are in the audit log.
+    A rate stays paused or pinned until it is resumed or unpinned. The audit log contains the reasons.
     """
 
     @Stream
     def list(self) -> Items[Rate]:
-        """All rates that were used in the last week, or are paused or pinned, by key, page by page."""
+        """List all rates that were used in the last week, or are paused or pinned, by key and page by page."""
         return pages(self._session, RATES, "rates", partial(read, Rate))
 
     @Operation
     def get(self, key: str) -> Request[Rate]:
-        """One rate, with the first of its waiting tasks."""
+        """Get a rate with its first waiting tasks."""
         return Request("GET", path_of(key), one(Rate))
 
     @Operation
     def pin(self, key: str, limit: int, *, per_seconds: int = 1, burst: int = 0, reason: str = "") -> Request[Rate]:
-        """Set a limit that replaces those that tasks request."""
+        """Set a limit that replaces the limits requested by tasks."""
         body: dict[str, Any] = {"limit": limit, "per_seconds": per_seconds, "burst": burst, "reason": reason}
         return Request("PUT", path_of(key), one(Rate), body=body, repeatable=True)
 
     @Operation
     def unpin(self, key: str) -> Request[Rate]:
-        """Apply the limits that tasks request again."""
+        """Remove the pinned limit, so that the limits requested by tasks apply again."""
         return Request("DELETE", path_of(key), one(Rate))
 
     @Operation
     def pause(self, key: str, *, reason: str = "") -> Request[Rate]:
-        """Let no attempt of its tasks start; those that run continue."""
+        """Let no more attempts of the rate's tasks start; running attempts continue."""
         return _action(key, "pause", reason)
 
     @Operation
@@ -97,7 +98,7 @@ class RateOperations(Resource):
 
     @Operation
     def reset(self, key: str, *, reason: str = "") -> Request[Rate]:
-        """Forget the counted starts and the waiting line."""
+        """Clear the counted starts and the line of waiting tasks."""
         return _action(key, "reset", reason)
 
 
@@ -110,7 +111,7 @@ class AsyncRates(RateOperations, AsyncResource):
 
 
 def path_of(key: str) -> str:
-    """The path of a rate; the key is one segment of it, whatever characters it has."""
+    """The path of a rate; the key is escaped as one path segment."""
     return f"{RATES}/{segment(key)}"
 
 

@@ -16,7 +16,7 @@ from duetime_client.errors import InvalidField
 from duetime_client.topology_validation import TopologyInvalid
 
 MAX_SECONDS = 800
-"""Longest duration of a node in seconds: an attempt may take 840 s, including its start and end."""
+"""Longest duration of a node in seconds; an attempt can take 840 s, including its start and end."""
 _USUAL_TIMEOUT = 60
 _TIME_TO_SPARE = 30
 _NAME_LENGTH = 128
@@ -24,12 +24,12 @@ _BEYOND_ANY = 1e12
 
 
 def is_workflow(document: object) -> bool:
-    """Whether the document is a recorded workflow, whose nodes are a list; a topology's are an object."""
+    """Whether the document is a recorded workflow, whose nodes are a list; the nodes of a topology are an object."""
     return isinstance(document, dict) and isinstance(document.get("nodes"), list)
 
 
 def body_of_workflow(document: dict[str, Any], task_type: str, time_scale: float) -> dict[str, Any]:
-    """A workflow as the body of `POST /v1/topologies`.
+    """Convert a workflow to the body of `POST /v1/topologies`.
 
     Args:
         document: the workflow.
@@ -37,7 +37,7 @@ def body_of_workflow(document: dict[str, Any], task_type: str, time_scale: float
         time_scale: the factor for recorded durations.
 
     Raises:
-        TopologyInvalid: a node is incomplete or duplicate, or would run for too long.
+        TopologyInvalid: a node is incomplete or duplicated, or would run for too long.
     """
     if not (math.isfinite(time_scale) and time_scale > 0):
         raise TopologyInvalid([InvalidField("time_scale", "should be a number above 0")])
@@ -45,7 +45,7 @@ def body_of_workflow(document: dict[str, Any], task_type: str, time_scale: float
     for number, recorded in enumerate(document["nodes"]):
         key, node = _node(f"nodes[{number}]", recorded, task_type, time_scale)
         if key in nodes:
-            raise TopologyInvalid([InvalidField(f"nodes[{number}].id", f"is {key!a}, as for an earlier node")])
+            raise TopologyInvalid([InvalidField(f"nodes[{number}].id", f"is {key!a}, the id of an earlier node")])
         nodes[key] = node
     name = document.get("name")
     return {**({"name": name[:_NAME_LENGTH]} if isinstance(name, str) else {}), "nodes": nodes}
@@ -64,7 +64,7 @@ def _node(place: str, recorded: object, task_type: str, time_scale: float) -> tu
             raise TopologyInvalid(
                 [InvalidField(place, "should have an id, a program, runtime_s and a list of parents")]
             )
-    # Python cannot convert a larger integer to a float.
+    # Python cannot convert an integer beyond this bound to a float.
     seconds = round(runtime * time_scale, 3) if abs(runtime) < _BEYOND_ANY else _BEYOND_ANY
     if not 0 <= seconds <= MAX_SECONDS:
         reason = f"is {seconds:g} s at this time_scale; 0 to {MAX_SECONDS} s are allowed"

@@ -17,7 +17,7 @@ class RequestCostLine(BaseModel):
 
 
 class RequestEstimate(BaseModel):
-    """Estimated cost of tasks if each succeeds at its first attempt; for a schedule, of the runs in `days`."""
+    """Estimated cost of tasks that succeed on the first attempt; for a schedule, of its runs in `days` days."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 

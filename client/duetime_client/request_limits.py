@@ -1,4 +1,4 @@
-"""Cuts texts to the limits of the API's requests."""
+"""Truncates texts to the API's request limits."""
 
 from __future__ import annotations
 
@@ -18,6 +18,6 @@ def printable(text: str, length: int) -> str:
 
 def error_document(kind: str, message: str) -> dict[str, str]:
     """An attempt's error in the API's format, whatever its text contains."""
-    # One more than is stored, so that the API can see that the message was cut.
+    # One more character than the API stores, so that the API detects the truncated message.
     cut = writable(message[: MAX_ERROR_MESSAGE_LENGTH + 1])
     return {"type": printable(kind, MAX_ERROR_TYPE_LENGTH) or "Error", "message": cut}

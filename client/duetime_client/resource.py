@@ -76,7 +76,7 @@ class Operation(Generic[P, T]):
         return update_wrapper(call, MethodType(self.build, instance))
 
     def steps(self, resource: Resource, *args: P.args, **kwargs: P.kwargs) -> Steps[T]:
-        """The steps of one call, for operations composed of others."""
+        """The steps of one call, for operations composed of other operations."""
         described = self.build(resource, *args, **kwargs)
         return resource._session.send(described) if isinstance(described, Request) else described  # noqa: SLF001 - same
 

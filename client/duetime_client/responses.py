@@ -23,7 +23,7 @@ def read(model: type[M], response: httpx.Response, document: object) -> M:
     """Read a part of a response as a model.
 
     Raises:
-        UnexpectedResponse: It is something else.
+        UnexpectedResponse: The part does not match the model.
     """
     if not isinstance(document, Mapping):
         raise unexpected_response(response, "the response has an unexpected form")
@@ -74,7 +74,7 @@ def task_of(response: httpx.Response) -> Task:
     """The task in a response.
 
     Raises:
-        UnexpectedResponse: There is none.
+        UnexpectedResponse: The response contains none.
     """
     task = task_in(response, document_of(response), response.headers.get("ETag"))
     return task.answering(response.headers.get(ON_CONFLICT))
@@ -84,7 +84,7 @@ def polled_task(response: httpx.Response) -> tuple[Task, float | None]:
     """The task in a response, and the suggested delay in seconds before the next poll.
 
     Raises:
-        UnexpectedResponse: There is none.
+        UnexpectedResponse: The response contains none.
     """
     return task_of(response), seconds_of(response.headers.get("Retry-After"), utc_now())
 
@@ -93,7 +93,7 @@ def task_in(response: httpx.Response, document: object, etag: str | None = None)
     """A task in a part of a response.
 
     Raises:
-        UnexpectedResponse: It is not a task.
+        UnexpectedResponse: The part is not a task.
     """
     if not isinstance(document, Mapping):
         raise unexpected_response(response, "no task in the response")
@@ -109,7 +109,7 @@ def attempts_of(response: httpx.Response) -> list[Attempt]:
     """The attempts in a response.
 
     Raises:
-        UnexpectedResponse: It has no attempts that this client can read.
+        UnexpectedResponse: The response has no attempts that this client can read.
     """
     return several(Attempt, "attempts")(response)
 
@@ -118,7 +118,7 @@ def reply_of(response: httpx.Response) -> TargetReply:
     """The endpoint's reply in a response.
 
     Raises:
-        UnexpectedResponse: There is none.
+        UnexpectedResponse: The response contains none.
     """
     match document_of(response):
         case {"status": int() as status, "body": body}:

@@ -24,13 +24,13 @@ PASSING = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """How often a request is retried, and with which pauses."""
+    """How often a request is retried, and how long the pauses are."""
 
     attempts: int = 4
     initial_seconds: float = 0.2
     max_seconds: float = 10.0
     patience_seconds: float = 60.0
-    """Longest `Retry-After`, in seconds, that is waited for; longer waits are left to the caller."""
+    """Longest `Retry-After`, in seconds, for which the client waits; longer waits are left to the caller."""
 
     def allows(self, error: ClientError, attempts: int, *, repeatable: bool) -> bool:
         """Whether to retry after a number of attempts, given the last error."""
@@ -48,7 +48,7 @@ class Retries:
 
 
 def is_safe_again(error: ClientError, *, repeatable: bool) -> bool:
-    """Whether a retry is safe, because it cannot take effect twice.
+    """Whether a retry is safe, because the request cannot take effect twice.
 
     Args:
         error: How the last attempt ended.

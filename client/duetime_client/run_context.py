@@ -1,4 +1,4 @@
-"""The handler's view of a pull worker's attempt, and how it reports back."""
+"""The context of a pull worker's handler, with the data of the attempt and methods to report back."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 A = ParamSpec("A")
 _MAKING = Lock()
-"""Held while the steps of an attempt are created, which threads may share."""
+"""Lock for the creation of an attempt's steps, which threads can share."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ class RunSchedule:
     Attributes:
         name: name of the schedule.
         scheduled_at: the run's nominal time, before jitter and calendars; also in a backfill.
-        previous_at: the schedule's time before that one; `None` if there is none.
-        next_at: the schedule's time after that one; `None` if there is none.
+        previous_at: the schedule's time before `scheduled_at`; `None` if there is none.
+        next_at: the schedule's time after `scheduled_at`; `None` if there is none.
         cause: `schedule`, `catch_up`, `backfill` or `manual`.
     """
 
@@ -56,7 +56,7 @@ class RunSchedule:
 
 @dataclass(frozen=True)
 class RunTopology:
-    """The topology of a node: its id, the number of its run, and the node's name."""
+    """The topology of a node: the topology's id and run number, and the node's name."""
 
     id: str
     run: int
@@ -69,7 +69,7 @@ class RunTopology:
 
 
 class ClientMissing(RuntimeError):
-    """A handler uses `context.client`, and its test has not given one."""
+    """A handler uses `context.client`, but its test created a context without a client."""
 
     def __init__(self) -> None:
         super().__init__("this context has no client: create it with Context.for_test(client=...)")
@@ -80,20 +80,20 @@ class Context:
     """The context of a running attempt, for its handler. Threads may share it.
 
     Attributes:
-        task_id: the same for all attempts; use it as an idempotency key.
+        task_id: the task's id, which is the same for all attempts; use it as an idempotency key.
         type: the task's type.
-        attempt: 1 for the first.
-        fence: grows with every attempt; a store can reject writes of an older one.
+        attempt: the number of the attempt; 1 for the first attempt.
+        fence: a number that increases with every attempt, so that a store can reject writes of an older attempt.
         checkpoint: the latest checkpoint of the earlier attempts, or `None`.
         inputs: for a node of a topology, the results of the parents in its `inputs`, by name.
-        traceparent: the trace in which the task was created, by W3C Trace Context, or `None`.
-        due_at: when the task was due; `None` only in a test context created without it.
-        created_at: when the task was created; `None` likewise.
+        traceparent: the W3C trace context in which the task was created, or `None`.
+        due_at: when the task was due; `None` only in a test context created without a due time.
+        created_at: when the task was created; `None` only in a test context created without this time.
         lateness_ms: how long after its due time the first attempt started, in milliseconds.
         schedule: the schedule that created the task or its topology, or `None`.
         topology: the topology of which the task is a node, or `None`.
         tags: the task's tags.
-        phase: always `run`, the only one in a pull worker.
+        phase: always `run`, the only phase in a pull worker.
     """
 
     task_id: str
@@ -141,8 +141,8 @@ class Context:
     ) -> Context:
         """A context for unit tests that call the handler directly: `resize(Context.for_test(), payload)`.
 
-        `client` is its `context.client`. `steps` has the results of the steps that an earlier attempt has done, by
-        name, and gets those of this one; `checkpoints` gets the saved checkpoints.
+        `client` is the context's `client`. `steps` has the results, by name, of the steps that an earlier attempt has
+        completed, and receives the results of this attempt; `checkpoints` receives the saved checkpoints.
         """
         from duetime_common.steps import MemorySteps  # noqa: PLC0415 - for tests only
 
@@ -168,10 +168,10 @@ class Context:
 
     @property
     def client(self) -> Client:
-        """The client of the worker, for this task: the tasks that it creates are its children.
+        """The worker's client for this task; the tasks that the client creates become the task's children.
 
-        In a coroutine, it is an `AsyncClient`: annotate the context with `AsyncContext` there. A repeated attempt
-        creates nothing twice.
+        In a coroutine, the client is an `AsyncClient`, and the context should be annotated with `AsyncContext`. A
+        repeated attempt creates nothing twice.
 
         Raises:
             ClientMissing: A test created the context without `client`.
@@ -192,7 +192,7 @@ class Context:
         return time.monotonic() >= self._until
 
     def progress(self, percent: int, message: str = "") -> None:
-        """Report progress; it is sent with the next heartbeat.
+        """Report progress, which is sent with the next heartbeat.
 
         Args:
             percent: 0 to 100; other values are clamped.
@@ -206,26 +206,26 @@ class Context:
 
     @property
     def idempotency_key(self) -> str:
-        """A key for services that the handler calls: the same in all attempts, and a different one inside each step."""
+        """A key for services that the handler calls, which is the same in all attempts but differs inside each step."""
         from duetime_common.steps import idempotency_key  # noqa: PLC0415 - for handlers that use it only
 
         return idempotency_key(self.task_id)
 
     def step(self, name: str, function: Callable[A, Any], /, *args: A.args, **kwargs: A.kwargs) -> Any:  # noqa: ANN401 - any JSON
-        """Call a function once over all attempts of the task: `receipt = context.step("charge", bank.charge, amount)`.
+        """Call a function once across all attempts of a task: `receipt = context.step("charge", bank.charge, amount)`.
 
-        Its result is stored before this returns, and later attempts return the stored one without calling the
+        The result is stored before `step` returns, and later attempts return the stored result without calling the
         function. If the function raises, nothing is stored, and the next attempt calls it again, as after a crash;
-        `context.idempotency_key` is the same then.
+        `context.idempotency_key` is then the same.
 
         Args:
-            name: name of the step, once per attempt: 1 to 64 letters, digits, `_`, `.` and `-`.
+            name: name of the step, which is unique in an attempt and has 1 to 64 letters, digits, `_`, `.` and `-`.
             function: the function.
             args: its arguments.
             kwargs: its keyword arguments.
 
         Returns:
-            The result as decoded JSON, in the first attempt, too: a dataclass or pydantic model becomes a dict.
+            The result as decoded JSON, even in the first attempt; a dataclass or pydantic model becomes a dict.
 
         Raises:
             StepInvalid: the name is invalid or was used in this attempt, or the result is not JSON or too large.
@@ -250,13 +250,13 @@ class Context:
         return self._steps
 
     def save_checkpoint(self, checkpoint: object) -> None:
-        """Store a checkpoint now, for the next attempt if this one fails, is lost or is paused.
+        """Store a checkpoint now, for the next attempt if this attempt fails, is lost or is paused.
 
         Args:
-            checkpoint: at most 4 KB of JSON; it replaces the earlier one.
+            checkpoint: at most 4 KB of JSON; it replaces the earlier checkpoint.
 
         Raises:
-            CheckpointInvalid: it is not JSON or too large.
+            CheckpointInvalid: the checkpoint is not JSON or is too large.
             LeaseLost: the lease has been lost.
         """
         from duetime_client.handler_values import encoded_checkpoint  # noqa: PLC0415 - for handlers that use it only
@@ -268,7 +268,7 @@ class Context:
             self._save(json.loads(data))
 
     def stop_if_requested(self, checkpoint: object = None) -> None:
-        """Raise if a stop was requested or the lease is lost; call it where the work can be interrupted.
+        """Raise if a stop was requested or the lease is lost; call this method where the work can be interrupted.
 
         Args:
             checkpoint: at most 4 KB of JSON for the attempt that continues after a pause.
@@ -287,7 +287,7 @@ class Context:
 
 
 class AsyncContext(Context):
-    """The context of a coroutine, whose client is asynchronous: annotate it with this class."""
+    """The context of a coroutine, with an asynchronous client; annotate a coroutine's context with this class."""
 
     @property
     def client(self) -> AsyncClient:  # type: ignore[override]  # a coroutine has the client that it can await

@@ -26,13 +26,13 @@ BackfillOverlap: TypeAlias = Literal["allow_all", "buffer_all"]
 
 
 class PermanentTiming(TypedDict):
-    """Runs continuously: the seconds from the end of one run to the start of the next."""
+    """Runs continuously, with the given number of seconds from the end of a run to the start of the next run."""
 
     gap_seconds: int
 
 
 class SingleTiming(TypedDict, total=False):
-    """One of several timings: exactly one of the first four."""
+    """One of several timings, with exactly one of `cron`, `rate`, `interval` and `dates`."""
 
     cron: str | None
     rate: str | None
@@ -42,7 +42,7 @@ class SingleTiming(TypedDict, total=False):
 
 
 class TimingFields(TypedDict, total=False):
-    """When tasks are due: exactly one of the first six, and how to interpret it."""
+    """When tasks are due: exactly one of the fields `cron` to `timings`, and how to interpret it."""
 
     cron: str | None
     rate: str | None
@@ -79,7 +79,7 @@ class ScheduleFields(TimingFields, total=False):
 
 
 class CalendarWindow(TypedDict):
-    """A time of day, such as 22:00 to 06:00, on some weekdays or on all."""
+    """A daily time range, such as 22:00 to 06:00, on some or all weekdays."""
 
     start: str
     end: str
@@ -88,7 +88,7 @@ class CalendarWindow(TypedDict):
 
 
 class CalendarSpan(TypedDict):
-    """A period, its start and end in RFC 3339."""
+    """A period with its start and end as RFC 3339 times."""
 
     start: str
     end: str
@@ -96,7 +96,7 @@ class CalendarSpan(TypedDict):
 
 
 class CalendarFields(TypedDict, total=False):
-    """The times of a calendar, outside (`excludes`) or inside (`includes`) of which tasks may run."""
+    """The times of a calendar outside (`excludes`) or inside (`includes`) which tasks can run."""
 
     mode: Literal["excludes", "includes"]
     timezone: str
@@ -113,9 +113,9 @@ class ScheduleRun(ResponseModel):
 
     Attributes:
         status: planned, waiting, running, succeeded, failed, cancelled, skipped, missed or expired.
-        reason: Why it did not run, or did not succeed.
+        reason: Why the occurrence did not run or did not succeed.
         cause: schedule, catch_up, manual or backfill.
-        task_id: Its task, if it has one.
+        task_id: The occurrence's task, if there is one.
     """
 
     scheduled_at: datetime
@@ -136,10 +136,10 @@ class Occurrence(ResponseModel):
 
     Attributes:
         scheduled_at: The time according to the timing.
-        local_time: The same in the schedule's zone, with its offset.
-        due_at: When its task is due, with jitter and moves; `None` if it does not run.
+        local_time: The same time in the schedule's time zone, with its UTC offset.
+        due_at: When the task is due, after jitter and moves; `None` if the occurrence does not run.
         note: The decision about DST, a calendar or the schedule's state, as text.
-        task_id: Its task, if there is one already.
+        task_id: The occurrence's task, if it exists already.
     """
 
     scheduled_at: datetime
@@ -167,7 +167,7 @@ class SkippedRun(ResponseModel):
 
 
 class LastRun(ResponseModel):
-    """The latest run that has started; it may be in progress."""
+    """The latest started run, which may still be in progress."""
 
     task_id: str
     scheduled_at: datetime
@@ -179,10 +179,10 @@ class Backfill(ResponseModel):
 
     Attributes:
         scheduled_after: The first moment of the period.
-        scheduled_before: The first moment after it.
-        occurrences: How many there are.
-        runs_started: How many of them have a task.
-        runs_known: How many were skipped because they already have a run.
+        scheduled_before: The first moment after the period.
+        occurrences: The number of occurrences in the period.
+        runs_started: The number of occurrences that have a task.
+        runs_known: The number of occurrences that were skipped because they already have a run.
     """
 
     id: str
@@ -198,11 +198,11 @@ class Backfill(ResponseModel):
 
 
 class Expectation(ResponseModel):
-    """The expectation of a schedule, and whether it is met.
+    """The expectation of a schedule, and whether the schedule meets it.
 
     Attributes:
         missed_at: The latest deadline that was missed.
-        met_at: When the latest run succeeded that met a deadline.
+        met_at: When the latest run that met a deadline succeeded.
         misses: How many deadlines were missed.
     """
 
@@ -212,12 +212,12 @@ class Expectation(ResponseModel):
 
     @property
     def is_missed(self) -> bool:
-        """Whether a deadline was missed and none has been met since."""
+        """Whether a deadline was missed and no deadline has been met since."""
         return self.missed_at is not None and (self.met_at is None or self.met_at < self.missed_at)
 
 
 class Schedule(ResponseModel):
-    """A schedule. In lists it has no upcoming occurrences and no skipped runs."""
+    """A schedule. Schedules in lists have no upcoming occurrences and no skipped runs."""
 
     name: str
     state: ScheduleState
@@ -254,7 +254,7 @@ class Schedule(ResponseModel):
     changed_occurrences: list[ChangedOccurrence] = Field(default_factory=list)
     backfills: list[Backfill] = Field(default_factory=list)
     estimate: RequestEstimate | None = None
-    """Estimated cost of its runs in a month, if requested at its creation."""
+    """Estimated cost of the schedule's runs in a month, if requested at creation."""
 
     @property
     def etag(self) -> str:
@@ -281,7 +281,7 @@ class Calendar(ResponseModel):
     """A named set of times.
 
     Attributes:
-        known_until: The time until which its times are known; `None` if there is no limit.
+        known_until: The time until which the calendar's times are known; `None` if there is no limit.
     """
 
     name: str
@@ -302,13 +302,13 @@ class Calendar(ResponseModel):
         return self._etag
 
     def at(self, etag: str | None) -> Calendar:
-        """The same calendar, with its version."""
+        """Set the calendar's version, and return the calendar."""
         self._etag = etag
         return self
 
 
 class NewValue(ResponseModel):
-    """The value of a field before and after an update, as text; `None` for none."""
+    """The value of a field before and after an update, as text; `None` for no value."""
 
     field: str
     before: str | None = None
@@ -344,7 +344,7 @@ class PlannedRuns(ResponseModel):
 
 
 class ForecastPeriod(ResponseModel):
-    """The number of runs planned in a period; `schedules` lists those with the most."""
+    """The number of runs planned in a period; `schedules` lists the schedules with the most runs."""
 
     start_at: datetime
     runs: int

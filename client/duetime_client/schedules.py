@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 SCHEDULES = "/v1/schedules"
 _OF_THE_SCHEDULE = object()
-"""No payload of its own: null is one."""
+"""Means that no payload is given, because null is a valid payload."""
 Backfills: TypeAlias = list[Backfill]
 Occurrences: TypeAlias = list[Occurrence]
 
@@ -51,12 +51,12 @@ class ScheduleOperations(Resource):
     ) -> Request[Schedule]:
         """Create a schedule; without a name, the API generates one.
 
-        A retried request never creates a second schedule: it carries an idempotency key, by default a random one.
+        A retried request never creates a second schedule, because it carries an idempotency key (random by default).
         `traceparent` (W3C Trace Context) is passed on to the schedule's runs. With `estimate`, the returned schedule
         includes the estimated cost of its runs in a month.
 
         Raises:
-            Conflict: There is one of this name.
+            Conflict: A schedule with this name exists.
         """
         body = {**({} if name is None else {"name": name}), **body_of(fields)}
         headers = {**_key(idempotency_key), **trace_headers(traceparent)}
@@ -65,7 +65,7 @@ class ScheduleOperations(Resource):
 
     @Operation
     def get(self, name: str) -> Request[Schedule]:
-        """One schedule, with its next occurrences and recent skips."""
+        """Get a schedule with its next occurrences and recent skips."""
         return Request("GET", path_of(name), one(Schedule))
 
     @Stream
@@ -78,14 +78,14 @@ class ScheduleOperations(Resource):
         name_prefix: str | None = None,
         page_size: int | None = None,
     ) -> Items[Schedule]:
-        """All schedules, or those that match, by name, page by page.
+        """List all schedules, or the schedules that match the filters, by name and page by page.
 
         Args:
-            state: Their state, or several.
-            type: Type of their tasks.
-            tags: Tags of their tasks, all of which they must have.
-            name_prefix: Beginning of their names.
-            page_size: Schedules in a request.
+            state: The state or states of the schedules.
+            type: The type of the schedules' tasks.
+            tags: The tags that the schedules' tasks must all have.
+            name_prefix: The prefix of the schedules' names.
+            page_size: The number of schedules per request.
         """
         states = [state] if isinstance(state, str) else state
         query = [
@@ -97,7 +97,7 @@ class ScheduleOperations(Resource):
 
     @Operation
     def get_forecast(self, *, hours: int | None = None) -> Request[Forecast]:
-        """The runs that active schedules plan in the next hours (24 by default), and minutes in which several begin."""
+        """Get the planned runs of active schedules for the next hours (default: 24), and minutes with several runs."""
         return Request("GET", "/v1/forecast", one(Forecast), query=[*_query({"hours": hours})])
 
     @Operation
@@ -106,15 +106,15 @@ class ScheduleOperations(Resource):
     ) -> Request[Schedule]:
         """Update a schedule; with `if_match`, only if it still has that `etag`. The reason is recorded.
 
-        The fields are merged, including those of the task: `None` removes one, and a new timing replaces the old one.
-        Queued occurrences are replaced.
+        The fields of the schedule and its task are merged: `None` removes a field, and a new timing replaces the old
+        timing. Queued occurrences are replaced.
         """
         body, query = body_of(changes), [*_query({"reason": reason or None})]
         return Request("PATCH", path_of(name), one(Schedule), body=body, query=query, headers=guard(if_match))
 
     @Operation
     def delete(self, name: str, *, if_match: str | None = None) -> Request[Schedule]:
-        """Delete a schedule; its queued tasks will not run. Returns it as it was."""
+        """Delete a schedule, and return it as it was; its queued tasks will not run."""
         return Request("DELETE", path_of(name), one(Schedule), headers=guard(if_match))
 
     @Operation
@@ -132,7 +132,7 @@ class ScheduleOperations(Resource):
         """Pause every active schedule whose task has all of these tags.
 
         As with `tasks.cancel_by_filter`, nothing is sent before the first result is requested, and each result covers
-        the time since the previous one.
+        the time since the previous result.
         """
         return filter_action_results(self._session, f"{SCHEDULES}/pause", _by_tag(tags, reason))
 
@@ -159,7 +159,7 @@ class ScheduleOperations(Resource):
 
     @Operation
     def list_events(self, name: str) -> Request[ScheduleHistory]:
-        """The history of a schedule, oldest event first: who did what, when and why."""
+        """Get the history of a schedule, oldest event first: who did what, when and why."""
         return Request("GET", f"{path_of(name)}/events", one(ScheduleHistory))
 
     @Operation
@@ -177,11 +177,9 @@ class ScheduleOperations(Resource):
     ) -> Request[Task]:
         """Run a schedule's task once, regardless of its timing; returns the task.
 
-        It is due now, unless `due_at` or `delay_seconds` says otherwise, and has the schedule's payload unless another
-        is given.
-
-        A retried request never runs it twice: it carries an idempotency key, by default a random one.
-        `traceparent` (W3C Trace Context) is passed on to the task's handler or target, and to its callback.
+        The task is due now unless `due_at` or `delay_seconds` is given, and has the schedule's payload unless `payload`
+        is given. A retried request never runs the task twice, because it carries an idempotency key (random by
+        default). `traceparent` (W3C Trace Context) is passed on to the task's handler or target, and to its callback.
         """
         headers = {**_key(idempotency_key), **guard(if_match), **trace_headers(traceparent)}
         given = {"due_at": due_at, "delay_seconds": delay_seconds, "reason": reason or None}
@@ -208,7 +206,7 @@ class ScheduleOperations(Resource):
         Occurrences that already have a run are skipped, unless `only_missing` is false. With `overlap` `buffer_all`,
         each run waits until no other run of the schedule is active.
 
-        A retried request never begins a second backfill: it carries an idempotency key, by default a random one.
+        A retried request never begins a second backfill, because it carries an idempotency key (random by default).
         """
         body = {"scheduled_after": encoded(scheduled_after), "scheduled_before": encoded(scheduled_before)}
         options = {"per_minute": per_minute, "only_missing": only_missing, "overlap": overlap}
@@ -218,17 +216,17 @@ class ScheduleOperations(Resource):
 
     @Operation
     def list_backfills(self, name: str) -> Request[Backfills]:
-        """The backfills of a schedule: running ones, and the latest finished ones."""
+        """List the running and the latest finished backfills of a schedule."""
         return Request("GET", f"{path_of(name)}/backfills", several(Backfill, "backfills"))
 
     @Operation
     def get_backfill(self, name: str, backfill_id: str) -> Request[Backfill]:
-        """One backfill of a schedule, with its progress."""
+        """Get a backfill of a schedule with its progress."""
         return Request("GET", _backfill_path(name, backfill_id), one(Backfill))
 
     @Operation
     def cancel_backfill(self, name: str, backfill_id: str) -> Request[Backfill]:
-        """Cancel a backfill; tasks it has already created still run."""
+        """Cancel a backfill; tasks that it has already created still run."""
         return Request("DELETE", _backfill_path(name, backfill_id), one(Backfill))
 
     @Operation
@@ -240,9 +238,9 @@ class ScheduleOperations(Resource):
         scheduled_before: datetime | str | None = None,
         limit: int | None = None,
     ) -> Request[Occurrences]:
-        """Occurrences with their tasks in time order: future ones, and past ones if `scheduled_after` is in the past.
+        """List future occurrences with their tasks in time order; also past ones if `scheduled_after` is in the past.
 
-        Those at `scheduled_after` are included, those at `scheduled_before` are not.
+        Occurrences at `scheduled_after` are included, and occurrences at `scheduled_before` are not.
         """
         bounds = {"scheduled_after": scheduled_after, "scheduled_before": scheduled_before}
         query = [*_query({**bounds, "limit": limit})]
@@ -258,10 +256,10 @@ class ScheduleOperations(Resource):
         scheduled_before: datetime | str | None = None,
         page_size: int | None = None,
     ) -> Items[ScheduleRun]:
-        """Past and planned runs over the schedule's life, newest first; fetched as they are needed.
+        """List past and planned runs over the schedule's life, newest first; pages are fetched as needed.
 
-        Planned runs come first, unless `status` selects others. Runs
-        that were scheduled for `scheduled_after` are included, those for `scheduled_before` are not.
+        Planned runs come first, unless `status` selects others. Runs that were scheduled for `scheduled_after` are
+        included, and runs for `scheduled_before` are not.
         """
         bounds = {"scheduled_after": scheduled_after, "scheduled_before": scheduled_before}
         query = [*_query({**bounds, "limit": page_size})]
@@ -277,9 +275,9 @@ class ScheduleOperations(Resource):
         name: str | None = None,
         **timing: Unpack[TimingFields],
     ) -> Request[Occurrences]:
-        """The next occurrences of a timing after `start`, each with the decision about it. Creates nothing.
+        """Get the next occurrences of a timing after `start`, each with the decision whether it runs; creates nothing.
 
-        `name` is the name of the future schedule, on which `spread_seconds` depends.
+        `name` is the name of the future schedule, which determines the effect of `spread_seconds`.
         """
         asked = {"from": encoded(start), "count": count, "name": name}
         body = {**body_of(timing), **{key: value for key, value in asked.items() if value is not None}}
@@ -288,9 +286,9 @@ class ScheduleOperations(Resource):
 
     @Operation
     def explain(self, name: str, at: datetime | str | None = None) -> Request[ScheduleExplanation]:
-        """Why a schedule did, or did not, run at a time: a time without seconds means any time in that minute.
+        """Explain why a schedule did or did not run at a time; a time without seconds means any time in that minute.
 
-        Without a time, why its latest occurrence ran or did not.
+        Without a time, the explanation is about the latest occurrence.
 
         Raises:
             TimeWithoutZone: The time has no zone.
@@ -299,7 +297,7 @@ class ScheduleOperations(Resource):
 
     @Stream
     def watch(self, name: str) -> Items[Change]:
-        """Changes of a schedule's tasks as they happen, beginning with existing ones; see `tasks.watch`."""
+        """Yield changes to a schedule's tasks as they happen, beginning with existing tasks; see `tasks.watch`."""
         return watch(self._session, f"schedule:{name}", {})
 
 
@@ -312,7 +310,7 @@ class AsyncSchedules(ScheduleOperations, AsyncResource):
 
 
 def path_of(name: str) -> str:
-    """The path of a schedule; the name is one segment of it, whatever characters it has."""
+    """The path of a schedule; the name is escaped as one path segment."""
     return f"{SCHEDULES}/{segment(name)}"
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-"""Hosts that are this machine, which a proxy named by the environment cannot reach."""
+"""Hosts that are this machine, which the environment's proxy cannot reach."""
 IDEMPOTENCY_KEY = "Idempotency-Key"
 IDEMPOTENCY_KEY_SECONDS = "Idempotency-Key-Seconds"
 
@@ -42,26 +42,27 @@ def key_or_random(idempotency_key: str | None) -> str:
 
 
 class StepKeys(Protocol):
-    """Idempotency keys that depend on the requests: a program that is repeated sends the same ones."""
+    """Idempotency keys that depend on the requests, so that a repeated program sends the same keys."""
 
     def take(self, path: str, body: bytes) -> str:
         """A key for a request with this path and body."""
         ...
 
     def give_back(self, key: str) -> None:
-        """The request with this key has failed: the next one with its path and body has the same key."""
+        """Free the key of a failed request, so that the next request with the same path and body gets it."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class PageRead:
-    """One page of a list. It may be empty and still have a next page.
+    """A page of a list. A page may be empty and still have a next page.
 
     Attributes:
-        entries: How many entries it has.
-        examined: How many records the API scanned for it; the number of entries if the list does not report it.
+        entries: The number of entries on the page.
+        examined: The number of records the API scanned for the page; the number of entries if the list does not report
+            this number.
         examined_to: Due time of the last record scanned; `None` at the end of the list or if not reported.
-        has_more: Whether it has a next page.
+        has_more: Whether there is a next page.
     """
 
     entries: int
@@ -72,16 +73,16 @@ class PageRead:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One API, and how its requests are retried.
+    """An API, and how requests to it are retried.
 
     Attributes:
         url: The address of the API, as `checked` returns it.
         retries: How often a request is retried.
         random_source: Returns a number in [0, 1).
         now: The time.
-        page_listeners: Called with each page that a list was read from.
-        step_keys: The idempotency keys of requests whose caller chose none; random by default.
-        codec: Encrypts what is sent, and decrypts what is received; `None` for neither.
+        page_listeners: Called with each page of a list that is read.
+        step_keys: The idempotency keys of requests whose caller chose no key; random by default.
+        codec: Encrypts requests and decrypts responses; `None` for no encryption.
     """
 
     url: str
@@ -95,7 +96,8 @@ class Session:
     def send(self, request: Request[T]) -> Steps[T]:
         """Send a request, with retries.
 
-        A request is retried if that is safe: a GET, one with a key, or one that is `repeatable`.
+        A request is retried if a retry is safe, as for a GET, a request with an idempotency key, or a `repeatable`
+        request.
 
         Raises:
             ApiError: The API rejected the request, or all of its retries.
@@ -111,7 +113,7 @@ class Session:
         if self.step_keys is not None and isinstance(headers.get(IDEMPOTENCY_KEY), RandomKey):
             headers[IDEMPOTENCY_KEY] = self.step_keys.take(request.path, content or b"")
         if self.codec is not None and content is not None and not isinstance(request.body, bytes):
-            # A repeated encryption differs; the key above must not.
+            # The idempotency key is computed before the encryption, whose output differs each time.
             from duetime_client.encryption import encrypted_body  # noqa: PLC0415 - for clients with a codec only
 
             content = _json_of(encrypted_body(self.codec, request.body))
@@ -136,12 +138,12 @@ class Session:
 
         Args:
             call: The request.
-            repeatable: Whether it may be sent twice.
+            repeatable: Whether the request may be sent twice.
             accepted: Statuses other than 2xx that are not errors.
 
         Raises:
-            ApiError: It was rejected, or all of its retries.
-            Unreachable: There was no response.
+            ApiError: The API rejected the request, or all of its retries.
+            Unreachable: The API did not respond.
         """
         for attempts in count(1):
             try:
@@ -160,7 +162,7 @@ class Session:
         """JSON that the API sent, decrypted if there is a codec.
 
         Raises:
-            DecryptionFailed: The codec cannot decrypt it.
+            DecryptionFailed: The codec cannot decrypt the JSON.
         """
         if self.codec is None:
             return document
@@ -172,7 +174,7 @@ class Session:
             raise DecryptionFailed(error) from error
 
     def _address(self, path: str, query: Iterable[tuple[str, str]]) -> str:
-        # Encoded strictly, because a SigV4 signature covers the exact spelling of the query.
+        # The query is encoded strictly, because a SigV4 signature covers its exact spelling.
         encoded = urlencode([*query], quote_via=quote, safe="", errors="replace")
         return f"{self.url}{path}?{encoded}" if encoded else f"{self.url}{path}"
 
@@ -181,7 +183,7 @@ def sendable(headers: Mapping[str, str]) -> dict[str, str]:
     """The headers, if they can be sent.
 
     Raises:
-        HeaderInvalid: One has characters that HTTP headers cannot have.
+        HeaderInvalid: A header has characters that HTTP does not allow.
     """
     for name, value in headers.items():
         if not (value.isascii() and value.isprintable()):
@@ -199,10 +201,10 @@ def _json_of(body: object) -> bytes:
 
 
 def guard(if_match: str | None) -> dict[str, str]:
-    """The `If-Match` header for an ETag; empty without one."""
+    """The `If-Match` header for an ETag; empty without an ETag."""
     return {"If-Match": if_match} if if_match else {}
 
 
 def segment(name: str) -> str:
-    """A name as one segment of a path, whatever characters it has."""
+    """Escape a name as one path segment, whatever characters it has."""
     return quote(name, safe="", errors="replace")

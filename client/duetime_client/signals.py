@@ -25,7 +25,7 @@ class SentSignal(ResponseModel):
 
     Attributes:
         woken: how many tasks the request has woken.
-        operation_id: the bulk operation that wakes the rest in the background; `None` if there is none.
+        operation_id: the bulk operation that wakes the other tasks in the background; `None` if all are woken.
     """
 
     id: str
@@ -41,9 +41,9 @@ class SignalOperations(Resource):
     def send(
         self, name: str, key: str = "", payload: object = None, *, idempotency_key: str | None = None
     ) -> Request[SentSignal]:
-        """Wake all tasks that wait for the event of this name and key; the payload is their result.
+        """Wake all tasks that wait for the event with this name and key; the payload becomes their result.
 
-        A retried request sends no second signal: it carries an idempotency key, by default a random one.
+        A retried request sends no second signal, because it carries an idempotency key (random by default).
         """
         body = {"name": name, "key": key, "payload": payload}
         headers = {IDEMPOTENCY_KEY: key_or_random(idempotency_key)}

@@ -1,4 +1,4 @@
-"""Verifies HTTP calls of a deployment: the receiver's side of Standard Webhooks.
+"""Verifies HTTP calls from a deployment: the receiver's side of Standard Webhooks.
 
 Source: Standard Webhooks, specification: `v1` (HMAC-SHA256, keys `whsec_`) and `v1a` (Ed25519, keys `whpk_`).
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 TOLERANCE_SECONDS = 300
-"""Largest difference between the time of a call and that of the receiver."""
+"""Largest allowed difference between the time of a call and the receiver's time."""
 KEY_BYTES = 32
 """Length of an Ed25519 public key."""
 MOST_SIGNATURES = 20
@@ -39,14 +39,14 @@ class KeyInvalid(ClientError):
 
 @dataclass(frozen=True, slots=True)
 class CallVerifier:
-    """Verifies calls by one or more keys: one that matches is enough.
+    """Verifies calls with one or more keys, of which one must match.
 
     Attributes:
         keys: secrets (`whsec_`) or public keys (`whpk_`). With public keys only, the receiver cannot forge calls
-            itself; they need the extra `signatures`.
-        owner: the owner for whom calls must be made; `None` for any that the keys belong to.
-        audience: the URL, without query, to which calls must be addressed; `None` for any.
-        now: the time, in seconds since 1970.
+            itself; public keys need the extra `signatures`.
+        owner: the owner for whom calls must be made; `None` for any owner of the keys.
+        audience: the URL, without query, to which calls must be addressed; `None` for any URL.
+        now: the time, in seconds since the epoch.
     """
 
     keys: tuple[str, ...]
@@ -58,7 +58,7 @@ class CallVerifier:
         """Check the keys.
 
         Raises:
-            KeyInvalid: there is none, or one is not a key of Standard Webhooks.
+            KeyInvalid: no key is given, or a key is not a Standard Webhooks key.
         """
         if not self.keys or isinstance(self.keys, str):
             raise KeyInvalid("give the keys as a tuple: (key,)")
@@ -68,11 +68,11 @@ class CallVerifier:
                 raise KeyInvalid("a key begins with whsec_ or whpk_ and is base64")
 
     def verify(self, headers: Mapping[str, str], body: bytes) -> Any:  # noqa: ANN401 - JSON
-        """The verified body, parsed from JSON; `None` if it is empty, as in status queries.
+        """The verified body, parsed from JSON; `None` if the body is empty, as in status queries.
 
         Args:
-            headers: of the call, in any case.
-            body: unchanged, as it was received.
+            headers: the headers of the call; case does not matter.
+            body: the body exactly as it was received.
 
         Raises:
             SignatureInvalid: the signature, the time, the owner or the audience is not as expected.
@@ -110,7 +110,7 @@ def _is_signed(key: str, version: str, signature: str, signed: bytes) -> bool:
 
 
 def _is_signed_by(public_key: bytes, signature: bytes, signed: bytes) -> bool:
-    # An extra, which receivers with a shared secret do not need.
+    # The package is an optional extra that receivers with a shared secret do not need.
     from nacl.exceptions import BadSignatureError  # noqa: PLC0415 - see the line above
     from nacl.signing import VerifyKey  # noqa: PLC0415 - same
 

@@ -12,27 +12,27 @@ from duetime_client.task import ResponseModel
 
 
 class SigningKey(ResponseModel):
-    """A public key in the form of Standard Webhooks; the current one, or the one before."""
+    """The current or the previous public key, in the format of Standard Webhooks."""
 
     public_key: str
     is_current: bool
 
 
 class SigningSecret(SigningKey):
-    """A secret in the form of Standard Webhooks, with the public key that belongs to it."""
+    """A secret in the format of Standard Webhooks, with its public key."""
 
     secret: str
 
 
 class SigningSecrets(ResponseModel):
-    """The live secrets, the current one first; none if the deployment does not sign."""
+    """The live secrets, current secret first; empty if the deployment does not sign calls."""
 
     secrets: Sequence[SigningSecret]
     rotates_at: datetime | None = None
 
 
 class SigningKeys(ResponseModel):
-    """The live public keys of an owner, the current one first; none if the deployment does not sign."""
+    """The live public keys of an owner, current key first; empty if the deployment does not sign calls."""
 
     owner: str
     keys: Sequence[SigningKey]
@@ -44,12 +44,12 @@ class SigningSecretOperations(Resource):
 
     @Operation
     def list(self) -> Request[SigningSecrets]:
-        """The live secrets of the caller, the current one first."""
+        """List the live secrets of the caller, current secret first."""
         return Request("GET", "/v1/signing-secrets", one(SigningSecrets))
 
     @Operation
     def list_public_keys(self, owner: str) -> Request[SigningKeys]:
-        """The live public keys that verify calls for an owner, the current one first."""
+        """List the live public keys that verify calls for an owner, current key first."""
         return Request("GET", "/v1/signing-keys", one(SigningKeys), query=(("owner", owner),))
 
 

@@ -50,7 +50,7 @@ class SigV4(httpx.Auth):
 
     async def async_auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
         """Add the signature to an asynchronous request."""
-        # In a thread, because refreshing expiring credentials blocks.
+        # Signing runs in a thread, because refreshing expiring credentials blocks.
         credentials = await asyncio.to_thread(self._credentials.get_frozen_credentials)
         await request.aread()
         self._sign(request, credentials)
@@ -60,7 +60,7 @@ class SigV4(httpx.Auth):
         region = region_of(request.url.host) or self._region
         if not region:
             raise CredentialsMissing("IAM authentication needs a region: set AWS_DEFAULT_REGION")
-        # Only these headers are signed: proxies on the way may rewrite any other.
+        # Only these headers are signed, because proxies can rewrite other headers.
         signed = AWSRequest(
             method=request.method,
             url=str(request.url),

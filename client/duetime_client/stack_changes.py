@@ -29,7 +29,7 @@ CONTENTS: Mapping[str, str] = {
     "AWS::Cognito::UserPool": "users",
     "AWS::SSM::Parameter": "a value",
 }
-"""What is lost when a resource is replaced, by type; includes types that projects add to the stack."""
+"""The content that is lost when a resource is replaced, by type, including types that projects add to the stack."""
 
 
 class Loss(StrEnum):
@@ -44,7 +44,7 @@ class Loss(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ResourceChange:
-    """The change of one resource."""
+    """The change to one resource."""
 
     logical_id: str
     type: str
@@ -65,7 +65,7 @@ class ResourceChange:
 
     @property
     def loss(self) -> Loss | None:
-        """How the stack loses the resource's content; `None` if it does not."""
+        """How the stack loses the resource's content; `None` if no content is lost."""
         is_kept = "Retain" in self.policy_action or "Snapshot" in self.policy_action
         if self.action == "Remove":
             return Loss.ABANDONED if is_kept else Loss.DELETED
@@ -78,7 +78,7 @@ class ResourceChange:
 
 @dataclass(frozen=True, slots=True)
 class StackChanges:
-    """All changes of a change set."""
+    """All changes in a change set."""
 
     resources: Sequence[ResourceChange]
 
@@ -101,7 +101,7 @@ class StackChanges:
         return [f"{_kind_of(each):<8}  {each.type}  {each.logical_id}" for each in ordered]
 
     def loss_lines(self) -> list[str]:
-        """The lost content, and why."""
+        """A line for each loss, with the lost content and the cause."""
         lines = []
         for each in self.losses:
             name = f"{each.type} {each.physical_id or each.logical_id}"
@@ -125,8 +125,8 @@ def changes_of(descriptions: Iterable[Mapping[str, Any]]) -> StackChanges:
 def is_empty(descriptions: Sequence[Mapping[str, Any]]) -> bool:
     """Whether a change set is empty.
 
-    CloudFormation fails a change set without changes, and the CDK may have deleted it. One that changes only outputs is
-    complete and changes no resource.
+    CloudFormation fails a change set without changes, and the CDK may have deleted it. A change set that changes only
+    outputs is complete and changes no resource.
     """
     return not descriptions or descriptions[0].get("Status") == "FAILED"
 

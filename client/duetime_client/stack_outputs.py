@@ -1,4 +1,7 @@
-"""Address and signing secret of a deployment, by its CloudFormation stack. Needs botocore, the extra `aws`."""
+"""Reads the address of a deployment, and changes its signing keys, through the CloudFormation stack.
+
+This module requires botocore (the extra `aws`).
+"""
 
 from __future__ import annotations
 
@@ -16,17 +19,17 @@ OUTPUT, SIGNING_SECRET = "ApiUrl", "SigningSecretArn"
 
 
 class StackUnreadable(ClientError):
-    """The outputs of a CloudFormation stack cannot be read, or name no such thing."""
+    """The outputs of a CloudFormation stack cannot be read, or lack a required output."""
 
     def __init__(self, stack: str, reason: str) -> None:
         super().__init__(f"the stack {stack} cannot be read: {reason}")
 
 
 def api_url_of(stack: str) -> str:
-    """The address of the API of a stack, in the account and region of the environment.
+    """The API address of a stack in the account and region of the environment.
 
     Raises:
-        StackUnreadable: it cannot be read.
+        StackUnreadable: the stack cannot be read.
     """
     return _output(stack, _session(stack), OUTPUT)
 
@@ -34,12 +37,12 @@ def api_url_of(stack: str) -> str:
 def change_signing_keys(stack: str, change: Callable[[SigningKeys], SigningKeys]) -> None:
     """Change the signing keys of a stack, in the account and region of the environment.
 
-    Concurrent changes are not lost: the id of the new version is derived from that of the current one, and a version is
-    written only once (Source: Secrets Manager API Reference, PutSecretValue).
+    Concurrent changes are not lost: the id of the new version is derived from the id of the current version, and a
+    version is written only once (Source: Secrets Manager API Reference, PutSecretValue).
 
     Raises:
-        StackUnreadable: they cannot be read or changed, or others keep changing them.
-        SigningKeysFull: they would be too large for Secrets Manager.
+        StackUnreadable: the keys cannot be read or changed, or other processes keep changing them.
+        SigningKeysFull: the keys would be too large for Secrets Manager.
     """
     session = _session(stack)
     arn = _output(stack, session, SIGNING_SECRET)
@@ -59,15 +62,15 @@ def change_signing_keys(stack: str, change: Callable[[SigningKeys], SigningKeys]
             return
     except (BotoCoreError, Rejected, ValueError) as error:
         raise StackUnreadable(stack, str(error)) from error
-    raise StackUnreadable(stack, "another rotation of its secret is under way: try again")
+    raise StackUnreadable(stack, "another rotation of the secret is under way; try again")
 
 
 def _session(stack: str) -> Any:  # noqa: ANN401 - botocore has no types
     try:
-        # Imported here, because botocore is an extra and takes longer to import than all the rest.
+        # Imported here, because botocore is an extra and takes longer to import than all other modules.
         import botocore.session  # noqa: PLC0415 - see the line above
     except ModuleNotFoundError:
-        raise StackUnreadable(stack, 'it needs botocore: pip install "duetime-client[aws]"') from None
+        raise StackUnreadable(stack, 'botocore is not installed: pip install "duetime-client[aws]"') from None
     return botocore.session.get_session()
 
 
@@ -81,5 +84,5 @@ def _output(stack: str, session: Any, name: str) -> str:  # noqa: ANN401 - botoc
         raise StackUnreadable(stack, str(error)) from error
     outputs = {output["OutputKey"]: output["OutputValue"] for output in found.get("Outputs", ())}
     if name not in outputs:
-        raise StackUnreadable(stack, f"it has no output {name}")
+        raise StackUnreadable(stack, f"the stack has no output {name}")
     return str(outputs[name])

@@ -1,4 +1,4 @@
-"""A synthesised stack as a template with its assets, which tools other than the CDK can deploy."""
+"""Writes a synthesized stack as a template with assets that tools other than the CDK can deploy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LARGEST_TEMPLATE = 1_000_000
 _BOOTSTRAP = "BootstrapVersion"
 _CHECK = "CheckBootstrapVersion"
 _TIME = (1980, 1, 1, 0, 0, 0)
-"""The time of all files in archives, so that the same contents are the same archive."""
+"""The modification time of all files in archives, so that identical contents give identical archives."""
 _PARAMETERS = {
     BUCKET: {"Type": "String", "Description": "Bucket in the stack's Region that holds the assets."},
     PREFIX: {"Type": "String", "Default": "", "Description": "Prefix of the assets' keys, such as duetime/1/."},
@@ -49,10 +49,10 @@ def write_standalone(assembly: Path, stack: str, output: Path) -> StandaloneTemp
     Args:
         assembly: the folder that the CDK has written.
         stack: the name of the stack.
-        output: the folder to write; former assets in it are removed.
+        output: the folder to write; existing assets in it are removed.
 
     Raises:
-        StackNotStandalone: the stack uses values of other stacks, container images, or is too large.
+        StackNotStandalone: the stack imports values of other stacks, has container images, or is too large.
     """
     template = json.loads((assembly / f"{stack}.template.json").read_text(encoding="utf-8"))
     listed = json.loads((assembly / f"{stack}.assets.json").read_text(encoding="utf-8"))
@@ -73,7 +73,7 @@ def write_standalone(assembly: Path, stack: str, output: Path) -> StandaloneTemp
 
 
 def standalone(template: dict[str, Any], keys: Iterable[str]) -> dict[str, Any]:
-    """A template whose assets are in a bucket that a parameter names, and that needs no `cdk bootstrap`.
+    """Return a template that takes its asset bucket from a parameter, and needs no `cdk bootstrap`.
 
     Raises:
         StackNotStandalone: the stack imports values of other stacks.

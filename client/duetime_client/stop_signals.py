@@ -23,7 +23,8 @@ def stopped_by_signals(stop: Callable[[], object]) -> Iterator[None]:
         # A second signal ends the process.
         for number, handler in before.items():
             signal.signal(number, handler)
-        # Not in the signal handler, which may have interrupted code that holds the lock `stop` needs.
+        # `stop` runs in a thread, because the signal handler may have interrupted code that holds a lock `stop`
+        # needs.
         threading.Thread(target=stop, name="stopping").start()
 
     for number in before:

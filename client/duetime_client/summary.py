@@ -58,12 +58,12 @@ class SummaryOperations(Resource):
 
     @Operation
     def get(self) -> Request[Summary]:
-        """The numbers of the caller's tasks by state, type and priority; changes are counted within seconds."""
+        """Get the numbers of the caller's tasks by state, type and priority; changes are counted within seconds."""
         return Request("GET", SUMMARY, one(Summary))
 
     @Stream
     def list_owners(self) -> Items[OwnerSummary]:
-        """The numbers of tasks of each owner, by owner, page by page; for operators."""
+        """List the number of tasks of each owner, by owner and page by page; for operators only."""
         return pages(self._session, f"{SUMMARY}/owners", "owners", partial(read, OwnerSummary))
 
 

@@ -32,7 +32,7 @@ class Switch(ResponseModel):
 
 
 class Circuit(ResponseModel):
-    """An open circuit breaker: a failing HTTP host gets no calls of an owner for a while, then one at a time."""
+    """An open circuit breaker: an owner's calls to a failing HTTP host are blocked, and later allowed one at a time."""
 
     owner: str = ""
     host: str
@@ -55,7 +55,7 @@ class SwitchOperations(Resource):
 
     @Operation
     def list(self) -> Request[StopSwitches]:
-        """All switches that apply to the caller and, for operators, the circuit breakers that are not closed."""
+        """List all switches that apply to the caller and, for operators, the circuit breakers that are not closed."""
         return Request("GET", SWITCHES, one(StopSwitches))
 
     @Operation
@@ -74,9 +74,9 @@ class SwitchOperations(Resource):
         rate: Mapping[str, int] | None = None,
         reason: str = "",
     ) -> Request[Switch]:
-        """Stop something, limit its concurrency or its `rate` (`limit`, `per_seconds`, `burst`).
+        """Stop a type, an owner or all tasks, or limit their concurrency or `rate` (`limit`, `per_seconds`, `burst`).
 
-        Replaces the existing switch completely.
+        An existing switch is replaced completely.
         """
         body: dict[str, Any] = {"stopped": stopped, "max_concurrent": max_concurrent, "reason": reason}
         if rate is not None:

@@ -24,7 +24,7 @@ from duetime_common.payload_models import from_json
 
 M = TypeVar("M")
 ClassOf: TypeAlias = type[M]
-"""`type` is a field of a task."""
+"""An alias for `type`, which is the name of a field in task classes."""
 TERMINAL = frozenset({"succeeded", "failed", "rolled_back", "cancelled"})
 """Final states: the outcome of the task is known."""
 OnConflict: TypeAlias = Literal["keep", "replace"]
@@ -41,7 +41,7 @@ class Progress(BaseModel):
 
 
 class Failure(BaseModel):
-    """Why a task failed, or why its last attempt did."""
+    """Why a task or its last attempt failed."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -87,7 +87,7 @@ class ResponseModel(BaseModel):
 
     @property
     def document(self) -> Mapping[str, object]:
-        """Its JSON as the API sent it."""
+        """The JSON as the API sent it."""
         return self._document
 
 
@@ -98,7 +98,7 @@ class AttemptFailure(Failure):
 
 
 class Attempt(ResponseModel):
-    """An attempt that has ended. For one that was lost with its worker, only the number is known."""
+    """An attempt that has ended. If an attempt was lost with its worker, only its number is known."""
 
     attempt: int
     fence: int
@@ -114,7 +114,7 @@ class Attempt(ResponseModel):
 
 
 class TaskStep(ResponseModel):
-    """A step that a handler has completed; later attempts get its result and do not repeat it."""
+    """A step that a handler has completed; later attempts get the stored result and do not repeat the step."""
 
     phase: str
     name: str
@@ -157,9 +157,9 @@ class TaskCount(ResponseModel):
     """How many tasks match a filter.
 
     Attributes:
-        tasks: their number, or how many of the first thousand tasks that were examined.
-        is_exact: whether all tasks that may match were examined.
-        cost_dollars: their estimated cost so far, by assumed prices.
+        tasks: the number of matching tasks, or of matches among the first thousand examined tasks.
+        is_exact: whether all possible matches were examined.
+        cost_dollars: the matching tasks' estimated cost so far, at assumed prices.
     """
 
     tasks: int
@@ -175,7 +175,7 @@ class TaskHistory(ResponseModel):
 
 
 class TargetReply(ResponseModel):
-    """The response of an endpoint to a query about a task: HTTP status and JSON."""
+    """The response of an endpoint to a query about a task, with its HTTP status and JSON."""
 
     status: int
     body: object = None
@@ -185,10 +185,10 @@ class CancelledChildren(BaseModel):
     """The effect of a cancellation on the children of a task.
 
     Attributes:
-        cancelled: how many were cancelled.
-        stopping: how many running ones are asked to stop.
-        running: how many running ones were not stopped, because `force` was not given.
-        has_more: whether it must be repeated to cancel the rest.
+        cancelled: the number of cancelled children.
+        stopping: the number of running children that are asked to stop.
+        running: the number of running children that were not stopped because `force` was not given.
+        has_more: whether the cancellation must be repeated to cancel the other children.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow")
@@ -244,17 +244,17 @@ class Task(ResponseModel):
     schedule: Mapping[str, object] | None = None
     topology: Mapping[str, object] | None = None
     parent_task_id: str | None = None
-    """The task that started it, if any."""
+    """The task that started this task, if any."""
     group: Mapping[str, object] | None = None
-    """The group that it is a member of, if any."""
+    """The group that the task is a member of, if any."""
     completes_group: str | None = None
-    """The group after whose members it runs, if any."""
+    """The group whose members must end before this task runs, if any."""
     kept_until: datetime | None = None
-    """Until when it can be read; `None` before its end."""
+    """The time until which the task can be read; `None` before the task ends."""
     after: tuple[str | Mapping[str, object], ...] | None = None
-    """The tasks that must end, or had to end, before it starts: ids, and occurrences of schedules."""
+    """The task ids and schedule occurrences that must end before this task starts."""
     trigger_rule: str | None = None
-    """How the tasks in `after` must have ended for it to run."""
+    """How the tasks in `after` must have ended for this task to run."""
     progress: Progress | None = None
     result: Annotated[object, BeforeValidator(value_of)] = None
     error: Failure | None = None
@@ -262,9 +262,9 @@ class Task(ResponseModel):
     cost_dollars: float | None = None
     """Estimated cost so far; see the reference page about costs."""
     estimate: RequestEstimate | None = None
-    """Estimated cost, if requested at its creation."""
+    """Estimated cost, if requested at creation."""
     children: CancelledChildren | None = None
-    """The effect on its children, if a cancellation included them."""
+    """The effect of a cancellation on the task's children, if the cancellation included them."""
     content_expired: tuple[str, ...] = ()
     """The large fields (`payload`, `result`) that expired before the task; they are `None` here."""
 
@@ -297,15 +297,15 @@ class Task(ResponseModel):
         return self._on_conflict
 
     def answering(self, on_conflict: str | None) -> Self:
-        """The same task, as returned by a creation whose unique key it holds."""
+        """Record how a creation with the task's unique key was handled, and return the task."""
         self._on_conflict = "replace" if on_conflict == "replace" else None if on_conflict is None else "keep"
         return self
 
     def result_as(self, model: ClassOf[M]) -> M:
-        """The result as a value of a class: a pydantic model or a dataclass.
+        """The result as an instance of a class (a pydantic model or a dataclass).
 
         Raises:
-            ResultInvalid: It is not valid, or the task has none.
+            ResultInvalid: The result is not valid, or the task has no result.
         """
         try:
             return from_json(model, self.result)

@@ -23,18 +23,18 @@ TASKS = "/v1/tasks"
 class TaskActions(Resource):
     """Actions on a task.
 
-    The reason of an action is recorded: `list_events` shows it. With `if_match`, an action takes place only if the
+    The reason for an action is recorded, and `list_events` shows it. With `if_match`, an action takes place only if the
     task still has that `etag`.
     """
 
     @Operation
     def pause(self, task_id: str, *, reason: str = "", if_match: str | None = None) -> Request[Task]:
-        """Pause a task; a running task is asked to pause, and does so when it can."""
+        """Pause a task; a running task is asked to pause, and pauses when it can."""
         return _action(task_id, "pause", reason, if_match)
 
     @Operation
     def resume(self, task_id: str, *, reason: str = "", if_match: str | None = None) -> Request[Task]:
-        """Resume a paused task: at its due time, or now if that is past."""
+        """Resume a paused task at its due time, or now if the due time has passed."""
         return _action(task_id, "resume", reason, if_match)
 
     @Operation
@@ -62,10 +62,10 @@ class TaskActions(Resource):
         reason: str = "",
         if_match: str | None = None,
     ) -> Steps[Task]:
-        """Cancel a task that has not started; with `force`, also ask a running one to stop.
+        """Cancel a task that has not started; with `force`, also ask a running task to stop.
 
-        With `include_children`, also cancel the tasks that it started, and those that they started, even if it has
-        ended; `children` of the returned task counts them. Many of them take several requests, which this sends.
+        With `include_children`, also cancel all descendants of the task, even if the task has ended; `children` of the
+        returned task counts them. For many descendants, several requests are sent.
         """
         flags = {"force": force, "include_children": include_children}
         body: dict[str, object] = {
@@ -89,17 +89,17 @@ class TaskActions(Resource):
     def approve(
         self, task_id: str, payload: object = None, *, reason: str = "", if_match: str | None = None
     ) -> Request[Task]:
-        """Approve a task that waits for it; it succeeds with the payload as its result."""
+        """Approve a task that waits for an approval; the task succeeds with the payload as its result."""
         return _signal(task_id, {"approve": True, "payload": payload}, reason, if_match)
 
     @Operation
     def reject(self, task_id: str, *, reason: str = "", if_match: str | None = None) -> Request[Task]:
-        """Reject a task that waits for an approval; it fails with the error `Rejected`."""
+        """Reject a task that waits for an approval; the task fails with the error `Rejected`."""
         return _signal(task_id, {"approve": False}, reason, if_match)
 
     @Operation
     def query(self, task_id: str, query: str) -> Request[TargetReply]:
-        """Query the endpoint of a task for its `status`, `progress` or `summary`, if it supports that."""
+        """Query the endpoint of a task for the `status`, `progress` or `summary`, if the endpoint supports queries."""
         # A query changes nothing, so it may be retried.
         return Request("POST", f"{path_of(task_id)}/query", reply_of, body={"action": query}, repeatable=True)
 
@@ -123,18 +123,18 @@ class TaskActions(Resource):
 
     @Operation
     def report_progress(self, task_id: str, fence: int, percent: int, message: str = "") -> Request[Task]:
-        """Report the progress of an attempt; this is a heartbeat, too."""
+        """Report the progress of an attempt, which also counts as a heartbeat."""
         shown = printable(message, MAX_PROGRESS_MESSAGE_LENGTH)
         return _report(task_id, "progress", {"fence": fence, "percent": percent, "message": shown})
 
 
 def path_of(task_id: str) -> str:
-    """The path of a task; the id is one segment of it, whatever characters it has."""
+    """The path of a task; the id is escaped as one path segment."""
     return f"{TASKS}/{segment(task_id)}"
 
 
 def reason_body(reason: str) -> dict[str, object] | None:
-    """The body of an action: none at all without a reason."""
+    """The body of an action; `None` without a reason."""
     return {"reason": reason} if reason else None
 
 
@@ -151,7 +151,7 @@ def _action(task_id: str, name: str, reason: str, if_match: str | None) -> Reque
 
 
 def _signal(task_id: str, body: dict[str, object], reason: str, if_match: str | None) -> Request[Task]:
-    # Repeating the same decision is safe, except with `if_match`: the version has changed.
+    # Repeating the same decision is safe, except with `if_match`, because the version has changed.
     body |= reason_body(reason) or {}
     path, headers = f"{path_of(task_id)}/signal", guard(if_match)
     return Request("POST", path, task_of, body=body, headers=headers, repeatable=if_match is None)

@@ -1,4 +1,4 @@
-"""Batches of a pull worker: attempts that run at the same time share one call of their function."""
+"""Batches of a pull worker, in which attempts that run at the same time share one call of their function."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ P = TypeVar("P")
 
 
 class BatchStopped(Exception):
-    """A batch was stopped because of a request to another of its tasks."""
+    """A batch was stopped because of a pause or cancellation of another task in the batch."""
 
 
 @dataclass(eq=False, slots=True)
 class _Group:
-    """Tasks of one call; `outcomes` has the result or the exception of each, once the call has ended."""
+    """Tasks of one call; once the call has ended, `outcomes` has the result or exception of each task."""
 
     items: list[BatchItem[Context, Any]] = field(default_factory=list)
     outcomes: Sequence[object] | None = None
@@ -38,7 +38,7 @@ class BatchFunction(TaskFunction[P, Any]):
     """A function registered for batches of a task type; calling it calls the function.
 
     Args:
-        concurrency: how many attempts the worker runs at a time, which no call can exceed.
+        concurrency: how many attempts the worker runs at a time, which also limits the size of a batch.
     """
 
     def __init__(
@@ -62,16 +62,16 @@ class BatchFunction(TaskFunction[P, Any]):
         return self.function(items)  # type: ignore[call-arg, arg-type]  # a function of items
 
     def runner(self, task: Task) -> Callable[[Context, Any], object]:
-        """The call for one attempt at a task: with others, or alone in the last of several attempts.
+        """Return the function for one attempt: in a batch, or alone for the last of several attempts.
 
-        So no task fails for good because of another one.
+        Therefore, no task fails permanently because of another task.
         """
         attempts = (task.retry or {}).get("max_attempts")
         is_alone = isinstance(attempts, int) and 1 < attempts <= task.attempt
         return self._run_alone if is_alone else self.run
 
     def run(self, context: Context, document: object) -> object:
-        """Call the function for this attempt and others, and wait for its own result.
+        """Call the function for this attempt and others, and return the result of this attempt.
 
         Raises:
             PayloadInvalid: The payload is not valid.
@@ -102,13 +102,13 @@ class BatchFunction(TaskFunction[P, Any]):
         return _result(outcome)
 
     def _close(self, key: Hashable, group: _Group) -> None:
-        """Let no other attempt join a group."""
+        """Close a group to other attempts."""
         if self._open.get(key) is group:
             del self._open[key]
             self._changed.notify_all()
 
     def _outcomes(self, items: Sequence[BatchItem[Context, Any]]) -> list[object]:
-        """Call the function for those items that may still start."""
+        """Call the function for the items that may still start."""
         reasons = [_why_not(item.context) for item in items]
         called = [item for item, reason in zip(items, reasons, strict=True) if reason is None]
         try:
@@ -129,7 +129,7 @@ def _why_not(context: Context) -> Exception | None:
 def _error_for(context: Context, error: BaseException) -> BaseException:
     """The error of one attempt whose batch has raised an exception."""
     if isinstance(error, AttemptPaused | AttemptCancelled) and context.requested_action is None:
-        return BatchStopped("the function stopped the batch because of a request to another of its tasks")
+        return BatchStopped("the function stopped the batch because of a request to another task in the batch")
     return error
 
 

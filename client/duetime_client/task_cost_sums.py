@@ -42,7 +42,7 @@ class CostKey:
         raise WorkloadError(f"{text!r} is not allowed; choose one of {', '.join(_FIELDS)}, tag:KEY")
 
     def name(self, task: Task) -> str | None:
-        """The group of a task; `None` if it has no schedule or no such tag."""
+        """The group of a task; `None` if the task has no schedule or does not have the tag."""
         if self.field == "tag":
             return task.tags.get(self.tag)
         if self.field == "schedule":
@@ -56,8 +56,8 @@ class CostSum:
 
     Attributes:
         name: the group; `None` for tasks without a schedule or the tag.
-        tasks, attempts: how many.
-        dollars: their total cost.
+        tasks, attempts: the number of tasks and of attempts.
+        dollars: the total cost of the group.
     """
 
     name: str | None
@@ -67,7 +67,7 @@ class CostSum:
 
     @property
     def per_million(self) -> float:
-        """Dollars for a million such tasks."""
+        """The cost in dollars of a million tasks of the group."""
         return self.dollars / self.tasks * 1_000_000
 
 

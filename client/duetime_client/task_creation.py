@@ -35,7 +35,7 @@ def create_task(
     *,
     estimate: bool = False,
 ) -> Request[Task] | Steps[Task]:
-    """Creates a task once, however often the request is sent; a large binary payload is uploaded before."""
+    """Creates a task once, however often the request is sent; a large binary payload is uploaded first."""
 
     def creation(fields: Mapping[str, object]) -> Request[Task]:
         query = [*wait_query(wait_seconds), *estimate_query(is_wanted=estimate)]
@@ -54,7 +54,7 @@ def _uploaded_before(session: Session, upload: Steps[Any], creation: Callable[[A
 
 
 def upload_of(session: Session, fields: Mapping[str, object], key: str) -> Steps[Any] | None:
-    """The upload of a payload that is too large for a request; `None` if it is not."""
+    """The upload of a payload that is too large for a request; `None` if the payload fits."""
     payload = fields.get("payload")
     is_large = isinstance(payload, bytes) and len(payload) > MAX_PAYLOAD_BYTES
     if not is_large and session.codec is None:
@@ -70,7 +70,7 @@ def upload_of(session: Session, fields: Mapping[str, object], key: str) -> Steps
 def creation_headers(
     idempotency_key: str | None = None, traceparent: str | None = None, seconds: int | None = None
 ) -> dict[str, str]:
-    """The headers of a creation: the idempotency key, by default random, and its lifetime."""
+    """The headers of a creation: the idempotency key (random by default) and its lifetime."""
     life = {} if seconds is None else {IDEMPOTENCY_KEY_SECONDS: str(seconds)}
     return {IDEMPOTENCY_KEY: key_or_random(idempotency_key), **life, **trace_headers(traceparent)}
 
@@ -78,7 +78,7 @@ def creation_headers(
 def create_tasks(
     session: Session, tasks: Iterable[NewTask], idempotency_key: str | None = None, traceparent: str | None = None
 ) -> Steps[Results]:
-    """Creates tasks in requests as large as the API accepts; each has its own result, in the given order."""
+    """Creates tasks in requests as large as the API accepts; returns a result for each task, in order."""
     key, kind = key_or_random(idempotency_key), str if idempotency_key else RandomKey
     remaining = iter(tasks)
     results: Results = []

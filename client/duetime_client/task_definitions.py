@@ -11,7 +11,7 @@ P_contra = TypeVar("P_contra", contravariant=True)
 
 
 class ResultNotJson(ValueError):
-    """The result of a handler is not JSON; no attempt would change that."""
+    """The result of a handler is not JSON; another attempt would not help."""
 
 
 class PayloadInvalid(ClientError, ValueError):
@@ -40,7 +40,7 @@ class TaskType(Generic[P]):
 
     Args:
         task_type: Its name.
-        payload: The class of its payload: a pydantic model or a dataclass. Without it, any JSON.
+        payload: The class of its payload: a pydantic model or a dataclass. Without a class, any JSON is accepted.
     """
 
     def __init__(self, task_type: str, payload: type[P] | None = None) -> None:
@@ -51,7 +51,7 @@ class TaskType(Generic[P]):
         """A payload as JSON.
 
         Raises:
-            PayloadInvalid: It is not valid.
+            PayloadInvalid: The payload is not valid.
         """
         if self.payload_model is None:
             return payload
@@ -66,7 +66,7 @@ class TaskType(Generic[P]):
         """Parse JSON as a payload.
 
         Raises:
-            PayloadInvalid: It is not valid.
+            PayloadInvalid: The payload is not valid.
         """
         if self.payload_model is None:
             plain: Any = document

@@ -1,4 +1,4 @@
-"""`client.task_links`: links with which somebody without credentials decides, reports on or watches one task."""
+"""`client.task_links`: links that let someone without credentials decide on, report on or watch one task."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ LinkAction = Literal["approve", "reject", "complete", "fail", "watch"]
 
 
 class TaskLink(ResponseModel):
-    """A link, without its address.
+    """A link without its address.
 
     Attributes:
-        actions: What it permits.
-        message: Shown to whoever opens it.
-        takes_payload: Whether its holder may send a payload.
-        ended: Why it is refused; `None` if it is valid.
-        used_for: What it was used for; `None` if it was not.
+        actions: The permitted actions.
+        message: A message for the person who opens the link.
+        takes_payload: Whether the link's holder may send a payload.
+        ended: Why the link is rejected; `None` if the link is valid.
+        used_for: What the link was used for; `None` if it was not used.
     """
 
     id: str
@@ -41,7 +41,7 @@ class TaskLink(ResponseModel):
 
 
 class CreatedTaskLink(TaskLink):
-    """A new link; its address, `url`, cannot be read again."""
+    """A new link; its address in `url` is returned only once."""
 
     url: str
 
@@ -61,7 +61,7 @@ class OpenedTaskLink(ResponseModel):
     """The content of a link's page.
 
     Attributes:
-        is_awaited: Whether the task waits for one of the actions now.
+        is_awaited: Whether the task currently waits for one of the actions.
     """
 
     actions: Sequence[str]
@@ -90,7 +90,7 @@ class TaskLinkOperations(Resource):
         message: str = "",
         takes_payload: bool = False,
     ) -> Request[CreatedTaskLink]:
-        """Create a link, which is valid for a day by default. It is not repeated if the response is lost."""
+        """Create a link, which is valid for a day by default. The request is not retried if its response is lost."""
         body: dict[str, Any] = {"actions": [*actions]}
         if expires_seconds is not None:
             body["expires_seconds"] = expires_seconds
@@ -102,24 +102,27 @@ class TaskLinkOperations(Resource):
 
     @Operation
     def list(self, task_id: str) -> Request[Links]:
-        """The links of a task, in order of creation."""
+        """List the links of a task in order of creation."""
         return Request("GET", f"{path_of(task_id)}/links", several(TaskLink, "links"))
 
     @Operation
     def delete(self, task_id: str, link_id: str) -> Request[None]:
-        """Delete a link: it is refused from now on."""
+        """Delete a link, which is rejected from then on."""
         return Request("DELETE", f"{path_of(task_id)}/links/{segment(link_id)}", nothing)
 
     @Operation
     def get(self, token: str) -> Request[OpenedTaskLink]:
-        """The purpose of a link, by the last part of its address; needs no credentials, and changes nothing."""
+        """Get the purpose of a link by the last part of its address.
+
+        The request needs no credentials, and changes nothing.
+        """
         return Request("GET", f"{LINKS}/{segment(token)}", one(OpenedTaskLink))
 
     @Operation
     def use(
         self, token: str, action: LinkAction | None = None, payload: object = None, *, reason: str = ""
     ) -> Request[OpenedTaskLink]:
-        """Use a link, by the last part of its address; needs no credentials. The link is then used up."""
+        """Use a link by the last part of its address. The request needs no credentials, and uses up the link."""
         body: dict[str, Any] = {} if action is None else {"action": action}
         if payload is not None:
             body["payload"] = payload

@@ -1,7 +1,7 @@
 """The fields of the API's requests about tasks, as typed dictionaries.
 
-On creation an absent field takes its default; on update it keeps its value, as does an absent part of `tags`, `retry`,
-`lock`, `rate` and of a `target` of the same kind.
+On creation, an absent field takes its default. On update, an absent field keeps its value, as does an absent part of
+`tags`, `retry`, `lock`, `rate` or a `target` of the same kind.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal, NotRequired, Required, TypeAlias, TypedDict
 
-# The package finds these names of its own here, when they are used.
+# The package's lazy imports find these names in this module.
 from duetime_common.option_fields import (  # noqa: TC001 - see above
     LockSpec,
     NotifyOn,
@@ -65,7 +65,7 @@ class HttpResponseOptions(TypedDict, total=False):
 
 
 class HttpBatch(TypedDict, total=False):
-    """How tasks share calls of an endpoint: one request for several due tasks."""
+    """How several due tasks share one request to an endpoint."""
 
     max_size: int
     max_wait_seconds: float
@@ -92,7 +92,7 @@ class HttpTarget(TypedDict):
 
 
 class Debounce(TypedDict):
-    """Further creations with the key replace the task's fields and postpone it until none came for `seconds`."""
+    """Other creations with the key replace the task's fields and postpone it until none has arrived for `seconds`."""
 
     key: str
     seconds: int
@@ -100,7 +100,7 @@ class Debounce(TypedDict):
 
 
 class ScheduleOccurrence(TypedDict):
-    """An occurrence of a schedule that a task waits for, by the time that it is scheduled for."""
+    """A schedule's occurrence that a task waits for, identified by its scheduled time."""
 
     schedule: str
     occurrence: datetime | str
@@ -115,9 +115,9 @@ class PullTarget(TypedDict):
 class AwsTarget(TypedDict):
     """An AWS resource that is called with the task; the deployment's settings say which ones are allowed.
 
-    `mode` is for Lambda functions, `detail_type` for event buses, `wait` for state machines; `cluster` and `container`,
-    which are required, are for task definitions of ECS, and `queue` for job definitions of Batch; `parameters` is for
-    these, build projects and Glue jobs.
+    `mode` is for Lambda functions, `detail_type` for event buses, `wait` for state machines; ECS task definitions
+    require `cluster` and `container`; `queue` is for Batch job definitions; `parameters` is for ECS, Batch, CodeBuild
+    and Glue.
     """
 
     kind: Literal["lambda", "sqs", "sns", "eventbridge", "step_functions", "ecs", "batch", "codebuild", "glue"]
@@ -132,7 +132,7 @@ class AwsTarget(TypedDict):
 
 
 class DefinitionRun(TypedDict):
-    """The run of a topology definition, by default of its latest version."""
+    """A run of a topology definition, by default of its latest version."""
 
     name: str
     version: NotRequired[int | None]
@@ -140,7 +140,7 @@ class DefinitionRun(TypedDict):
 
 
 class TopologyTarget(TypedDict):
-    """A topology, whose graph is the payload or a definition's."""
+    """A topology whose graph comes from the payload or from a definition."""
 
     kind: Literal["topology"]
     definition: NotRequired[DefinitionRun | None]
@@ -155,9 +155,9 @@ class ApprovalTarget(TypedDict):
 
 
 class EventTarget(TypedDict):
-    """The task waits for a signal with this name and key: `client.signals.send`.
+    """The task waits for a signal with this name and key, which `client.signals.send` sends.
 
-    `when` is a condition on the signal, in JMESPath, about its `payload`.
+    `when` is a JMESPath condition on the signal's `payload`.
     """
 
     kind: Literal["wait_for_event"]
@@ -169,7 +169,7 @@ class EventTarget(TypedDict):
 
 
 TriggerRule: TypeAlias = Literal["all_success", "all_done", "one_success", "one_failed", "none_failed", "always"]
-"""How other tasks must have ended for one to run."""
+"""How the tasks in `after` must have ended for a task to run."""
 Target = HttpTarget | PullTarget | TopologyTarget | ApprovalTarget | EventTarget | AwsTarget
 
 
@@ -183,8 +183,8 @@ class TaskOptions(TypedDict, total=False):
     """The fields of a task, except its type, its payload and its due time.
 
     `allow_unknown_type`, `unique`, `debounce`, `order`, `parent_task_id`, `group`, `after` and `trigger_rule` are for
-    creations only. The first of them accepts a type whose handler is not deployed yet; `parent_task_id` is the task
-    that starts this one, and `after` names those that must end before it starts.
+    creations only. `allow_unknown_type` accepts a type whose handler is not deployed yet; `parent_task_id` is the task
+    that starts the new task, and `after` names the tasks that must end before it starts.
     """
 
     priority: Priority | TaskPriority
@@ -230,13 +230,13 @@ class NewTask(TaskFields, total=False):
 class TaskFilter(TypedDict, total=False):
     """Which tasks to list (those that match all fields), and in which order.
 
-    `parent` is the topology of nodes, `parent_task_id` the task that started them: its children.
+    `parent` lists the nodes of a topology, and `parent_task_id` the children of a task.
 
-    `name_contains` and `error_contains` examine tasks one by one: `created_after` or another field bounds that.
+    `name_contains` and `error_contains` examine tasks one by one; `created_after` or another field limits how many.
 
-    Nodes of topologies are listed only with `state`, `parent` or `include_nodes`. Ordered by `finished_at`, the default
-    with a range of it, only ended tasks are listed. With `expand`, tasks include their `payload` or `result`, which are
-    `None` otherwise.
+    Nodes of topologies are listed only with `state`, `parent` or `include_nodes`. The order `finished_at`, which is the
+    default with `finished_after` or `finished_before`, lists only ended tasks. With `expand`, tasks include their
+    `payload` or `result`, which are `None` otherwise.
     """
 
     state: TaskState | Sequence[TaskState]
@@ -264,7 +264,7 @@ class TaskFilter(TypedDict, total=False):
 
 
 class BulkFilter(TypedDict, total=False):
-    """Which tasks to cancel or to update: those that match all fields. `state` may name several."""
+    """Which tasks to cancel or to update: those that match all fields. `state` can name several states."""
 
     state: TaskState | Sequence[TaskState]
     type: str
@@ -307,14 +307,14 @@ class EndedTaskFilter(DeadLetterFilter, total=False):
 
 
 class ListedDeadLetters(DeadLetterFilter, total=False):
-    """Which failed tasks to list, in which order."""
+    """Which failed tasks to list, and in which order."""
 
     order: Literal["asc", "desc"]
     order_by: Literal["due_at", "finished_at"]
 
 
 class BulkOptions(TypedDict, total=False):
-    """How to process many tasks: `all` allows an empty filter; with `limit`, page by page.
+    """How to process many tasks: `all` allows an empty filter; `limit` processes tasks page by page.
 
     `confirmation_token` comes from the result of a dry run; tasks created after the dry run are not changed. `reason`
     is recorded with each task.
@@ -337,7 +337,7 @@ class TimeWithoutZone(ValueError):
 
 
 def body_of(fields: Mapping[str, object]) -> dict[str, object]:
-    """The fields as JSON of the API, with those of the task of a schedule or group, and of the nodes of a topology."""
+    """The fields as the API's JSON, including the task of a schedule or group and the nodes of a topology."""
     body = {name: encoded(value) for name, value in fields.items()}
     match body:
         case {"task": Mapping() as task}:
@@ -356,7 +356,7 @@ def query_of(filters: Mapping[str, object], limit: int | None) -> Iterator[tuple
 
 
 def parameters_of(name: str, value: object) -> Iterable[tuple[str, str]]:
-    """One filter field as parameters: one for each tag, and all ids in one."""
+    """One filter field as query parameters: one parameter for each tag, and a single parameter for all ids."""
     match name, value:
         case "tags", dict() as tags:
             return [("tag", f"{key}:{tag}") for key, tag in tags.items()]

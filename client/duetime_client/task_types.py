@@ -1,4 +1,4 @@
-"""`client.types`: the types of tasks, and the options that their tasks have by default."""
+"""`client.types`: task types, and the default options of their tasks."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class TypeOperations(Resource):
 
     @Stream
     def list(self) -> Items[TypeInfo]:
-        """The types with a handler, with pull workers or with defaults of the caller, by name, page by page."""
+        """List the types with a handler, with pull workers or with the caller's defaults, by name and page by page."""
         return pages(self._session, TYPES, "types", partial(read, TypeInfo))
 
     @Operation
@@ -69,14 +69,14 @@ class TypeOperations(Resource):
     def put(self, name: str, /, **options: Unpack[TypeOptions]) -> Request[TypeInfo]:
         """Set the options that the caller's tasks of a type have unless their creation gives them.
 
-        They replace defaults that the caller set before, and take precedence over those of a handler; `None` switches
-        a default of the handler off.
+        The options replace defaults that the caller set before, and take precedence over a handler's defaults; `None`
+        turns off a handler's default.
         """
         return Request("PUT", _path_of(name), one(TypeInfo), body=body_of(options), repeatable=True)
 
     @Operation
     def delete(self, name: str) -> Request[TypeInfo]:
-        """Delete the defaults that the caller set; returns the type as it was."""
+        """Delete the defaults that the caller set, and return the type as it was before."""
         return Request("DELETE", _path_of(name), one(TypeInfo))
 
 

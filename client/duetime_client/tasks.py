@@ -50,23 +50,23 @@ class TaskOperations(TaskActions, FilterActions):
         estimate: bool = False,
         **fields: Unpack[TaskFields],
     ) -> Request[Task] | Steps[Task]:
-        """Create a task, which is due now unless `due_at` or `delay_seconds` says otherwise.
+        """Create a task, which is due now unless `due_at` or `delay_seconds` is given.
 
-        A `payload` of bytes (a `Binary` has a content type, too) may have up to 5 MB: from 1 MiB, it is uploaded to S3
-        before.
+        A `payload` of bytes (a `Binary` has a content type, too) may have up to 5 MB; from 1 MiB, the payload is
+        uploaded to S3 first.
 
-        A retried request never creates a second task: it carries an idempotency key, by default a random one, which is
-        kept for a day unless `idempotency_key_seconds` is given. With `unique` or `debounce`, the returned task may be
-        an existing one; `on_conflict` is then set. With `wait_seconds`, the API responds once the outcome is known or
-        the time is over. `traceparent` (W3C Trace Context) is passed on to the handler or target, and to the callback.
-        With `estimate`, the returned task includes its estimated cost (`task.estimate`).
+        A retried request never creates a second task, because it carries an idempotency key (random by default), which
+        is kept for a day unless `idempotency_key_seconds` is given. With `unique` or `debounce`, the returned task may
+        be an existing one; `on_conflict` is then set. With `wait_seconds`, the API responds once the outcome is known
+        or the time has passed. `traceparent` (W3C Trace Context) is passed on to the handler or target, and to the
+        callback. With `estimate`, the returned task includes its estimated cost (`task.estimate`).
         """
         headers = creation_headers(idempotency_key, traceparent, idempotency_key_seconds)
         return create_task(self._session, task_type, fields, headers, wait_seconds, estimate=estimate)
 
     @Operation
     def preview(self, task_type: str, /, **fields: Unpack[TaskFields]) -> Request[StartPreview]:
-        """When a task with these fields would start, and why then; nothing is created."""
+        """Preview when a task with these fields would start, and why; nothing is created."""
         body = {"type": task_type, **body_of(fields)}
         return Request("POST", f"{TASKS}/preview", one(StartPreview), body=body, repeatable=True)
 
@@ -74,23 +74,23 @@ class TaskOperations(TaskActions, FilterActions):
     def create_batch(
         self, tasks: Iterable[NewTask], *, idempotency_key: str | None = None, traceparent: str | None = None
     ) -> Steps[Results]:
-        """Create many tasks, in requests as large as the API accepts; each has its own result, in the given order.
+        """Create many tasks in requests as large as the API accepts, and return a result for each task, in order.
 
-        If a later request fails, the tasks of the earlier ones exist. Calling again with the same key and the
-        same tasks creates only what is missing.
+        If a later request fails, the tasks of the earlier requests exist. Calling again with the same key and the same
+        tasks creates only what is missing.
         """
         return create_tasks(self._session, tasks, idempotency_key, traceparent)
 
     @Operation
     def get(self, task_id: str, *, wait_seconds: int = 0) -> Request[Task]:
-        """Get a task; with `wait_seconds`, wait until its outcome is known or the time is over."""
+        """Get a task; with `wait_seconds`, wait until its outcome is known or the time has passed."""
         return Request("GET", path_of(task_id), task_of, query=wait_query(wait_seconds))
 
     @Operation
     def create_upload(self, payload: bytes, *, idempotency_key: str | None = None) -> Steps[Any]:
-        """Upload a payload of up to 5 MB, and return what stands for it as the `payload` of a task, such as in a batch.
+        """Upload a payload of up to 5 MB, and return a reference for the `payload` of a task, such as in a batch.
 
-        The same bytes with the same key are the same upload.
+        The same bytes with the same key give the same upload.
         """
         from duetime_client.uploads import sent_payload, uploaded  # noqa: PLC0415 - for few payloads only
 
@@ -99,19 +99,19 @@ class TaskOperations(TaskActions, FilterActions):
 
     @Operation
     def download_payload(self, task: Task) -> Steps[Any]:
-        """The payload of a task that was just read: JSON or bytes; an uploaded one is fetched from S3."""
+        """Get the payload (JSON or bytes) of a task that was just read; an uploaded payload is fetched from S3."""
         from duetime_client.uploads import downloaded  # noqa: PLC0415 - for binary payloads only
 
         return downloaded(self._session, task.payload)
 
     @Stream
     def list(self, *, page_size: int | None = None, **filters: Unpack[TaskFilter]) -> Items[Task]:
-        """All tasks that match the filters, fetched page by page as they are needed."""
+        """List all tasks that match the filters; pages are fetched as needed."""
         return pages(self._session, TASKS, "tasks", task_in, list(query_of(filters, page_size)))
 
     @Operation
     def count(self, **filters: Unpack[TaskFilter]) -> Request[TaskCount]:
-        """How many tasks match the filters, and their cost: exact up to a thousand tasks, as `is_exact` says."""
+        """Count the tasks that match the filters, with their cost; `is_exact` may be false above a thousand tasks."""
         query = [*query_of(filters, 1), ("count", "true")]
         return Request("GET", TASKS, count_of, query=query)
 
@@ -129,30 +129,30 @@ class TaskOperations(TaskActions, FilterActions):
 
     @Operation
     def delete(self, task_id: str, *, if_match: str | None = None) -> Request[None]:
-        """Delete a task with its payload, its result and its attempts; one that has not started is cancelled first.
+        """Delete a task with its payload, its result and its attempts; a task that has not started is cancelled first.
 
-        A topology is deleted with all of its nodes; a node cannot be deleted alone, nor can a running task.
+        A topology is deleted with all of its nodes; neither a single node nor a running task can be deleted.
         """
         return Request("DELETE", path_of(task_id), nothing, headers=guard(if_match))
 
     @Operation
     def list_attempts(self, task_id: str) -> Request[Attempts]:
-        """The attempts of a task that have ended, oldest first."""
+        """List the ended attempts of a task, oldest first."""
         return Request("GET", f"{path_of(task_id)}/attempts", attempts_of)
 
     @Operation
     def list_steps(self, task_id: str) -> Request[TaskSteps]:
-        """The steps that the task's handler has completed, in the order in which they ended."""
+        """List the steps that the task's handler has completed, in the order in which they ended."""
         return Request("GET", f"{path_of(task_id)}/steps", several(TaskStep, "steps"))
 
     @Operation
     def list_events(self, task_id: str) -> Request[TaskHistory]:
-        """The history of a task, oldest event first: actions with actor and reason, attempts, and the end."""
+        """Get the history of a task, oldest event first: actions with actor and reason, attempts, and the end."""
         return Request("GET", f"{path_of(task_id)}/events", one(TaskHistory))
 
     @Operation
     def explain(self, task_id: str) -> Request[TaskExplanation]:
-        """Why a task waits, or where its time went."""
+        """Explain why a task waits, or where its time went."""
         return Request("GET", f"{path_of(task_id)}/explain", one(TaskExplanation))
 
     @Stream
@@ -172,7 +172,7 @@ class TaskOperations(TaskActions, FilterActions):
         """Poll a task as often as the API suggests, and return it once its outcome is known.
 
         Raises:
-            WaitTimeout: It is not known after `timeout` seconds.
+            WaitTimeout: The outcome is not known after `timeout` seconds.
         """
         pause, now = 0.0, self._session.now
         began = now()
@@ -190,10 +190,10 @@ class TaskOperations(TaskActions, FilterActions):
 
     @Stream
     def watch(self, task_id: str | None = None, /, **filters: Unpack[TaskFilter]) -> Items[Change]:
-        """Changes as they happen, over a WebSocket: of one task, or of all tasks of the caller.
+        """Yield changes to one task, or to all of the caller's tasks, over a WebSocket as they happen.
 
-        For all tasks, which filters narrow down, only changes from now on are yielded. For one task, its current state
-        comes first, and the iteration ends with the task. Lost connections are reopened; without the package
+        For all tasks, which filters narrow down, only changes from now on are yielded. For one task, the task's current
+        state comes first, and the iteration ends with the task. Lost connections are reopened; without the package
         `websockets` (`duetime-client[live]`), or where a WebSocket cannot be opened, the API is polled.
         """
         return watch(self._session, MINE if task_id is None else f"task:{task_id}", filters)

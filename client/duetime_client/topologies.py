@@ -1,4 +1,4 @@
-"""`client.topologies`: graphs of tasks that run as one."""
+"""`client.topologies`: graphs of tasks that run as a unit."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class TopologyFilter(TypedDict, total=False):
 
 
 class DefinitionRun(ResponseModel):
-    """The definition, version and parameters that a topology is a run of."""
+    """The definition, version and parameters from which a topology was created."""
 
     name: str
     version: int
@@ -90,7 +90,7 @@ class DefinitionRun(ResponseModel):
 
 
 class OuterTopology(ResponseModel):
-    """The outer topology of a nested one, and the name of its node there."""
+    """The outer topology of a nested topology, and the name of its node in the outer topology."""
 
     id: str
     run: int
@@ -99,7 +99,7 @@ class OuterTopology(ResponseModel):
 
 
 class TopologySummary(ResponseModel):
-    """A topology as lists show it: its own task."""
+    """A topology in a list, which shows only the topology's own task."""
 
     id: str
     state: TaskState
@@ -115,7 +115,7 @@ class TopologySummary(ResponseModel):
 
     @property
     def is_terminal(self) -> bool:
-        """Whether its outcome is known."""
+        """Whether the topology's outcome is known."""
         return self.state in TERMINAL
 
 
@@ -148,18 +148,18 @@ class TopologyOperations(Resource):
 
     @Operation
     def get(self, task_id: str) -> Request[Topology]:
-        """A topology with the states of its nodes."""
+        """Get a topology with the states of its nodes."""
         return Request("GET", _path_of(task_id), one(Topology))
 
     @Stream
     def list(self, *, page_size: int | None = None, **filters: Unpack[TopologyFilter]) -> Items[TopologySummary]:
-        """All topologies that match the filters, fetched page by page as they are needed."""
+        """List all topologies that match the filters; pages are fetched as needed."""
         query = list(query_of(filters, page_size))
         return pages(self._session, TOPOLOGIES, "topologies", partial(read, TopologySummary), query)
 
     @Stream
     def list_nodes(self, task_id: str, *, page_size: int | None = None) -> Items[ListedTopologyNode]:
-        """The nodes of a topology in the order of its graph, fetched page by page as they are needed."""
+        """List the nodes of a topology in the order of its graph; pages are fetched as needed."""
         query = list(query_of({}, page_size))
         return pages(self._session, f"{_path_of(task_id)}/nodes", "nodes", partial(read, ListedTopologyNode), query)
 
@@ -177,7 +177,7 @@ class TopologyOperations(Resource):
 
     @Stream
     def watch(self, task_id: str) -> Items[Change]:
-        """Changes of a topology and its nodes as they happen, to its end; see `tasks.watch`."""
+        """Yield changes to a topology and its nodes as they happen, until the topology ends; see `tasks.watch`."""
         return watch(self._session, f"topology:{task_id}", {})
 
     @Operation
@@ -189,23 +189,23 @@ class TopologyOperations(Resource):
         Args:
             task_id: Id of the topology.
             nodes: Names of nodes to run again with all their dependents, even if the topology succeeded.
-            reason: Why, for its history.
-            if_match: The required version (ETag) of its task.
+            reason: The reason, for the topology's history.
+            if_match: The required version (ETag) of the topology's task.
 
         Raises:
-            Conflict: It has not ended; or it has succeeded, and no nodes are named.
-            InvalidRequest: It has no node with one of the names.
+            Conflict: The topology has not ended, or it has succeeded and no nodes are named.
+            InvalidRequest: The topology has no node with one of the names.
         """
         return _action(task_id, "retry", reason, if_match, nodes)
 
     @Operation
     def cancel(self, task_id: str, *, reason: str = "", if_match: str | None = None) -> Request[Task]:
-        """Cancel nodes that have not started, and ask running ones to stop."""
+        """Cancel nodes that have not started, and ask running nodes to stop."""
         return _action(task_id, "cancel", reason, if_match)
 
     @Operation
     def pause(self, task_id: str, *, reason: str = "", if_match: str | None = None) -> Request[Task]:
-        """Start no more nodes; running ones continue."""
+        """Start no more nodes; running nodes continue."""
         return _action(task_id, "pause", reason, if_match)
 
     @Operation
@@ -215,10 +215,10 @@ class TopologyOperations(Resource):
 
     @Operation
     def delete(self, task_id: str, *, if_match: str | None = None) -> Request[None]:
-        """Delete a topology with all of its nodes; one that has not started is cancelled first.
+        """Delete a topology with all of its nodes; a topology that has not started is cancelled first.
 
         Raises:
-            Conflict: The topology or one of its nodes is running: cancel it, and wait for its end.
+            Conflict: The topology or one of its nodes is running; cancel the topology, and wait for its end.
         """
         return Request("DELETE", _path_of(task_id), nothing, headers=guard(if_match))
 

@@ -71,7 +71,7 @@ class DefinitionVersion(ResponseModel):
 
 
 class DefinitionSummary(DefinitionVersion):
-    """A topology definition as lists show it: its latest version."""
+    """A topology definition in a list, which shows only the latest version."""
 
     name: str
     description: str = ""
@@ -93,7 +93,7 @@ class TopologyDefinition(DefinitionSummary):
 
 
 class DefinitionDiff(ResponseModel):
-    """The differences between two versions: the `path` of each, with `from` and `to` where there is a value."""
+    """The differences between two versions, each with its `path` and, where there is a value, `from` and `to`."""
 
     changes: Sequence[Mapping[str, Any]]
 
@@ -103,20 +103,21 @@ class TopologyDefinitionOperations(Resource):
 
     @Stream
     def list(self) -> Items[DefinitionSummary]:
-        """The latest version of each definition, by name, page by page."""
+        """List the latest version of each definition by name, page by page."""
         return pages(self._session, DEFINITIONS, "definitions", partial(read, DefinitionSummary))
 
     @Operation
     def get(self, name: str, *, version: int | None = None) -> Request[TopologyDefinition]:
-        """A version of a definition; the latest one by default."""
+        """Get a version of a definition, by default the latest version."""
         query = [] if version is None else [("version", str(version))]
         return Request("GET", _path_of(name), one(TopologyDefinition), query=query)
 
     @Operation
     def put(self, name: str, body: Mapping[str, Any], *, if_match: str | None = None) -> Request[TopologyDefinition]:
-        """Create a definition or its next version; a body equal to the latest version creates none.
+        """Create a definition or its next version; a body equal to the latest version creates no new version.
 
-        With `if_match`, only if it still has that `etag`; the request is not retried if its response is lost.
+        With `if_match`, the definition must still have that `etag`, and the request is not retried if its response is
+        lost.
         """
         headers, is_repeatable = guard(if_match), if_match is None
         read_it = one(TopologyDefinition)
@@ -127,18 +128,18 @@ class TopologyDefinitionOperations(Resource):
         """Delete a definition with all of its versions and return it. Existing runs do not change.
 
         Raises:
-            Conflict: A schedule runs it.
+            Conflict: A schedule runs the definition.
         """
         return Request("DELETE", _path_of(name), one(TopologyDefinition), headers=guard(if_match))
 
     @Operation
     def list_versions(self, name: str) -> Request[Sequence[DefinitionVersion]]:
-        """The versions of a definition, latest first."""
+        """List the versions of a definition, latest version first."""
         return Request("GET", f"{_path_of(name)}/versions", several(DefinitionVersion, "versions"))
 
     @Operation
     def get_diff(self, name: str, before: int, after: int | None = None) -> Request[DefinitionDiff]:
-        """The differences between two versions; without `after`, between one and the latest."""
+        """List the differences between two versions; without `after`, between one version and the latest version."""
         query = [("from", str(before)), *([] if after is None else [("to", str(after))])]
         return Request("GET", f"{_path_of(name)}/diff", one(DefinitionDiff), query=query)
 
@@ -153,7 +154,7 @@ class TopologyDefinitionOperations(Resource):
         idempotency_key: str | None = None,
         **fields: Unpack[RunFields],
     ) -> Request[Task]:
-        """Create a topology from a version, by default the latest, with values for its parameters."""
+        """Create a topology from a version, by default the latest version, with values for its parameters."""
         body = {**body_of(fields), "parameters": dict(parameters or {})}
         if version is not None:
             body["version"] = version
@@ -170,5 +171,5 @@ class AsyncTopologyDefinitions(TopologyDefinitionOperations, AsyncResource):
 
 
 def _path_of(name: str) -> str:
-    """The path of a definition; the name is one segment of it, whatever characters it has."""
+    """The path of a definition; the name is escaped as one path segment."""
     return f"{DEFINITIONS}/{segment(name)}"

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["TopologyInvalid", "read_topology", "validate_topology"]
 
 _MAX_FILE_BYTES = 8 * MAX_BODY_BYTES
-"""A file may be larger than the request: it may contain whitespace and other recorded data."""
+"""A file can be larger than the request, because it can contain whitespace and other recorded data."""
 
 
 def read_topology(path: Path | str, *, task_type: str = "sleep", time_scale: float = 1.0) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def read_topology(path: Path | str, *, task_type: str = "sleep", time_scale: flo
 
     Raises:
         TopologyInvalid: the file is not a valid topology.
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
     document = _parsed(_content(Path(path)))
     body = body_of_workflow(document, task_type, time_scale) if is_workflow(document) else document
@@ -100,7 +100,7 @@ def _object(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:
-            raise _refusal(f"holds {name!a} twice in one object")
+            raise _refusal(f"contains {name!a} twice in one object")
         found[name] = value
     return found
 

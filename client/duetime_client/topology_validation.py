@@ -46,7 +46,8 @@ def validate_topology(body: object) -> None:
     """Validate the graph of a topology; the API validates the fields of its tasks.
 
     Raises:
-        TopologyInvalid: names up to twenty errors; a cycle only if there are no others.
+        TopologyInvalid: the graph has errors, of which up to twenty are named; a cycle is named only if there are no
+            other errors.
     """
     if faults := [fault for fault, _ in zip(_faults(body, OF_A_TOPOLOGY), range(_MOST_FAULTS), strict=False)]:
         raise TopologyInvalid(faults)
@@ -55,7 +56,7 @@ def validate_topology(body: object) -> None:
 def _faults(body: object, known: Collection[str]) -> Iterator[InvalidField]:
     nodes = body.get("nodes") if isinstance(body, dict) else None
     if not isinstance(body, dict) or not isinstance(nodes, dict):
-        yield InvalidField("nodes", "should be an object: each node by its name")
+        yield InvalidField("nodes", "should be an object with nodes by name")
         return
     is_valid = True
     for fault in (*_shape_faults(body, nodes, known), *_rule_faults(body, nodes)):
@@ -67,7 +68,7 @@ def _faults(body: object, known: Collection[str]) -> Iterator[InvalidField]:
 
 
 def _rule_faults(body: Mapping[str, Any], nodes: Mapping[str, Any]) -> Iterator[InvalidField]:
-    """Faults by the rules of the API, as far as names of nodes can be read."""
+    """Faults by the API's rules, for all node names that can be read."""
     placed = [_Node(key, _names(node, "depends_on"), _names(node, "inputs")) for key, node in nodes.items()]
     for fault in graph_faults(placed, _names(body, "outputs")):
         yield InvalidField(fault.field, fault.reason)
@@ -83,7 +84,7 @@ def _is_list_of_names(value: object) -> bool:
 
 
 def _shape_faults(body: Mapping[str, Any], nodes: Mapping[str, Any], known: Collection[str]) -> Iterator[InvalidField]:
-    """Fields that do not exist, and values of a wrong type."""
+    """Fields that do not exist, and values of the wrong type."""
     yield from _unknown(body, known, "")
     yield from _choice_faults("on_failure", body.get("on_failure", "stop"), ON_FAILURE)
     yield from _list_faults("outputs", body)
@@ -123,9 +124,9 @@ def _condition_faults(place: str, condition: object, parents: Sequence[str]) -> 
     if condition is None:
         return
     if not isinstance(condition, str):
-        yield InvalidField(place, "should be a text: a JMESPath expression")
+        yield InvalidField(place, "should be text with a JMESPath expression")
         return
-    # Most topologies have no conditions, and need no parser of them.
+    # Most topologies have no conditions, and do not need the parser.
     from duetime_common.conditions import ConditionInvalid, reject_condition  # noqa: PLC0415
 
     try:

@@ -28,7 +28,7 @@ class NoTaskType(ClientError, TypeError):
     def __init__(self, definition: object) -> None:
         name, instead = repr(definition), f"TaskType({definition!r})"
         if not isinstance(definition, str):
-            # Not `repr`, which may have the values of a payload.
+            # `repr` is not used, because it may contain payload values.
             name, instead = getattr(definition, "__name__", type(definition).__name__), "TaskType(type, PayloadClass)"
         super().__init__(f"{name} has no task type: write tasks.of({instead}), or give a handler")
 
@@ -38,9 +38,9 @@ class TypedTaskOperations(Resource, Generic[P]):
 
     def __init__(self, runner: Any, definition: TaskDefinition[P] | type) -> None:  # noqa: ANN401 - see `Resource`
         super().__init__(runner)
-        # Of a class, but not of one that it inherits from.
+        # A class must have its own definition, not an inherited definition.
         found: Any = vars(definition).get(HANDLER_DEFINITION) if isinstance(definition, type) else definition
-        # At run time, whatever type checkers say: a class that is not a handler looks like one.
+        #  # The type is checked at run time, because type checkers accept any class as a handler.
         if not (hasattr(found, "task_type") and hasattr(found, "encode")):
             raise NoTaskType(definition)
         self._definition: TaskDefinition[P] = found
@@ -119,7 +119,7 @@ class TypedTaskOperations(Resource, Generic[P]):
         traceparent: str | None = None,
         **options: Unpack[TaskOptions],
     ) -> Steps[Results]:
-        """Create a task for each payload, all with the same options, due now or at one time; see `tasks.create_batch`.
+        """Create a task for each payload, with the same options and due time (default: now); see `tasks.create_batch`.
 
         Nothing is sent before all payloads are checked.
 

@@ -29,7 +29,7 @@ class UniqueKeyHolder(ResponseModel):
 
 
 class HeldUniqueKey(ResponseModel):
-    """A key of `unique` or `debounce`, as `kind` says, until its task is `started` or `ended`."""
+    """A key of the given `kind` (`unique` or `debounce`), which is held until its task has `started` or `ended`."""
 
     key: str
     kind: str
@@ -42,12 +42,12 @@ class UniqueKeyOperations(Resource):
 
     @Stream
     def list(self) -> Items[HeldUniqueKey]:
-        """All keys that tasks hold, by the due times of these tasks, page by page."""
+        """List all keys that tasks hold, in the order of the tasks' due times, page by page."""
         return pages(self._session, UNIQUE_KEYS, "unique_keys", partial(read, HeldUniqueKey))
 
     @Operation
     def get(self, key: str) -> Request[HeldUniqueKey]:
-        """One key, with the task that holds it."""
+        """Get a unique key with the task that holds it."""
         return Request("GET", f"{UNIQUE_KEYS}/{segment(key)}", one(HeldUniqueKey))
 
 

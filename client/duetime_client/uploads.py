@@ -1,4 +1,4 @@
-"""Payloads that are too large for a request: they are uploaded to S3, and downloaded from there."""
+"""Uploads payloads that are too large for an API request to S3, and downloads them from there."""
 
 from __future__ import annotations
 
@@ -50,35 +50,35 @@ def sent_payload(codec: PayloadCodec | None, fields: Mapping[str, object]) -> ob
 
 
 def uploaded(session: Session, sent: bytes, payload: object, key: str) -> Steps[dict[str, str]]:
-    """Upload a payload, and return what names it in the creation of a task.
+    """Upload a payload, and return the reference to it for the creation of a task.
 
     Args:
         session: The API.
         sent: The bytes to upload.
-        payload: The payload before it was encrypted, if it was: encrypting it again gives other bytes.
-        key: The idempotency key of the creation: if that is repeated, so is the upload.
+        payload: The payload before any encryption, because encrypting it again gives different bytes.
+        key: The idempotency key of the creation; if the creation is repeated, the upload is the same.
 
     Raises:
-        PayloadTooLarge: It has too many bytes.
+        PayloadTooLarge: The payload has too many bytes.
     """
     if len(sent) > MAX_UPLOAD_BYTES:
         raise PayloadTooLarge(len(sent))
     content_type = sent.content_type if isinstance(sent, Binary) else OCTET_STREAM
     if session.step_keys is not None and isinstance(key, RandomKey):
-        # The key will depend on the body, and therefore on the id.
+        # The key will be derived from the body, and therefore from the id.
         key = ""
     plain = payload if isinstance(payload, bytes) else json.dumps(payload, sort_keys=True).encode()
     digest = sha256(b"\0".join((key.encode(), content_type.encode(), plain))).hexdigest()
     body = {"id": digest[:_ID_LENGTH], "size": len(sent), CONTENT_TYPE: content_type}
     upload = yield from session.send(Request("POST", "/v1/uploads", one(_Upload), body=body, repeatable=True))
     call = HttpCall("PUT", upload.url, bytes(sent), upload.headers, is_signed_url=True)
-    # A repeated upload is rejected; its id says that the payload is the same.
+    # S3 rejects a repeated upload, whose id shows that the payload is the same.
     yield from session.exchange(call, accepted=(_UPLOADED_BEFORE,))
     return {"$upload": upload.id}
 
 
 def downloaded(session: Session, payload: object) -> Steps[Any]:
-    """A payload as it is in a response; for an uploaded one, which is only linked there, its bytes."""
+    """The payload in a response; for an uploaded payload, to which the response only links, its bytes."""
     match payload:
         case {"$binary": {"url": str(url), "content_type": str(content_type)}}:
             response = yield from session.exchange(HttpCall("GET", url, None, {}, is_signed_url=True))

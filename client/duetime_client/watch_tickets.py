@@ -33,7 +33,7 @@ class WatchTicketOperations(Resource):
 
     @Operation
     def create(self) -> Request[WatchTicket]:
-        """A ticket for one connection to the WebSocket API."""
+        """Create a ticket for one connection to the WebSocket API."""
         return create_watch_ticket()
 
 

@@ -88,10 +88,10 @@ MOST_AT_ONCE = 10
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 30.0
 _UNWAITED_PAUSE = 2.0
-"""Pause, in seconds, after a request for which the API did not wait."""
+"""Pause, in seconds, after a request that the API answered without waiting for tasks."""
 _NAME_LENGTH = 40
 _REPORTING = 1.0
-"""Seconds of a stop reserved for reporting on tasks that have not ended."""
+"""Seconds of a stop that are reserved for reports about tasks that have not ended."""
 
 
 class Registration(Protocol):
@@ -123,17 +123,17 @@ class PythonHandler(Protocol):
 
     @property
     def task_type(self) -> str:
-        """The type that it is registered for."""
+        """The task type for which the function is registered."""
         ...
 
     @property
     def payload_model(self) -> type[Any] | None:
-        """The class of its payload, or `None`."""
+        """The class of the function's payload, or `None`."""
         ...
 
     @property
     def retry_rule(self) -> RetryRule:
-        """Which of its exceptions are retried."""
+        """Which of the function's exceptions are retried."""
         ...
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - a context and a payload, or items
@@ -142,10 +142,10 @@ class PythonHandler(Protocol):
 
 
 def _definition_of(handler: Any) -> PythonHandler:  # noqa: ANN401 - a function or a class, whatever type checkers say
-    """What `@handler` has made of a function or a class.
+    """Return the definition that `@handler` made of a function or a class.
 
     Raises:
-        TypeError: a pull worker cannot run it.
+        TypeError: a pull worker cannot run the handler.
     """
     is_class = isinstance(handler, type)
     definition: Any = vars(handler).get(HANDLER_DEFINITION) if is_class else handler
@@ -166,7 +166,7 @@ def _name() -> str:
 
 
 def secret(name: str, *, fresh: bool = False) -> str:  # noqa: ARG001 - the same call as in a worker function
-    """The value of the environment variable of a secret, `DUETIME_SECRET_STRIPE` of `secret("stripe")`.
+    """Return a secret from its environment variable; `secret("stripe")` reads `DUETIME_SECRET_STRIPE`.
 
     The function of this name in `duetime.handlers` reads the same variable in a pull worker.
 
@@ -203,9 +203,10 @@ class Worker:
         Args:
             client: client of the deployment; may also be given to `run`.
             concurrency: how many tasks run at a time, each in a thread.
-            lease_seconds: duration of a lease, after which another worker gets the task; renewed every third of it.
-            wait_seconds: how long a request waits for a task; if shorter than `stop_seconds`, a stopped worker releases
-            the tasks of the last request.
+            lease_seconds: duration of a lease, after which another worker gets the task; the lease is renewed after
+                each third of it.
+            wait_seconds: how long a request waits for a task; if this is shorter than `stop_seconds`, a stopped worker
+            releases the tasks of the last request.
             pause_seconds: pause after a response without tasks.
             stop_seconds: how long `stop` may take; must be less than the time after which the process is killed.
             name: worker name in the attempt history; host and process by default.
@@ -283,14 +284,15 @@ class Worker:
             payload: The class of the payload, a pydantic model or a dataclass; a task with an invalid payload fails at
             once.
             batch: The function is called with several tasks: a list of `BatchItem`, at most as many as the worker's
-            `concurrency`. It returns a list with the result of each, or with an exception for one that failed; or
-            `None`. An exception that it raises fails all of them.
-            retry_on: Only these exceptions, and `RetryIn`, are retried; the others fail the task at once.
+            `concurrency`. The function returns a list with the result or, after a failure, an exception of each task,
+            or `None`. An exception that the function raises fails all tasks.
+            retry_on: Only these exceptions, and `RetryIn`, are retried; other exceptions fail the task at once.
             no_retry_on: These exceptions fail the task at once, even if `retry_on` includes them.
 
         Raises:
             DuplicateHandler: the type already has a function.
-            TypeError: It is used without a type (`@worker.task`) or for a class, or a keyword has a wrong value.
+            TypeError: The decorator is used without a type (`@worker.task`) or for a class, or a keyword has a wrong
+                value.
         """
         # Checked at run time, because a decorator without parentheses is an easy mistake.
         if not isinstance(task_type, str) or not task_type:
@@ -321,13 +323,13 @@ class Worker:
     def add_handler(self, handler: PythonHandler | type[Any]) -> None:
         """Run a handler of `duetime.handlers`, a function or a class with `run` only, for work that takes longer.
 
-        It is given a `Context` of this module, which has no `deadline` and no `defer`; an error whose class is named
-        `Unretriable` fails the task at once, whatever its package. The options of its tasks, such as `retry`, apply if
-        the package that registers it is deployed, too.
+        The handler gets a `Context` of this module, which has no `deadline` and no `defer`; an error whose class is
+        named `Unretriable` fails the task at once, whatever its package. The options that the handler sets for its
+        tasks, such as `retry`, apply only if the package that registers the handler is also deployed.
 
         Raises:
-            DuplicateHandler: its type already has a function.
-            TypeError: it is not decorated with `@handler`, or is a class with other phases than `run`.
+            DuplicateHandler: the handler's type already has a function.
+            TypeError: the handler is not decorated with `@handler`, or is a class with phases other than `run`.
         """
         definition = _definition_of(handler)
         register: Any = self.task
@@ -343,8 +345,8 @@ class Worker:
     def stop(self) -> None:
         """Lease no more tasks, and return from `run` within `stop_seconds`.
 
-        Running tasks may use this time except its last second. Then their leases are released, or reported as failed if
-        the task allows one attempt, and `context.lost` is true.
+        Running tasks can use all but the last second of this time. Then their leases are released, or reported as
+        failed if the task allows one attempt, and `context.lost` is true.
         """
         if not self._stopping.is_set():
             self._stopped_at = time.monotonic()
@@ -354,9 +356,9 @@ class Worker:
             self.on_event(WorkerEvent("stopping"))
 
     def run(self, client: Client | None = None) -> None:
-        """Run tasks until `stop`, SIGTERM or SIGINT, which calls it; a second signal exits at once.
+        """Run tasks until `stop` is called or SIGTERM or SIGINT arrives; a second signal exits at once.
 
-        Handler threads that have not ended then do not keep the process alive.
+        Handler threads that are still running then do not keep the process alive.
 
         Raises:
             WorkerIdle: no function is registered, or there is no client.
@@ -425,7 +427,7 @@ class Worker:
     def _pause(self, took: float) -> float:
         """The pause after a response without tasks, given how long it took.
 
-        An early response means that the API did not wait, because too many requests already wait.
+        An early response means that the API did not wait, because too many requests are already waiting.
         """
         is_soon = took < self.wait_seconds / 2
         return max(self.pause_seconds, _UNWAITED_PAUSE) if is_soon else self.pause_seconds
@@ -457,14 +459,14 @@ class Worker:
         attempt = Attempt(client, leased, self.lease_seconds)
         task = leased.task
         if self._stopping.is_set() or task.type not in self._handlers:
-            # Leased while the worker was stopping.
+            # The task was leased while the worker was stopping.
             self._free.release()
             self._report(attempt, attempt.release)
             return
         self.on_event(WorkerEvent("leased", task.id, task.type, task.attempt))
         with self._changed:
             self._running.append(attempt)
-        # Daemon threads instead of an executor, whose threads would keep the process from ending.
+        # Daemon threads are used, because the threads of an executor would keep the process from ending.
         threading.Thread(target=self._run, args=(attempt,), name=f"duetime {task.id}", daemon=True).start()
 
     def _run(self, attempt: Attempt) -> None:
@@ -482,7 +484,7 @@ class Worker:
                 self._free.release()
             self.on_event(WorkerEvent(ended, task.id, task.type, task.attempt, time.monotonic() - began, why))
         finally:
-            # The process may end after that.
+            # After this, the process may end.
             with self._changed:
                 self._running.remove(attempt)
                 self._changed.notify_all()
@@ -492,7 +494,7 @@ class _Poll:
     """A request for leases in its own thread, which a stopped worker need not wait for.
 
     Attributes:
-        took: how long it took, in seconds, with the wait for a free thread.
+        took: how long the request took, in seconds, including the wait for a free thread.
     """
 
     def __init__(self, lease: Callable[[], list[LeasedTask]], changed: threading.Condition) -> None:

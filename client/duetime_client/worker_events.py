@@ -24,7 +24,7 @@ class WorkerEvent:
 
     Attributes:
         what: `leased`, how an attempt ended, `released`, `stopping`, or `unreachable` (the API does not respond).
-        seconds: how long the attempt took, or how long it waits.
+        seconds: how long the attempt took, or how long the worker waits.
         why: the reason; never a payload or a result.
     """
 

@@ -29,7 +29,7 @@ class TaskFunction(TaskType[P], Generic[P, R_co]):
         payload: type[P] | None = None,
         retry_rule: RetryRule = RETRY_ALL,
     ) -> None:
-        # First, because it copies the attributes of a function that is such a handler itself.
+        # Called first, because it copies the attributes of a function that is itself a handler.
         update_wrapper(self, function)
         super().__init__(task_type, payload)
         self.function = function
@@ -65,7 +65,7 @@ def json_result(result: Any) -> object:  # noqa: ANN401 - same
     """A result as JSON, if it is a value of a class.
 
     Raises:
-        ResultNotJson: It cannot be converted.
+        ResultNotJson: The result cannot be converted.
     """
     from duetime_common.payload_codecs import json_of_bytes  # noqa: PLC0415 - small, but read for workers only
     from duetime_common.payload_models import plain  # noqa: PLC0415 - same

@@ -1,4 +1,4 @@
-"""The settings of each environment: a preset, with what is different, such as `replace(PROD, shards=32)`."""
+"""The settings of each environment: a preset, with changes such as `replace(PROD, shards=32)`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import replace
 from duetime_cdk import DEV, LOCAL_STACK, PROD, STAGING
 
 ENVIRONMENTS = {
-    # For trying things out: it is deleted with everything in it, and works in a new account.
+    # For experiments: works in a new account, and deleting the stack deletes all its data.
     "dev": DEV,
     "staging": STAGING,
     "prod": replace(
         PROD,
-        # Alarms go to an address that confirms the subscription.
+        # Alarms are sent to this address after its owner confirms the subscription.
         alarm_email="",
     ),
     "local": LOCAL_STACK,

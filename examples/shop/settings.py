@@ -1,4 +1,4 @@
-"""The settings of each environment: a preset, with what is different, such as `replace(PROD, shards=32)`."""
+"""The settings of each environment: a preset, with changes such as `replace(PROD, shards=32)`."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import replace
 from duetime_cdk import DEV, LOCAL_STACK, PROD, STAGING
 
 PULLED = {"stock.count": ("*",)}
-"""The types that external workers pull, and the identities that may pull them."""
+"""The task types that external workers pull, and the identities that are allowed to pull them."""
 
 ENVIRONMENTS = {
-    # For trying things out: it is deleted with everything in it, and works in a new account.
+    # For experiments: works in a new account, and deleting the stack deletes all its data.
     "dev": replace(DEV, pulled_types=PULLED),
     "staging": replace(STAGING, pulled_types=PULLED),
     "prod": replace(
         PROD,
         pulled_types=PULLED,
-        # Alarms go to an address that confirms the subscription.
+        # Alarms are sent to this address after its owner confirms the subscription.
         alarm_email="",
     ),
     "local": replace(LOCAL_STACK, pulled_types=PULLED),

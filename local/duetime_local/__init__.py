@@ -1,1 +1,1 @@
-"""The whole stack on one machine: an embedded AWS, the real deployment, and a demo on real input."""
+"""Runs the complete stack on one machine: deploys to an embedded AWS and runs a demo with real input data."""

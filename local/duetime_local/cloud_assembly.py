@@ -1,6 +1,6 @@
-"""The synthesized stack of this machine, created by the CDK command and cached until its inputs change.
+"""Synthesizes this machine's stack with the CDK command, and caches the result until the inputs change.
 
-It does not include the user's handlers, which change often and are deployed separately
+The assembly does not include the user's handlers, which change often and are deployed separately
 (`duetime_local/handler_reload.py`).
 """
 
@@ -32,7 +32,7 @@ LAST_LINES = 25
 
 
 class ToolFailed(RuntimeError):
-    """A command of the deployment ended with an error; the message holds its last lines."""
+    """A deployment command failed; the message contains the last lines of its output."""
 
     def __init__(self, step: str, last_lines: Sequence[str]) -> None:
         super().__init__("\n".join([f"{step} failed:", *last_lines]))
@@ -47,7 +47,7 @@ class ToolNotInstalled(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Asset:
-    """A file or folder of the assembly that the deployment uploads."""
+    """A file or folder in the assembly that the deployment uploads."""
 
     key: str
     source: Path
@@ -110,7 +110,7 @@ def synthesize(report: Callable[[str], None]) -> Assembly:
 
 
 def fingerprint(paths: Iterator[Path]) -> str:
-    """A hash of the files' names and contents and of the Python version."""
+    """Return a hash over the files' names, the files' contents and the Python version."""
     digest = sha256(sys.version.encode())
     for path in sorted(set(paths)):
         digest.update(f"\0{path.as_posix()}\0".encode())
@@ -119,12 +119,12 @@ def fingerprint(paths: Iterator[Path]) -> str:
 
 
 def _keep(made: Path, kept: Path) -> None:
-    """Replace all former assemblies by a new one."""
+    """Replace all earlier assemblies by a new assembly."""
     former = [path for path in kept.parent.iterdir() if not path.name.startswith(".")]
     try:
         made.rename(kept)
     except OSError:
-        # Another process created the same one in the meantime.
+        # Another process created the same assembly in the meantime.
         if not kept.exists():
             raise
     for path in former:
@@ -133,11 +133,11 @@ def _keep(made: Path, kept: Path) -> None:
 
 
 def packed(folder: Path) -> bytes:
-    """A folder as an uncompressed archive, because it stays on this machine."""
+    """Pack a folder into a ZIP archive, uncompressed because the archive stays on this machine."""
     content = BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_STORED) as archive:
         for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-            # A fixed time, as the CDK writes it.
+            # The CDK also uses this fixed time.
             entry = zipfile.ZipInfo(path.relative_to(folder).as_posix(), (1980, 1, 1, 0, 0, 0))
             entry.external_attr = (path.stat().st_mode & 0xFFFF) << 16
             archive.writestr(entry, path.read_bytes())
@@ -145,7 +145,7 @@ def packed(folder: Path) -> bytes:
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    """The CDK gets this process's environment without AWS settings, and a separate cache folder."""
+    """Return the CDK's environment: this process's variables without AWS settings, and a separate cache folder."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "CDK_"))}
     return {
         **inherited,
@@ -155,20 +155,20 @@ def _environment(folder: Path) -> dict[str, str]:
         "TMPDIR": str(folder),
         "CDK_DISABLE_CLI_TELEMETRY": "true",
         "CDK_DISABLE_VERSION_CHECK": "true",
-        # It only warns, and takes longer than the rest of the synthesis.
+        # The validation only prints warnings, and takes longer than the rest of the synthesis.
         "CDK_VALIDATION": "false",
         "JSII_RUNTIME_PACKAGE_CACHE": "enabled",
-        # Outside this folder, to keep the unpacked construct library, which takes ten seconds.
+        # Outside the temporary folder, because unpacking the construct library takes ten seconds.
         "JSII_RUNTIME_PACKAGE_CACHE_ROOT": str(project_folder() / "build" / "jsii"),
         "NODE_NO_WARNINGS": "1",
     }
 
 
 def run_tool(step: str, command: list[str], environ: dict[str, str], report: Callable[[str], None]) -> None:
-    """Run a deployment tool; `report` receives each line it prints.
+    """Run a deployment tool; `report` receives each line that the tool prints.
 
     Raises:
-        ToolFailed: It ended with an error.
+        ToolFailed: The tool ended with an error.
     """
     last_lines: deque[str] = deque(maxlen=LAST_LINES)
     with guarded(command, environ=environ, cwd=project_folder(), output=subprocess.PIPE) as process:

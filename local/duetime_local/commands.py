@@ -1,4 +1,4 @@
-"""`duetime local`: the whole stack on this machine."""
+"""The commands of `duetime local`, which run the complete stack on this machine."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
     from duetime_local.ready_file import Ready
     from duetime_local.stack import Stack
 
-app = CommandGroup(no_args_is_help=True, help="Run the whole stack on this machine, in an embedded AWS.")
+app = CommandGroup(no_args_is_help=True, help="Run the complete stack on this machine in an embedded AWS.")
 
 KEPT = ".duetime/data"
-"""The data folder, relative to the project."""
+"""The folder for the stack's data, relative to the project."""
 INTERRUPTED = 128 + signal.SIGINT
-"""Exit code after an interrupt, by shell convention."""
+"""The exit code after an interrupt, by shell convention."""
 EXPECTED = (
     ready.AlreadyUp,
     EmulatorFailed,
@@ -57,12 +57,15 @@ EXPECTED = (
     TasksRejected,
     ClientError,
 )
-"""Errors shown by their message, without a traceback."""
+"""Errors that are shown only by their message, without a traceback."""
 
 Port = Annotated[int | None, typer.Option(min=1, max=65535, help="Port of the embedded AWS.", show_default="8750")]
 DataDir = Annotated[
     Path | None,
-    typer.Option(metavar="FOLDER", help="Keep tasks and schedules there for the next start; saved when it is stopped."),
+    typer.Option(
+        metavar="FOLDER",
+        help="Save tasks and schedules in this folder when the stack stops, and load them at the next start.",
+    ),
 ]
 Keep = Annotated[bool, typer.Option("--keep", help=f"Same as --data-dir {KEPT}.")]
 ReadyFile = Annotated[
@@ -70,7 +73,7 @@ ReadyFile = Annotated[
     typer.Option(
         envvar=READY_FILE_VARIABLE,
         metavar="FILE",
-        help="JSON file with the addresses; exists while the stack is running.",
+        help="JSON file with the addresses, which exists while the stack is running.",
         show_default=".duetime/local.json",
     ),
 ]
@@ -83,8 +86,8 @@ def up(
     port: Port = None,
     data_dir: DataDir = None,
     keep: Keep = False,
-    demo: Annotated[bool, typer.Option(help="Run the demo before staying up.")] = True,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Show the output of handlers as they write it.")] = False,
+    demo: Annotated[bool, typer.Option(help="Run the demo after the start.")] = True,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Show the handlers' output as it is written.")] = False,
     ready_file: ReadyFile = ready.READY_FILE,
 ) -> None:
     """Deploy the stack to an embedded AWS, run the demo, and stay up until Ctrl-C."""
@@ -138,9 +141,12 @@ def _running(ready_file: Path) -> Ready:
 def run_demo(
     *,
     url: Annotated[
-        str | None, typer.Option(help="API of a running stack; default: the running one, or a new one.")
+        str | None,
+        typer.Option(help="API URL of a running stack; by default, of the stack in this project, or of a new stack."),
     ] = None,
-    leave: Annotated[bool, typer.Option("--exit", help="Stop a stack that was started for the demo.")] = False,
+    leave: Annotated[
+        bool, typer.Option("--exit", help="Stop the stack after the demo if the demo started it.")
+    ] = False,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write the figures to this file.")] = None,
     count: Annotated[int, typer.Option(min=1, max=300, help="Number of tasks.")] = 300,
     seconds: Annotated[float, typer.Option(min=1, max=300, help="Period in which the tasks are due.")] = 30.0,
@@ -163,7 +169,7 @@ def run_demo(
 
 @contextmanager
 def _stack_of_demo(display: Display, ready_file: Path) -> Iterator[Stack]:
-    """A stack with the demo's handlers."""
+    """Run a stack with the demo's handlers within the context."""
     if not is_checkout():
         raise ExampleMissing
     with (
@@ -186,7 +192,7 @@ def _run(demo: Demo, api_url: str, display: Display) -> Figures:
 
 
 def kept_at(data_dir: Path | None, *, keep: bool) -> Path | None:
-    """The folder of the stack's data; `None` if it is not kept.
+    """Return the folder for the stack's data; `None` if the data is not kept.
 
     Raises:
         typer.BadParameter: Both options are given.
@@ -217,7 +223,7 @@ def _stay(
 
 @contextmanager
 def interruptible(display: Display) -> Iterator[None]:
-    """End on Ctrl-C, SIGTERM and SIGHUP alike, and show expected errors by their message."""
+    """Treat SIGTERM and SIGHUP like Ctrl-C, and show expected errors by their message."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
     try:

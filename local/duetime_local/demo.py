@@ -1,4 +1,4 @@
-"""The demo: runs a few hundred real jobs as tasks, counted by the endpoint that they call."""
+"""Runs the demo: a few hundred real jobs as tasks, whose executions are counted by the endpoint that they call."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from duetime_local.demo_report import Figures
 
 TYPE = "ci.job"
-"""The example handler's type."""
+"""The task type of the example handler."""
 LEAD_MS = 4000
-"""How long before the first due time the tasks are created."""
+"""Milliseconds between the creation of the tasks and the first due time."""
 ONE_IS_SINGLE_OF = 15
-"""One of this many tasks is created by its own request, the others in batches."""
+"""One in this many tasks is created by its own request; all other tasks are created in batches."""
 PATIENCE_SECONDS = 600.0
-"""Seconds after the last due time until a task counts as lost; generous even for a busy machine."""
+"""Seconds after the last due time when a task counts as lost; enough even on a busy machine."""
 LOOK_SECONDS = 0.1
 
 
 class TasksRejected(RuntimeError):
-    """The API rejected tasks of the demo."""
+    """The API rejected some of the demo's tasks."""
 
     def __init__(self, refused: Sequence[ApiError], asked: int) -> None:
         super().__init__(f"{len(refused)} of {asked} tasks were rejected, the first with: {refused[0]}")
@@ -51,30 +51,30 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """The number of tasks, their time span, and when the wait for the first one began."""
+    """A demo's number of tasks, their time span, and the time when the user started to wait."""
 
     count: int = 300
     spread_ms: int = 30_000
     began_ms: int = 0
 
     def run(self, client: Client, show: Callable[[Progress], None]) -> Figures:
-        """Create the tasks, wait until they have run, and count.
+        """Create the tasks, wait until they have run, and count their executions.
 
         Raises:
-            TasksRejected: The API did not accept all of them.
+            TasksRejected: The API did not accept all tasks.
         """
         run_id = uuid4().hex[:12]
         with demo_receiver.receiving() as counter:
             recurring = Recurring.begin(client, counter, run_id, _now_ms() + LEAD_MS, self.spread_ms)
             due_ms = self._create(client, counter, run_id)
             states = _watch(client, counter, run_id, due_ms, show)
-            # The schedules' last time comes before the tasks'.
+            # The schedules' last occurrence is before the last task's due time.
             repeated = recurring.figures(client, counter, PATIENCE_SECONDS)
             counted = demo_report.count(due_ms, counter.executions, states, self.began_ms or min(due_ms.values()))
             return replace(counted, recurring=repeated)
 
     def _create(self, client: Client, counter: Receiver, run_id: str) -> dict[str, int]:
-        """Create every task and return the due times by id."""
+        """Create all tasks, and return the due times by task id."""
         planned = plan(self.count, self.spread_ms)
         start_ms = _now_ms() + LEAD_MS
         singles = planned[::ONE_IS_SINGLE_OF]
@@ -109,7 +109,7 @@ def _fields(task: PlannedTask, start_ms: int, counter: Receiver, run_id: str) ->
 def _watch(
     client: Client, counter: Receiver, run_id: str, due_ms: dict[str, int], show: Callable[[Progress], None]
 ) -> dict[str, str]:
-    """Show progress until every task has an outcome or the time is up; returns the states."""
+    """Show progress until every task has an outcome or the time is up; return the states by task id."""
     give_up_ms = max(due_ms.values()) + PATIENCE_SECONDS * 1000
     for progress in _looks(counter, due_ms):
         show(progress)

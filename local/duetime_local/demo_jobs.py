@@ -1,4 +1,4 @@
-"""The demo's input: periodic jobs of a real CI system, each turned into a task due within seconds."""
+"""Converts periodic jobs of a real CI system to the demo's tasks, which are due within seconds."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ ONE_IS_HTTP_OF = 3
 
 @dataclass(frozen=True, slots=True)
 class PlannedTask:
-    """A job and its task in the demo, the same on every run."""
+    """A job and its task in the demo; both are the same in every run."""
 
     job: str
     offset_ms: int
-    """Milliseconds from the start to its due time."""
+    """Milliseconds from the demo's start to the task's due time."""
     over_http: bool
-    """Whether it calls an HTTP endpoint instead of a Python handler."""
+    """Whether the task calls an HTTP endpoint instead of a Python handler."""
     work_ms: int
     fail_times: int
-    """How many of its attempts fail before one succeeds."""
+    """The number of attempts that fail before an attempt succeeds."""
 
 
 def plan(count: int, spread_ms: int) -> list[PlannedTask]:

@@ -1,7 +1,7 @@
-"""A small HTTP service that the demo's tasks call, and that counts executions independently.
+"""A small HTTP service that the demo's tasks call, and that counts executions independently of the scheduler.
 
-The demo's figures come from here, not from the scheduler: when and how often each task was called, whether two
-executions of a task overlapped, and whether a task ran again after a success.
+This service provides the demo's figures: when and how often each task was called, whether two executions of a task
+overlapped, and whether a task ran again after a success.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Execution:
 
 
 class Receiver:
-    """The executions seen so far; safe to use from many threads."""
+    """The executions that have been recorded so far; can be used from several threads."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -41,17 +41,17 @@ class Receiver:
 
     @property
     def run_url(self) -> str:
-        """URL for tasks with an HTTP target."""
+        """The URL for tasks with an HTTP target."""
         return f"http://127.0.0.1:{self._port}/run"
 
     @property
     def report_url(self) -> str:
-        """URL for reports from Python handlers."""
+        """The URL for reports from Python handlers."""
         return f"http://127.0.0.1:{self._port}/report"
 
     @property
     def executions(self) -> list[Execution]:
-        """A copy of all executions seen so far."""
+        """A copy of all executions that have been recorded so far."""
         with self._lock:
             return list(self._executions)
 
@@ -63,7 +63,7 @@ class Receiver:
 
 @contextmanager
 def receiving() -> Iterator[Receiver]:
-    """Serve on a free port of 127.0.0.1 for the length of the context."""
+    """Serve on a free port of 127.0.0.1 within the context."""
     server = _Server(("127.0.0.1", 0), _Handler)
     server.receiver = Receiver(server.server_port)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
@@ -79,16 +79,16 @@ def receiving() -> Iterator[Receiver]:
 class _Server(ThreadingHTTPServer):
     receiver: Receiver
     daemon_threads = True
-    request_queue_size = 128  # a hundred tasks may be due at once
+    request_queue_size = 128  # a hundred tasks can be due at once
 
 
 class _Handler(BaseHTTPRequestHandler):
     server: _Server
-    protocol_version = "HTTP/1.1"  # keep-alive for the workers' connections
+    protocol_version = "HTTP/1.1"  # keeps the workers' connections alive
     timeout = 60
 
     def do_PUT(self) -> None:
-        """Execute one attempt of an HTTP task: work for a while, then respond, with a failure if requested."""
+        """Execute an attempt of an HTTP task: wait for a while, then respond with success or the requested failure."""
         started_at_ms = _now_ms()
         body = self._body()
         work = body.get("payload") or {}
@@ -108,7 +108,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._response(HTTPStatus.OK if succeeded else HTTPStatus.SERVICE_UNAVAILABLE, {"job": work.get("job")})
 
     def do_POST(self) -> None:
-        """Receive the report of one attempt of a Python handler."""
+        """Receive a Python handler's report about an attempt."""
         body = self._body()
         self.server.receiver.record(
             Execution(
@@ -123,7 +123,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._response(HTTPStatus.OK, {})
 
     def log_message(self, *_arguments: object) -> None:
-        """Log nothing, to keep the progress bar intact."""
+        """Do not log anything, to keep the progress bar intact."""
 
     def _body(self) -> dict[str, Any]:
         body: dict[str, Any] = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

@@ -1,4 +1,4 @@
-"""The results of the demo: calls counted by the receiver, joined with the states of the API."""
+"""Computes the results of the demo from the calls that the receiver counted and the states in the API."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OUTCOMES = frozenset({SUCCEEDED, FAILED})
 
 @dataclass(frozen=True, slots=True)
 class Lateness:
-    """Milliseconds between the due times and the starts of the first attempts."""
+    """Milliseconds between due times and starts of first attempts, as percentiles and maximum."""
 
     p50: float
     p99: float
@@ -32,23 +32,23 @@ class Lateness:
 
 @dataclass(frozen=True, slots=True)
 class RecurringFigures:
-    """The results of schedules."""
+    """The results of the demo's schedules."""
 
     schedules: int
     expected: int
-    """Occurrences of the schedules."""
+    """The number of expected occurrences."""
     ran: int
-    """Occurrences whose task ran and succeeded."""
+    """The number of occurrences whose task ran and succeeded."""
     missed: int
     doubled: int
-    """Occurrences with more than one task."""
+    """The number of surplus executions at the same occurrence."""
     strange: int
-    """Tasks at unexpected times."""
+    """The number of executions at times without an occurrence."""
     lateness_ms: Lateness
 
     @property
     def promises_kept(self) -> bool:
-        """Whether each schedule ran exactly once at each of its times, and at no other time."""
+        """Whether each schedule ran exactly once at each of its times, and never at another time."""
         return not (self.missed or self.doubled or self.strange)
 
     def as_json(self) -> dict[str, Any]:
@@ -59,30 +59,30 @@ class RecurringFigures:
 
 @dataclass(frozen=True, slots=True)
 class GraphFigures:
-    """The results of a workflow."""
+    """The results of the demo's workflow."""
 
     name: str
     nodes: int
     edges: int
     ran: int
-    """Nodes that ran once, and succeeded."""
+    """The number of nodes that ran once and succeeded."""
     before_parents: int
-    """Dependencies whose node started before its parent had ended."""
+    """The number of dependencies whose node started before its parent had ended."""
     succeeded: bool
-    """Whether the API reports success of the topology."""
+    """Whether the API reports that the topology succeeded."""
     seconds: float
-    """Seconds from its creation to the end of its last node."""
+    """Seconds from the topology's creation to the end of its last node."""
     shortest_seconds: float
-    """Length of its critical path in seconds."""
+    """The length of the topology's critical path, in seconds."""
 
     @property
     def ratio(self) -> float:
-        """Duration divided by the length of the critical path."""
+        """The topology's duration divided by the length of its critical path."""
         return self.seconds / self.shortest_seconds
 
     @property
     def promises_kept(self) -> bool:
-        """Whether each node ran once, and only after all of its parents."""
+        """Whether each node ran once, and only after all of its parents had ended."""
         return self.succeeded and self.ran == self.nodes and not self.before_parents
 
     def as_json(self) -> dict[str, Any]:
@@ -97,30 +97,30 @@ class GraphFigures:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The demo's result."""
+    """The results of the demo."""
 
     accepted: int
     succeeded: int
-    """Tasks that succeeded, according to both the API and the receiver."""
+    """The number of tasks that succeeded according to both the API and the receiver."""
     retried: int
-    """Tasks executed more than once, in consecutive attempts."""
+    """The number of tasks that were executed more than once, in consecutive attempts."""
     failed: int
     lost: int
-    """Accepted tasks without an outcome."""
+    """The number of accepted tasks without an outcome."""
     doubled: int
-    """Tasks with concurrent executions, or another one after a success."""
+    """The number of tasks with concurrent executions, or with another execution after a success."""
     early: int
-    """Tasks that started before they were due."""
+    """The number of tasks that started before their due times."""
     lateness_ms: Lateness
     seconds_to_first_task: float
     recurring: RecurringFigures | None = None
-    """The results of the schedules, if there were any."""
+    """The results of the schedules; `None` if the demo had no schedules."""
     graph: GraphFigures | None = None
-    """The results of the workflow, if there was one."""
+    """The results of the workflow; `None` if no workflow was run."""
 
     @property
     def promises_kept(self) -> bool:
-        """Whether no task was lost, run twice or early, and the schedules and the workflow ran correctly."""
+        """Whether no task was lost, ran twice or started early, and the schedules and the workflow ran correctly."""
         others = [part for part in (self.recurring, self.graph) if part is not None]
         return all(part.promises_kept for part in others) and not (self.lost or self.doubled or self.early)
 
@@ -139,9 +139,9 @@ class Figures:
 def count(
     due_ms: Mapping[str, int], executions: Iterable[Execution], states: Mapping[str, str], began_ms: int
 ) -> Figures:
-    """Count the results of the accepted tasks (`due_ms`, by id), given their last known `states`."""
+    """Count the results of the accepted tasks, given their due times and last known states by task id."""
     by_task: dict[str, list[Execution]] = defaultdict(list)
-    # A set, because a repeated report counts as one execution.
+    # In a set, a repeated report counts as one execution.
     for execution in sorted(set(executions), key=lambda one: (one.started_at_ms, one.fence)):
         if execution.task_id in due_ms:
             by_task[execution.task_id].append(execution)
@@ -163,7 +163,7 @@ def count(
 
 
 def lateness(milliseconds: Sequence[float]) -> Lateness:
-    """Percentiles by nearest rank, which are always measured values."""
+    """Percentiles by nearest rank; the results are always measured values."""
     ranked = sorted(milliseconds) or [0.0]
 
     def percentile(percent: int) -> float:
@@ -173,7 +173,7 @@ def lateness(milliseconds: Sequence[float]) -> Lateness:
 
 
 def _doubled(executions: Sequence[Execution]) -> bool:
-    """Whether an execution began before the previous one ended, or after a success."""
+    """Whether an execution began before the previous execution ended, or after a success."""
     return any(
         later.started_at_ms < earlier.ended_at_ms or earlier.succeeded for earlier, later in pairwise(executions)
     )

@@ -1,4 +1,4 @@
-"""Sample work for the console that the demo leaves behind, including failing and waiting tasks."""
+"""Creates sample tasks and schedules for the console, including failing and waiting tasks; they outlive the demo."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ TAG = "demo"
 SHOWCASE = "showcase"
 LOCK = "ledger"
 LONG_SECONDS = 120
-"""Duration of the tasks that show progress and a held lock."""
+"""The duration in seconds of tasks that show progress or hold a lock."""
 STAYS = timedelta(hours=8)
-"""Duration of the schedule that keeps the console active."""
+"""How long the schedule that keeps the console active runs."""
 _ZONE = "Europe/London"
 
 

@@ -1,4 +1,4 @@
-"""The demo's workflow: a real graph, run as a topology and checked against its dependencies."""
+"""Runs the demo's workflow, a real graph, as a topology, and compares the executions with the dependencies."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ PATIENCE_SECONDS = 600.0
 LOOK_SECONDS = 0.5
 ONE_IS_HTTP_OF = 3
 LONGEST_OVER_HTTP = 1.0
-"""Seconds; calls of a batch run together, and a longer one would delay the others."""
+"""The longest duration in seconds of nodes that call an endpoint; calls in a batch wait for the longest call."""
 SECOND_MS = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Workflow:
-    """A graph, and the duration of each node."""
+    """A graph, with the duration of each node in seconds."""
 
     name: str
     parents: Mapping[str, Sequence[str]]
@@ -55,7 +55,7 @@ class Workflow:
 
     @property
     def shortest_seconds(self) -> float:
-        """Duration of its longest chain, a lower bound for any run."""
+        """The duration of the longest chain of dependencies in seconds, a lower bound for any run."""
         ends: dict[str, float] = {}
         for key in TopologicalSorter(self.parents).static_order():
             ends[key] = self.seconds[key] + max((ends[parent] for parent in self.parents[key]), default=0.0)
@@ -82,7 +82,7 @@ class Workflow:
 
 
 def run(client: Client, show: Callable[[Topology], None], patience_seconds: float = PATIENCE_SECONDS) -> GraphFigures:
-    """Run the workflow, show its progress, and count the receiver's executions."""
+    """Run the workflow, show its progress, and count the executions that the receiver has recorded."""
     workflow = Workflow.read()
     with demo_receiver.receiving() as counter:
         began_ms = time.time_ns() // 1_000_000
@@ -106,12 +106,12 @@ def count(
     Args:
         workflow: the graph.
         tasks: the node of each task, by the task's id.
-        executions: as the receiver saw them.
-        began_ms: when it was created.
-        succeeded: whether the API reports success of the topology.
+        executions: the executions that the receiver has recorded.
+        began_ms: when the topology was created.
+        succeeded: whether the API reports that the topology succeeded.
     """
     ran: dict[str, list[Execution]] = defaultdict(list)
-    # A set, because a repeated report counts as one execution.
+    # In a set, a repeated report counts as one execution.
     for one in set(executions):
         if one.task_id in tasks:
             ran[tasks[one.task_id]].append(one)

@@ -1,7 +1,7 @@
-"""Deploys the stack of `infra/` to the embedded AWS: the CDK's assembly, by CloudFormation calls.
+"""Deploys the CDK's cloud assembly to the embedded AWS with CloudFormation calls.
 
-`cdk deploy` takes twenty seconds for calls that take one: it bootstraps a temporary account, compares with a stack that
-does not exist, and polls every few seconds.
+`cdk deploy` would take twenty seconds instead of one, because it bootstraps a temporary account, compares with a stack
+that does not exist, and polls every few seconds.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from duetime_local.emulator import Emulator
 
 BUCKET = f"cdk-hnb659fds-assets-{ACCOUNT}-{REGION}"
-"""The bucket in which the CDK's default synthesizer expects assets; normally `cdk bootstrap` creates it."""
+"""The bucket where the CDK's default synthesizer expects assets; `cdk bootstrap` creates this bucket in AWS."""
 BOOTSTRAP = "/cdk-bootstrap/hnb659fds/version"
 BOOTSTRAP_VERSION = "30"
-"""The bootstrap version that the template requires: 6 or later."""
+"""A bootstrap version that the template accepts, which is 6 or later."""
 TEMPLATE = "template.json"
 HANDLERS, TYPES = "Handlers", "Types"
-"""Names of the layers of the user's package in the stack."""
+"""The names of the layers with the user's package in the stack."""
 POLL_SECONDS = 0.05
 
 
@@ -59,15 +59,15 @@ class Deployment:
 
 
 def deploy(emulator: Emulator, assembly: Assembly, handlers: Mapping[str, Layer] | None = None) -> Deployment:
-    """Create the stack, or update the one that the emulator kept.
+    """Create the stack, or update the stack that the emulator kept.
 
     Args:
         emulator: the emulator to deploy to.
         assembly: the synthesized stack.
-        handlers: the layers `HANDLERS` and `TYPES`, if they are newer than the assembly.
+        handlers: the layers of the user's packages by name, which replace the layers in the assembly.
 
     Raises:
-        StackFailed: CloudFormation rejects it.
+        StackFailed: CloudFormation cannot create or update the stack.
     """
     template = differences.with_fixed_addresses(assembly.template)
     _bootstrap(emulator)
@@ -98,7 +98,7 @@ def _bootstrap(emulator: Emulator) -> None:
 
 
 def layer_resource(template: Mapping[str, Any], part: str) -> str | None:
-    """The logical id of a layer of the stack; `None` if there is no such layer."""
+    """Return the logical id of a layer in the stack; `None` if there is no such layer."""
     path = f"{STACK}/Layers/{part}/Resource"
     ids = (name for name, body in template["Resources"].items() if body.get("Metadata", {}).get("aws:cdk:path") == path)
     return next(ids, None)
@@ -137,7 +137,7 @@ def _finished(emulator: Emulator) -> Mapping[str, Any]:
 
 
 def _reasons(emulator: Emulator) -> list[str]:
-    """The failed resources, with reasons."""
+    """Return the failed resources and the reasons, one line each."""
     events = emulator.client("cloudformation").describe_stack_events(StackName=STACK)["StackEvents"]
     return [
         f"  {event.get('LogicalResourceId')}: {event.get('ResourceStatusReason')}"

@@ -1,4 +1,4 @@
-"""`duetime dev`: the stack on this machine while handlers are written."""
+"""The command `duetime dev`, which runs the stack on this machine while handlers are developed."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def dev(
     keep: Keep = False,
     ready_file: ReadyFile = ready.READY_FILE,
 ) -> None:
-    """Run the stack on this machine: handlers are reloaded when they are saved.
+    """Run the stack on this machine, and reload handlers when they are saved.
 
-    Their logs and output are shown. Ctrl-C stops the stack.
+    The handlers' logs and output are shown. Ctrl-C stops the stack.
     """
     display = Display()
     kept = kept_at(data_dir, keep=keep)
-    # Taken before the stack is built, so that changes saved meanwhile are loaded at once.
+    # Read before the stack is built, so that files saved during the build are reloaded at once.
     saved = _saved()
     with interruptible(display), ExitStack() as context:
         ready.reject_if_taken(ready_file)
@@ -51,12 +51,12 @@ def dev(
         threading.Thread(target=_reload, args=(running, display, saved), daemon=True).start()
         reader = reader_at(running.ready.aws_endpoint_url, LogFilter())
         attempt_logs.print_logs(reader, Clock(), "1s", follow=True)
-        # The threads end with the user's Ctrl-C.
+        # The user pressed Ctrl-C, which ends `print_logs` and must end this command, too.
         raise KeyboardInterrupt
 
 
 def _saved() -> Signature:
-    """The handlers' current files; none for a new project whose handlers are not yet known, which causes a reload."""
+    """Return the handlers' current files; empty (which causes a reload) if the project's handlers are not known yet."""
     try:
         return signature(*folders())
     except HandlersNotFound:
@@ -66,6 +66,6 @@ def _saved() -> Signature:
 def _reload(running: Stack, display: Display, saved: Signature) -> None:
     versions = HandlerVersions(running.emulator, running.deployment, running.handlers)
     reloader = Reloader(versions, display.reloaded, display.broken, seen=saved)
-    # The stack was stopped during the wait.
+    # These errors are expected if the stack is stopped while the thread runs.
     with suppress(BotoCoreError, ClientError):
         reloader.run()

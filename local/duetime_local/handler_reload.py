@@ -26,14 +26,14 @@ POLL_SECONDS = 0.1
 """Seconds between checks of the files; two equal checks mean that a save is complete."""
 
 Signature = frozenset[tuple[str, int, int]]
-"""The files of the packages, with the modification time and size of each."""
+"""The files of the packages, each with its modification time and size."""
 
 
 def built() -> dict[str, Layer]:
-    """Build the layers of the current packages, by their name in the stack.
+    """Build the layers of the current packages, and return them by their names in the stack.
 
     Raises:
-        NotDeployable: one cannot be imported, or its requirements cannot be installed.
+        NotDeployable: a package cannot be imported, or its requirements cannot be installed.
     """
     target, own, further = LOCAL_STACK.target, handlers_package(), further_packages()
     types = build.types_layer(target, own, packages=further)
@@ -42,23 +42,23 @@ def built() -> dict[str, Layer]:
 
 
 def folders() -> list[Path]:
-    """The folders of all packages of handlers.
+    """Return the folders of all handlers packages.
 
     Raises:
-        HandlersNotFound: the project has none, or its stack has not been synthesized yet.
+        HandlersNotFound: the project has no handlers package, or its stack has not been synthesized yet.
     """
     return [handlers_package(), *further_packages().folders.values()]
 
 
 def signature(*folders: Path) -> Signature:
-    """A value that changes when a file of the packages or their requirements is saved."""
+    """Return a value that changes when a file in the packages or their requirements file is saved."""
     files = [path for folder in folders for path in folder.rglob("*") if "__pycache__" not in path.parts]
     found = set()
     for path in [*files, *(folder.parent / "requirements.txt" for folder in folders)]:
         try:
             status = path.stat()
         except OSError:
-            # The inode too, because editors may replace a file with a new one.
+            # An editor may be replacing the file.
             continue
         if path.is_file():
             found.add((str(path), status.st_mtime_ns, status.st_size))
@@ -90,12 +90,12 @@ class HandlerVersions:
         for part, layer in layers.items():
             name = layer_resource(self.deployed.template, part)
             content = packed(layer.folder)
-            # The list of types rarely changes; if it has not, the API's processes are kept.
+            # Unchanged layers are kept; the list of types rarely changes, so the API's processes usually continue.
             if name is None or (part in self.used and content == packed(self.used[part].folder)):
                 continue
             key = f"{layer.fingerprint}.zip"
             self.emulator.client("s3").put_object(Bucket=BUCKET, Key=key, Body=content)
-            # Layer versions of one name differ by their number only.
+            # The ARNs of a layer's versions differ only in the version number.
             layer_name = self.deployed.ids[name].rsplit(":", 1)[0]
             version = functions.publish_layer_version(
                 LayerName=layer_name.rsplit(":", 1)[-1], Content={"S3Bucket": BUCKET, "S3Key": key}
@@ -114,7 +114,7 @@ class HandlerVersions:
 
 
 class Reloader:
-    """Publishes the packages after each save; on a failed import, reports it and keeps the last good version."""
+    """Publishes the packages after each save; if an import fails, reports the error and keeps the last good version."""
 
     def __init__(
         self,
@@ -136,7 +136,7 @@ class Reloader:
         self._seen = signature(*self._folders) if seen is None else seen
 
     def check(self) -> None:
-        """Publish the packages if one has changed since the last check."""
+        """Publish the packages if a file has changed since the last check."""
         now = signature(*self._folders)
         if now == self._seen:
             return
@@ -147,7 +147,7 @@ class Reloader:
         try:
             layers = self._build()
         except (NotDeployable, OSError) as broken:
-            # A file replaced during the check counts as another change, found by the next check.
+            # A file that is replaced during the build counts as another change, which the next check finds.
             self._show_broken(str(broken))
             return
         self._versions.publish(layers)
@@ -155,12 +155,12 @@ class Reloader:
         self._versions.start_worker()
 
     def run(self) -> None:
-        """Check repeatedly, without end."""
+        """Check the files repeatedly, without end."""
         while True:
             self._sleep(POLL_SECONDS)
             self.check()
 
     def _later(self) -> Signature:
-        """The files a moment later, so that saving several files counts as one change."""
+        """Return the files a moment later, so that several files saved together count as one change."""
         self._sleep(POLL_SECONDS / 2)
         return signature(*self._folders)

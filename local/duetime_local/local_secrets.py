@@ -1,4 +1,4 @@
-"""The values of the handlers' secrets on this machine."""
+"""Reads the values of the handlers' secrets on this machine."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from duetime_cdk.source_folders import project_folder
 from duetime_common.secret_variables import VARIABLE_PREFIX, variable_of
 
 FILE = "secrets.local.json"
-"""The file in the project with a JSON object of values by the secrets' names; it is not committed."""
+"""The project's file with the secrets: a JSON object of values by name; the file is not committed to Git."""
 
 
 class LocalSecretsInvalid(NotDeployable, ValueError):
-    """The file of secrets is not a JSON object of strings."""
+    """The secrets file is not a JSON object of strings."""
 
     def __init__(self, why: str) -> None:
         super().__init__(f'{FILE} must be a JSON object such as {{"stripe": "sk_test_1"}}: {why}')
 
 
 def local_secrets() -> dict[str, str]:
-    """The environment variables with the secrets: those of this process, and those in the project's file.
+    """Return the environment variables with the secrets, from this process and from the project's file.
 
     Raises:
         LocalSecretsInvalid: the file is not a JSON object of strings.
@@ -40,7 +40,7 @@ def _in_file() -> dict[str, str]:
     except ValueError as error:
         raise LocalSecretsInvalid(str(error)) from None
     if not isinstance(values, dict):
-        raise LocalSecretsInvalid("it is not one")
+        raise LocalSecretsInvalid("the file contains another JSON value")
     for name, value in values.items():
         if not isinstance(value, str):
             raise LocalSecretsInvalid(f"the value of {name!r} is not a string")

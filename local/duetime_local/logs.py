@@ -1,4 +1,4 @@
-"""The log lines of attempts on this machine: the reader of `duetime logs`, pointed at the embedded AWS."""
+"""Reads the log lines of attempts from the embedded AWS, with the log reader of `duetime logs`."""
 
 from __future__ import annotations
 
@@ -16,16 +16,15 @@ if TYPE_CHECKING:
 
 STACK = "duetime-local"
 MOST_EVENTS = 10_000
-"""Most events in one response: the embedded AWS returns the oldest events of all tasks, without a token for the
-rest."""
+"""Maximum number of events in a response; the embedded AWS returns the oldest events, without a token for the rest."""
 
 
 class PagedLogs:
-    """The embedded CloudWatch Logs with page tokens, as in AWS.
+    """Adds page tokens, as in AWS, to the embedded CloudWatch Logs.
 
     Args:
-        logs: botocore's client of it.
-        most: number of events in a full response, after which there may be more.
+        logs: botocore's client for CloudWatch Logs.
+        most: number of events in a full response; after a full response there may be more events.
     """
 
     def __init__(self, logs: Any, most: int = MOST_EVENTS) -> None:  # noqa: ANN401 - botocore has no types
@@ -36,8 +35,8 @@ class PagedLogs:
     def filter_log_events(self, **wanted: Any) -> dict[str, Any]:  # noqa: ANN401 - as botocore's
         """Return a page of events, oldest first.
 
-        Its token contains the start time of the next page, and the number of events already returned of that
-        millisecond.
+        The page's token contains the start time of the next page, and how many events of that millisecond were
+        returned.
         """
         start, _, skipped = str(wanted.pop("nextToken", f"{wanted['startTime']}.0")).partition(".")
         page = self._logs.filter_log_events(**{**wanted, "startTime": int(start)})
@@ -46,13 +45,13 @@ class PagedLogs:
             return {"events": events[int(skipped) :]}
         last = events[-1]["timestamp"]
         of_the_last = sum(event["timestamp"] == last for event in events)
-        # If one millisecond has more events than a response, the rest cannot be requested.
+        # If a millisecond has more events than fit into a response, the rest cannot be requested.
         token = f"{last}.{of_the_last}" if last > int(start) else f"{last + 1}.0"
         return {"events": events[int(skipped) :], "nextToken": token}
 
 
 def reader_at(aws_endpoint_url: str, wanted: LogFilter) -> LogReader:
-    """A log reader for the stack with this embedded AWS."""
+    """Return a log reader for the stack in this embedded AWS."""
     os.environ.update(Emulator(urlsplit(aws_endpoint_url).port or 0, Path()).environ)
     logs, group = worker_logs(STACK)
     return LogReader(PagedLogs(logs), group, wanted)

@@ -1,10 +1,10 @@
-"""The sub-commands that this package adds to `duetime`, imported only when they run."""
+"""The subcommands that this package adds to `duetime`; each is imported only when it runs."""
 
 from duetime_client.commands.deferred_commands import DeferredCommand
 
 dev = DeferredCommand(
-    "dev", "duetime_local.dev", "dev", "Run the stack on this machine: handlers are reloaded when they are saved."
+    "dev", "duetime_local.dev", "dev", "Run the stack on this machine, and reload handlers when they are saved."
 )
 local = DeferredCommand(
-    "local", "duetime_local.commands", "app", "Run the whole stack on this machine, in an embedded AWS."
+    "local", "duetime_local.commands", "app", "Run the complete stack on this machine in an embedded AWS."
 )

@@ -1,8 +1,8 @@
 """Runs one command and ensures that none of its processes outlives the caller.
 
 The parent holds the write end of this process's standard input. When the parent stops, is killed or crashes, the kernel
-closes the pipe, and the guard ends the command with all its children and removes its folder. Started as a script, so it
-imports the standard library only.
+closes the pipe. The guard then ends the command with all its children, and removes the command's folder. This module is
+run as a script, so it imports only the standard library.
 
 Usage: process_guard.py FOLDER GRACE_SECONDS COMMAND [ARGUMENT ...]
 """
@@ -22,20 +22,20 @@ from contextlib import suppress
 KILL_SECONDS = 5.0
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
-"""Option of Linux's prctl: orphaned descendants become children of this process."""
+"""The option of Linux's prctl that makes orphaned descendants children of this process."""
 
 
 def main(folder: str, grace_seconds: float, command: list[str]) -> int:
-    """Run `command` until it or the parent ends; then remove all its processes and `folder` (if given).
+    """Run `command` until it or the parent ends; then kill all its processes and remove `folder` (if given).
 
-    With `grace_seconds` the command may first stop on its own, for example to save its state.
+    With `grace_seconds` the command can first stop on its own, for example to save its state.
     """
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_: ended.set())
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    # A process group, so that all descendants are ended with the command.
+    # In a process group, all descendants can be ended with the command.
     child = subprocess.Popen(  # noqa: S603 - the command is ours
         command,
         stdin=subprocess.DEVNULL,
@@ -79,7 +79,7 @@ def _end(child: subprocess.Popen[bytes], grace_seconds: float) -> None:
         while time.monotonic() < deadline:
             os.killpg(child.pid, signal.SIGKILL)
             child.wait()
-            # Reap orphaned processes here, because an init that does not would keep the group alive.
+            # Reap orphaned processes here; otherwise an init process that does not reap would keep the group alive.
             with suppress(ChildProcessError):
                 os.waitpid(-child.pid, os.WNOHANG)
             time.sleep(0.01)

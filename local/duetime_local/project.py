@@ -1,4 +1,4 @@
-"""The project whose stack runs on this machine: the folder with the `cdk.json`, which may be this checkout."""
+"""Finds the files of the project whose stack runs on this machine; the project can be a checkout of duetime itself."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from duetime_cdk.environments import Environment
 
 ASSEMBLY = Path("build", "assembly")
-"""The folder of the synthesized stack, relative to the project."""
+"""The folder for synthesized stacks, relative to the project."""
 STACK = f"duetime-{LOCAL}"
 _CONSTRUCTS = Path(duetime_cdk.__file__).parent
 _FILES = ("cdk.json", "package-lock.json", "pyproject.toml")
@@ -47,7 +47,7 @@ def is_checkout() -> bool:
 
 
 def example(name: str) -> Path:
-    """A file of the checkout's examples, by its relative path.
+    """Return the path of a file in the checkout's examples, given its relative path.
 
     Raises:
         ExampleMissing: duetime was installed from its wheels.
@@ -58,10 +58,10 @@ def example(name: str) -> Path:
 
 
 def handlers_package() -> Path:
-    """The folder of the package of handlers that the worker on this machine runs.
+    """Return the folder of the handlers package that the worker on this machine runs.
 
     Raises:
-        HandlersNotFound: the project has none, or its stack has not been synthesized yet.
+        HandlersNotFound: the project has no handlers package, or its stack has not been synthesized yet.
     """
     if is_checkout():
         return handlers_of(_settings()).package
@@ -72,7 +72,7 @@ def handlers_package() -> Path:
 
 
 def further_packages() -> Packages:
-    """The packages of handlers with functions of their own."""
+    """Return the handlers packages that have their own functions."""
     if is_checkout():
         settings = _settings()
         return Packages.of(handlers_of(settings), settings.handlers_packages)
@@ -87,7 +87,7 @@ def _settings() -> Environment:
 
 
 def _metadata(kind: str) -> Any:  # noqa: ANN401 - any JSON
-    """Metadata of the synthesized stack; `None` if it has none of that kind."""
+    """Return metadata of the synthesized stack; `None` if there is no metadata of this kind."""
     for file in (project_folder() / ASSEMBLY).glob(f"*/{STACK}.metadata.json"):
         metadata: dict[str, list[dict[str, Any]]] = json.loads(file.read_text(encoding="utf-8"))
         for entry in metadata.get(f"/{STACK}", ()):
@@ -97,7 +97,7 @@ def _metadata(kind: str) -> Any:  # noqa: ANN401 - any JSON
 
 
 def template_inputs() -> Iterator[Path]:
-    """The input files of the project's template, without its handlers."""
+    """Yield the files that the project's template depends on, without the handlers."""
     project = project_folder()
     own = [CHECKOUT / "infra"] if CHECKOUT is not None and is_checkout() else []
     for folder in (_CONSTRUCTS, FUNCTIONS, CORE, COMMON, CLIENT, *own):

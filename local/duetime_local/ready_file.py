@@ -1,4 +1,4 @@
-"""The ready file, which makes a running local stack discoverable."""
+"""Writes and reads the ready file, which makes a running local stack discoverable."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 READY_FILE = project_folder() / ".duetime" / "local.json"
-"""The default path, where the project's commands find its stack."""
+"""The default path, where commands in the project look for the running stack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Ready:
     api_url: str
     aws_endpoint_url: str
     pid: int
-    """The process that ends the whole stack on SIGTERM."""
+    """The id of the process that stops the complete stack on SIGTERM."""
     console_url: str = ""
     websocket_url: str = ""
     """The URL for live updates; connections need a ticket from the API."""
@@ -42,10 +42,10 @@ class AlreadyUp(RuntimeError):
 
 
 def reject_if_taken(path: Path) -> None:
-    """Reject a path at which another running stack is announced.
+    """Raise an error if another running stack uses the ready file at `path`.
 
     Raises:
-        AlreadyUp: there is one.
+        AlreadyUp: another stack is running.
     """
     if (other := find(path)) is not None:
         raise AlreadyUp(path, other)
@@ -53,18 +53,18 @@ def reject_if_taken(path: Path) -> None:
 
 @contextmanager
 def announced(ready: Ready, path: Path) -> Iterator[None]:
-    """Keep the ready file at `path` within the context."""
+    """Keep a ready file at `path` within the context."""
     write_whole(path, asdict(ready))
     try:
         yield
     finally:
-        # Another stack may have replaced the file meanwhile.
+        # Another stack may have replaced the file in the meantime.
         if _read(path) == ready:
             path.unlink(missing_ok=True)
 
 
 def find(path: Path = READY_FILE) -> Ready | None:
-    """Return the stack announced at `path` if its process is alive."""
+    """Return the content of the ready file at `path`; `None` if the file is missing or its process has ended."""
     ready = _read(path)
     if ready is None:
         return None

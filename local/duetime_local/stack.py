@@ -1,4 +1,4 @@
-"""The stack on this machine, started and stopped as a whole."""
+"""Starts and stops the stack on this machine."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Workers(Enum):
-    """Which processes of functions that run tasks are started with a stack; each takes a second of a core."""
+    """How many processes of functions that run tasks a stack starts with; each start takes a second of CPU time."""
 
     ALL = "all of them, first: for a measurement"
     MEANWHILE = "one first, and the others while the stack is used already: for a demo"
@@ -38,21 +38,21 @@ class Workers(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """The deployed stack and the emulator it runs in."""
+    """The deployed stack, and the emulator in which the stack runs."""
 
     emulator: Emulator
     deployment: Deployment
     handlers: Mapping[str, Layer]
-    """The deployed layers of the user's package; empty if it could not be imported."""
+    """The deployed layers of the user's packages; empty if the packages could not be imported."""
 
     @property
     def types(self) -> tuple[str, ...]:
-        """The task types that have a handler."""
+        """The task types with a handler."""
         return types_of(self.handlers[deployment.TYPES]) if deployment.TYPES in self.handlers else ()
 
     @property
     def ready(self) -> Ready:
-        """The content of its ready file."""
+        """The content of the stack's ready file."""
         return Ready(
             self.deployment.api_url,
             self.emulator.endpoint_url,
@@ -71,14 +71,14 @@ def running(
     workers: Workers = Workers.ALL,
     lenient: bool = False,
 ) -> Iterator[Stack]:
-    """Start the embedded AWS and deploy to it; both end with the context.
+    """Start the embedded AWS and deploy the stack; the embedded AWS is stopped at the end of the context.
 
     Args:
         display: shows the steps.
-        port: of the embedded AWS.
+        port: the port of the embedded AWS.
         data_dir: folder in which the stack's data is kept.
-        workers: which processes of functions that run tasks are started, and when.
-        lenient: if the current handlers cannot be imported, start with the last ones that could.
+        workers: how many processes of functions that run tasks are started, and when.
+        lenient: whether to start with the last working handlers if the current handlers cannot be imported.
     """
     with ExitStack() as context:
         if emulator.is_missing():
@@ -109,7 +109,7 @@ def _handlers(display: Display, *, lenient: bool) -> dict[str, Layer]:
 
 
 def _start_workers(started: Emulator, deployed: Deployment, workers: Workers) -> int:
-    """Start processes of the functions that run tasks; returns their number."""
+    """Start processes of the functions that run tasks, and return the number of processes."""
     names = [deployed.outputs[f"{name}FunctionName"] for name in ("Worker", "Egress", "Topology")]
     if workers is Workers.ALL:
         return lambda_warm_up.warm_up(started, *names)
@@ -121,6 +121,6 @@ def _start_workers(started: Emulator, deployed: Deployment, workers: Workers) ->
 
 
 def _start_others(started: Emulator, names: list[str]) -> None:
-    # The stack may be stopped during the start.
+    # The stack may be stopped while processes are started.
     with suppress(BotoCoreError, ClientError):
         lambda_warm_up.warm_up(started, *names)

@@ -1,4 +1,4 @@
-"""Runs a command that ends, with all its children, whenever this process ends."""
+"""Runs a command that ends with all its children when this process ends."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def guarded(
     folder: Path | None = None,
     grace_seconds: float = 0,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Run `command` within the context; afterwards all its processes and `folder` are removed.
+    """Run `command` within the context; at the end, all its processes are killed and `folder` is removed.
 
-    With `grace_seconds` it may first stop on its own. The yielded process is the guard, which ends with the command's
-    exit code.
+    With `grace_seconds` the command can first stop on its own. The yielded process is the guard, which ends with the
+    command's exit code.
     """
     process = subprocess.Popen(  # noqa: S603 - our own script and our own tools
         [sys.executable, str(GUARD), str(folder or ""), str(grace_seconds), *command],
@@ -36,14 +36,14 @@ def guarded(
         stdin=subprocess.PIPE,
         stdout=output,
         stderr=subprocess.STDOUT,
-        # The terminal's Ctrl-C reaches only this process, which ends the guard, which ends the command.
+        # In a separate session, Ctrl-C reaches only this process, which then ends the guard and the command.
         start_new_session=True,
     )
     with process:
         try:
             yield process
         finally:
-            # Closing the pipe signals the end; the guard ends when no process is left.
+            # Closing the pipe tells the guard to end; the guard exits when no process is left.
             if process.stdin is not None:
                 process.stdin.close()
             process.wait()

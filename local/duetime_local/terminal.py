@@ -1,4 +1,4 @@
-"""Output of the local stack and the demo on the terminal."""
+"""Prints the output of the local stack and the demo to the terminal."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 
 LONGEST_DETAIL = 90
 ECHO = "echo"
-"""Task type of the example handler that returns its payload."""
+"""The task type of the example handler that returns its payload."""
 
 
 class Display:
-    """Steps, a progress bar and the result, on one console."""
+    """Shows steps, progress bars and results on one console."""
 
     def __init__(self, console: Console | None = None) -> None:
-        # Without highlighting, because rich would color every number and path.
+        # Highlighting is off, because rich would color every number and path.
         self._console = console or Console(highlight=False)
 
     @contextmanager
     def step(self, title: str) -> Iterator[Callable[[str], None]]:
-        """Show a running step with its latest line of output, and its duration at the end."""
+        """Show a running step with its latest line of output, and at the end its duration."""
         began = time.monotonic()
         latest = ""
         with self._console.status(f"{title} …") as status:
@@ -59,7 +59,7 @@ class Display:
 
     @contextmanager
     def demo(self) -> Iterator[Callable[[DemoProgress], None]]:
-        """Show a progress bar of the tasks that have succeeded."""
+        """Show a progress bar for the tasks that have succeeded."""
         columns = (
             TextColumn("  {task.description}"),
             BarColumn(bar_width=40),
@@ -84,7 +84,7 @@ class Display:
 
     @contextmanager
     def graph(self) -> Iterator[Callable[[Topology], None]]:
-        """Show the progress of a topology; only on a terminal, and removed afterwards."""
+        """Show the progress of a topology, but only on a terminal; the display is removed at the end."""
         with Live(console=self._console, auto_refresh=False, transient=True) as live:
 
             def show(topology: Topology) -> None:
@@ -94,7 +94,7 @@ class Display:
             yield show
 
     def figures(self, figures: Figures) -> None:
-        """Show the result as a table."""
+        """Show the demo's results as a table."""
         table = Table(box=box.ROUNDED, title="What the receiver counted", title_justify="left", show_header=False)
         table.add_column()
         table.add_column(justify="right")
@@ -117,23 +117,23 @@ class Display:
         self._console.print(table)
 
     def addresses(self, ready: Ready, types: Collection[str], kept: Path | None, ready_file: Path) -> None:
-        """Show the addresses of the console and the API, commands to try it, and what Ctrl-C does."""
+        """Show the addresses of the console and the API, commands to try, and the effect of Ctrl-C."""
         self._console.print()
         for name, url in (("Console", ready.console_url), ("API", ready.api_url), ("AWS", ready.aws_endpoint_url)):
             self._console.print(f"[bold]{name:<7}[/bold]  {url}", soft_wrap=True)
         self._console.print()
-        # Printed unwrapped, so that they can be copied.
+        # The lines are not wrapped, so that users can copy them.
         for line in commands_to_try(ready.api_url, types):
             self._console.out(f"  {line}", highlight=False)
         if ready_file != READY_FILE:
-            # Commands look for the default file.
+            # Commands look only for the default file.
             self._console.print("\nFor commands in another terminal:")
             self._console.out(f"  export {READY_FILE_VARIABLE}={ready_file.absolute()}", highlight=False)
         end = "its tasks are deleted; use --keep to keep them" if kept is None else f"its tasks are kept in {kept}"
         self._console.print(f"\nCtrl-C stops the stack: its processes end, and {end}.", soft_wrap=True)
 
     def reloaded(self, seconds: float) -> None:
-        """Report that new attempts run the saved handlers."""
+        """Report that new attempts use the saved handlers."""
         self._console.print(f"[green]✓[/green] handlers reloaded [dim]({seconds:.1f} s after the save)[/dim]")
 
     def broken(self, reason: str) -> None:
@@ -151,11 +151,11 @@ class Display:
 
 
 def commands_to_try(api_url: str, types: Collection[str]) -> Iterator[str]:
-    """Commands that create a task of a handled type, and list tasks."""
+    """Return example commands that create a task of a handled type and list tasks."""
     tasks = f"{api_url}/v1/tasks"
     task_type = ECHO if ECHO in types else min(types, default="")
     if task_type:
-        # The payload of a project's own handler is unknown.
+        # The payload that a project's own handler expects is unknown.
         option, field = (""" --payload '"hello"'""", ' "payload": "hello",') if task_type == ECHO else ("", "")
         yield f"duetime tasks create {task_type}{option} --in 3s --wait"
         body = f'{{"type": "{task_type}",{field} "delay_seconds": 3}}'

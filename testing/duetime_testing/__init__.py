@@ -1,7 +1,7 @@
-"""Tests of duetime tasks, schedules and topologies: in one process, in virtual time, without AWS.
+"""A test kit for duetime tasks, schedules and topologies: tests run in one process, in virtual time and without AWS.
 
-The fixture `duetime` of the pytest plugin is a `Duetime`. Names are imported on first use, so that the plugin costs
-nothing in tests that do not use it.
+The fixture `duetime` of the pytest plugin is a `Duetime`. Names are imported on first use, so that the plugin does not
+slow down tests that do not use it.
 """
 
 from __future__ import annotations

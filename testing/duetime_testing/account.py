@@ -1,4 +1,4 @@
-"""The account for user tests: no random failures, and calls take no time."""
+"""The simulated account for user tests, without random failures and with calls that take no time."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ LOOK_AHEAD_SECONDS = 180
 _SEED = 1
 _FINISHED = ATTRIBUTES["finished_at"].name
 _OUTCOMES = (pytest.fail.Exception, pytest.skip.Exception, pytest.exit.Exception)
-"""Exceptions that end a test, not only the attempt whose handler raises them."""
+"""Exceptions that end the test instead of only the attempt whose handler raises them."""
 
 
 class VirtualAccount(Account):
@@ -56,13 +56,13 @@ class VirtualAccount(Account):
 
     Attributes:
         handlers: the Python handlers registered by the test, by task type.
-        executions: what ran.
+        executions: the executed phases of attempts.
         http: the external endpoints.
         injected: the faults that the test injects.
-        errors: exceptions raised by functions, which Lambda reports and retries.
-        test_outcome: the exception with which a handler ends the test.
-        writes: how many writes the table has seen.
-        leaves_out_idle_ticks: whether the trigger is invoked only when it would read something.
+        errors: exceptions raised by Lambda functions, which Lambda would report and retry.
+        test_outcome: the exception by which a handler ends the test; `None` if no handler has raised such an exception.
+        writes: number of writes of records with a state in the table.
+        leaves_out_idle_ticks: whether the trigger is invoked only if it would read an item.
     """
 
     def __init__(self, start: Millis, handlers_package: str = "") -> None:
@@ -95,11 +95,11 @@ class VirtualAccount(Account):
         url = self.sqs.create_queue(QueueName=name, Attributes=self.queue_attributes)["QueueUrl"]
         self.environ[Variable.PULLED_QUEUES] = json.dumps({**queues, task_type: url})
         self.environ[Variable.PULLERS] = json.dumps({**pullers, task_type: ["*"]})
-        # Running functions have read the old settings; new invocations read these.
+        # Running functions keep the old settings; new invocations read the new settings.
         self.generation += 1
 
     def take_over(self, other: VirtualAccount) -> None:
-        """Take over the preparations of a test from an unused account."""
+        """Take over a test's handlers, endpoints, faults and pulled types from an unused account."""
         self.handlers, self.http, self.injected = other.handlers, other.http, other.injected
         self.injected.account = self
         self.before_call = other.before_call
@@ -107,13 +107,13 @@ class VirtualAccount(Account):
             self.declare_pulled(task_type)
 
     def receive_messages(self, *, receives: bool) -> None:
-        """Start or stop invoking the functions for messages and minutes."""
+        """Start or stop invoking the functions for queue messages and the trigger every minute."""
         self.receiving = self.ticking = receives
         for poller in self._pollers.values():
             self.time.nudge(poller)
 
     def waiting_tasks(self) -> list[Task]:
-        """The due, unfinished tasks that do not wait for anything outside this account."""
+        """The due, unfinished tasks that do not wait for an action outside this account."""
         now = self.time.now()
         tasks = [task_of(item) for item in self._open.values()]
         due = [task for task in tasks if task.due_at <= now and task.state is not State.BLOCKED]
@@ -143,22 +143,22 @@ class VirtualAccount(Account):
         else:
             self._open[key] = new
 
-    # Overrides of the simulated account.
+    # Overridden methods of the simulated account.
 
     def travel(self) -> None:
-        """Take no time, so that everything happens exactly when it is due."""
+        """Take no time, so that each task runs exactly when it is due."""
 
     def trace(self, who: object, *what: Any) -> None:  # noqa: ANN401 - whatever is worth a line
-        """Record only errors of the functions."""
+        """Record only exceptions that functions raise."""
         if what and what[0] == "raised":
             self.errors.append(f"{who}: {what[1]!r}")
 
     def is_tick_needed(self) -> bool:
-        """Whether the trigger would read something."""
+        """Whether the trigger would read an item if it were invoked now."""
         return not self.leaves_out_idle_ticks or self._idle_ticks.is_needed()
 
     def wait_for_tick(self) -> None:
-        """Wait until the trigger may read something; writes in the meantime may shorten the wait."""
+        """Wait until the trigger could read an item; a write can shorten the wait."""
         if not self.leaves_out_idle_ticks:
             return super().wait_for_tick()
         while (at := self._idle_ticks.next_at()) > self.time.now():
@@ -176,7 +176,7 @@ class VirtualAccount(Account):
         return replace(rules, handled=_HandledTypes(self))
 
     def handled_types(self) -> Collection[str] | None:
-        """The types with a handler; `None` if unknown, as in a deployment without a handlers package."""
+        """The task types with a handler; `None` if unknown, as in a deployment without a handlers package."""
         if self.handlers_package:
             try:
                 import_module(self.handlers_package)
@@ -187,7 +187,7 @@ class VirtualAccount(Account):
         return [*ChainMap(self.handlers, REGISTRY, dict(BUILT_IN))]
 
     def handler_descriptions(self, known: Mapping[str, HandlerDescription]) -> Mapping[str, HandlerDescription]:
-        """The handlers that are registered when this is read."""
+        """The descriptions of the handlers that are registered at the time of reading."""
         del known
         return _Descriptions(self)
 
@@ -206,7 +206,7 @@ class VirtualAccount(Account):
 
 
 class _HandledTypes(Collection[str]):
-    """The task types that an account currently accepts; a deployment takes them from its handlers package."""
+    """The task types that an account currently accepts; in a deployment they come from the handlers package."""
 
     def __init__(self, account: VirtualAccount) -> None:
         self._account = account
@@ -217,7 +217,7 @@ class _HandledTypes(Collection[str]):
         return known is None or task_type in known
 
     def __iter__(self) -> Iterator[str]:
-        """Iterate over the known types."""
+        """Iterate over the known task types."""
         return iter(self._account.handled_types() or ())
 
     def __len__(self) -> int:
@@ -226,7 +226,7 @@ class _HandledTypes(Collection[str]):
 
 
 class _Descriptions(Mapping[str, HandlerDescription]):
-    """What the API knows about an account's handlers; a deployment takes it from its handlers package."""
+    """The handler descriptions of an account by task type; in a deployment they come from the handlers package."""
 
     def __init__(self, account: VirtualAccount) -> None:
         self._account = account
@@ -247,7 +247,7 @@ class _Descriptions(Mapping[str, HandlerDescription]):
 
 
 class _TestedHandlers(ChainMap[str, Registered]):
-    """The handlers of an account; those of its test take precedence."""
+    """The handlers of an account by task type; handlers registered by the test take precedence."""
 
     def __init__(self, account: VirtualAccount) -> None:
         super().__init__(account.handlers, REGISTRY, dict(BUILT_IN))
@@ -262,7 +262,7 @@ class _TestedHandlers(ChainMap[str, Registered]):
 
 @frozen
 class _TestedHandler(Registered):
-    """A handler that may end the test, which an attempt would otherwise treat as its failure."""
+    """A handler that can end the test; otherwise the attempt would fail with the exception and hide it."""
 
     account: VirtualAccount | None = None
 
@@ -275,7 +275,7 @@ class _TestedHandler(Registered):
             raise
 
     def call_batch(self, *arguments: Any, **options: Any) -> list[object]:  # noqa: ANN401 - those of `Registered`
-        """Call for several tasks, and record an exception that ends the test."""
+        """Call the handler for several tasks, and record an exception that ends the test."""
         try:
             return Registered.call_batch(self, *arguments, **options)
         except _OUTCOMES as outcome:
@@ -288,15 +288,15 @@ class _TestedHandler(Registered):
 
 
 def _waits_outside(task: Task) -> bool:
-    """Whether a task waits for an outside action: by its user, its target, or a pull worker."""
+    """Whether a task waits for an action of its user, its target, or a pull worker."""
     if task.state is State.PAUSED:
         return True
     if isinstance(task.target, TopologyTarget):
-        # The state machine waits for the nodes.
+        # The task of a topology waits for its nodes, which run in this account, unless a pause is requested.
         return task.requested_action is RequestedAction.PAUSE
     return task.awaiting_notification or (isinstance(task.target, PullTarget) and not task.is_terminal)
 
 
 def _topology_of(task: Task) -> str:
-    """The id of the topology that a task is a node of, else its own id."""
+    """The id of the topology that a task belongs to; the task's own id if it is not a node."""
     return task.id.text if task.node_ref is None else task.node_ref.topology.text

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 class _Anything:
-    """Equal to everything."""
+    """A value that is equal to every other value."""
 
     def __eq__(self, other: object) -> bool:
         return True
 
-    __hash__ = None  # type: ignore[assignment]  # it is equal to what has other hashes
+    __hash__ = None  # type: ignore[assignment]  # no hash can match all equal values
 
     def __repr__(self) -> str:
         return "anything"
@@ -42,7 +42,7 @@ class Assertions(ABC):
     @property
     @abstractmethod
     def now(self) -> datetime:
-        """The time."""
+        """The current time."""
 
     @property
     @abstractmethod
@@ -56,10 +56,10 @@ class Assertions(ABC):
 
     @abstractmethod
     def _count_runs(self, task_type: str, payload: Any) -> int:  # noqa: ANN401 - any JSON
-        """The number of runs of tasks of a type."""
+        """The number of runs of all tasks of a type with the payload."""
 
     def assert_ran(self, task_type: str, *, times: int | None = None, payload: Any = ANYTHING) -> None:  # noqa: ANN401 - same
-        """Assert that tasks of a type ran `times` times, retries included, or at least once."""
+        """Assert that tasks of a type ran `times` times, including retries; by default, at least once."""
         found = self._count_runs(task_type, payload)
         if (found == 0) if times is None else (found != times):
             wanted = "at least once" if times is None else _times(times)
@@ -74,7 +74,7 @@ class Assertions(ABC):
         payload: Any = ANYTHING,  # noqa: ANN401 - same
         due_at: datetime | None = None,
     ) -> Task:
-        """Assert that `times` tasks, or at least one, were created; returns the latest one."""
+        """Assert that `times` matching tasks were created (by default, at least one), and return the latest task."""
         found = self._created(task_type, payload, due_at)
         if not found if times is None else len(found) != times:
             wanted = "at least one" if times is None else str(times)
@@ -88,7 +88,7 @@ class Assertions(ABC):
             raise AssertionError(self._explained(f"{len(found)} tasks of type {task_type!r} were created"))
 
     def assert_skipped(self, schedule: str, *, reason: str | None = None, times: int | None = None) -> None:
-        """Assert that a number of occurrences of a schedule, or at least one, were skipped for a reason.
+        """Assert that `times` occurrences of a schedule were skipped for a reason; by default, at least one occurrence.
 
         Args:
             schedule: the schedule's name.

@@ -1,4 +1,4 @@
-"""The same tests against a deployed stack, in real time (`--duetime-url`)."""
+"""Runs the same tests against a deployed stack, in real time (`--duetime-url`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 LONGEST_ADVANCE = timedelta(minutes=5)
-"""Tests that advance by more are skipped, because they would really wait."""
+"""Tests that advance by more than this are skipped, because they would wait in real time."""
 _LONGEST_WAIT = timedelta(minutes=15)
 _POLL_SECONDS = 1.0
 
@@ -25,7 +25,8 @@ _POLL_SECONDS = 1.0
 class DeployedDuetime(Assertions):
     """A deployed stack; a test that needs virtual time is skipped.
 
-    It uses the deployment's handlers. Assertions count tasks created since the test began.
+    The deployment's handlers run the tasks. `assert_ran` and `run_until_idle` consider only tasks created since the
+    test began.
     """
 
     def __init__(self, url: str) -> None:
@@ -43,7 +44,7 @@ class DeployedDuetime(Assertions):
 
     @property
     def now(self) -> datetime:
-        """The time."""
+        """The current time."""
         return datetime.now(UTC)
 
     @property

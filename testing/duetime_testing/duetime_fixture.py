@@ -1,4 +1,4 @@
-"""The `duetime` fixture: an account in virtual time with a client and assertions."""
+"""The object that the `duetime` fixture provides: an account in virtual time with a client and assertions."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from duetime_testing.http_endpoints import HttpEndpoints
 
 START = datetime.fromisoformat("2026-01-05T09:00:00+00:00")
-"""Virtual time at which each test begins: a Monday."""
+"""The virtual time when each test begins, a Monday."""
 LONGEST: Millis = 2 * DAY
-"""The longest virtual time that `run_until_idle` lets pass."""
+"""The longest virtual time that passes in `run_until_idle`, in milliseconds."""
 _URL = "http://localhost"
 
 
@@ -61,13 +61,13 @@ class Mode(StrEnum):
 
 
 class Duetime(Assertions):
-    """duetime for one test: the unmodified functions in virtual time, over fakes of the AWS services.
+    """A duetime for one test: runs the unmodified functions in virtual time over fakes of AWS services.
 
-    Time passes only by `advance`, `run_until_idle`, `at` and `sleep`, and while a request waits for its response. Use
-    it only in the thread that created it, and close it.
+    Time passes only in calls of `advance`, `run_until_idle`, `at` and `sleep`, and while a request waits for its
+    response. Use an instance only in the thread that created it, and close it after use.
 
     Attributes:
-        handlers_package: package that registers handlers on import, as in a deployment.
+        handlers_package: package that registers handlers when it is imported, as in a deployment.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Duetime(Assertions):
         return account
 
     def close(self) -> None:
-        """End everything that is still running."""
+        """End all running functions, and restore the process's secrets and codec."""
         if "client" in self.__dict__:
             self.client.close()
         self._account.close()
@@ -104,7 +104,7 @@ class Duetime(Assertions):
     def use_codec(self, codec: PayloadCodec) -> None:
         """Encrypt and decrypt with a codec, in the clients and in the handlers of this test.
 
-        Call it before `client` is used.
+        Call this method before `client` is used.
         """
         use_codec(codec)
 
@@ -124,7 +124,7 @@ class Duetime(Assertions):
 
     @cached_property
     def async_client(self) -> AsyncClient:
-        """The asynchronous client. Awaiting takes only virtual time."""
+        """The asynchronous client; awaiting a response takes only virtual time."""
 
         async def sleep(seconds: float) -> None:
             with without_event_loop():
@@ -152,10 +152,10 @@ class Duetime(Assertions):
         return to_datetime(self._account.time.now())
 
     def at(self, moment: datetime | str) -> None:
-        """Set the start time, or later in a test, let time pass until the given time.
+        """Set the start time; once the test has used the account, let time pass until the given time.
 
         Raises:
-            ValueError: it has no UTC offset, or is in the past by the test's clock.
+            ValueError: the time has no UTC offset, or is in the past by the test's clock.
         """
         moment = instant(moment)
         at = from_datetime(moment)
@@ -169,14 +169,14 @@ class Duetime(Assertions):
         self._pass_until(at)
 
     def advance(self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> None:
-        """Let time pass; everything that becomes due runs in order at its exact time."""
+        """Let time pass; tasks that become due run in order at their exact due times."""
         length = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
         if length < timedelta():
             raise ValueError("time moves forward only")
         self._pass_until(self._account.time.now() + length // timedelta(milliseconds=1))
 
     def sleep(self, seconds: float) -> None:
-        """Let time pass for the caller: a handler that works for a while, or the test."""
+        """Let time pass for the caller, which can be a handler or the test."""
         until = self._account.time.now() + round(seconds * SECOND)
         if running_time() is self._account.time:
             self._account.time.sleep_until(until)
@@ -186,8 +186,8 @@ class Duetime(Assertions):
     def run_until_idle(self) -> None:
         """Let time pass until every due task has ended, including retries and lost leases.
 
-        Tasks that wait for an outside action do not count: paused ones, those whose target reports later, and those for
-        pull workers. Neither do tasks that are not due yet.
+        This method does not wait for tasks that are not due yet, paused tasks, tasks whose target reports later, and
+        tasks for pull workers.
 
         Raises:
             NotIdle: a task has not ended after two days.
@@ -215,7 +215,7 @@ class Duetime(Assertions):
         self._begin().time.run_until(at)
 
     def _begin(self) -> VirtualAccount:
-        """Return the account; after this the start time is fixed."""
+        """Return the account, and fix the start time."""
         self._check_thread()
         self._is_fresh = False
         return self._account
@@ -233,11 +233,11 @@ class Duetime(Assertions):
         if get_ident() != self._thread:
             raise RuntimeError("virtual time belongs to the thread of its test: create a Duetime for each thread")
 
-    # What tasks call.
+    # Handlers, endpoints and faults.
 
     @property
     def mode(self) -> Mode:
-        """How created tasks run."""
+        """How the test's tasks run."""
         return self._mode
 
     @mode.setter
@@ -258,18 +258,19 @@ class Duetime(Assertions):
     ) -> None:
         """Register a function or a class as the handler of a task type, for this test only.
 
-        The keywords are those of `duetime.handlers.handler`; without them, those of a decorated handler apply.
+        The keyword arguments are the same as for `duetime.handlers.handler`; omitted arguments are taken from a
+        decorated handler.
         """
         check_batch(batch)
         rule, defaults = RetryRule(retry_on, no_retry_on), checked_options(task_type, options)
         self._account.handlers[task_type] = registered_as(task_type, handler, payload, rule, defaults, batch)
 
     def deliver_in_batches(self, size: int, seconds: float) -> None:
-        """Deliver tasks to workers as with the setting `worker_batches`; ten at once, without a wait, by default.
+        """Deliver tasks to workers as with the setting `worker_batches`; the default is up to ten tasks without a wait.
 
         Args:
-            size: most tasks of one delivery, a multiple of ten.
-            seconds: how long a delivery waits for that number.
+            size: maximum number of tasks in a delivery, a multiple of ten.
+            seconds: how long a delivery waits for `size` tasks.
         """
         self._account.worker_batch = size, round(seconds * SECOND)
 
@@ -279,7 +280,7 @@ class Duetime(Assertions):
 
     @property
     def secrets(self) -> dict[str, str]:
-        """Values of the handlers' secrets by name, which a test may change."""
+        """The values of the handlers' secrets by name; a test can change them."""
         return FOR_TESTS
 
     @property
@@ -296,12 +297,13 @@ class Duetime(Assertions):
         """Call the handler of a type once with a test context; exceptions propagate.
 
         Args:
-            task_type: the handler's.
+            task_type: the type of the handler.
             payload: the payload to pass.
-            call: more about the attempt, from `duetime.call(...)`; it records the progress that the handler reports.
+            call: details of the attempt, from `duetime.call(...)`; the object also records the progress that the
+                handler reports.
 
         Raises:
-            NotJson: the payload or the result does not survive JSON unchanged.
+            NotJson: the payload or the result changes when it is converted to JSON and back.
         """
         if self._handlers_package:
             import_module(self._handlers_package)
@@ -311,13 +313,13 @@ class Duetime(Assertions):
         return (call or self.call(task_type)).run(registered, payload)
 
     def call(self, task_type: str, **facts: Any) -> HandlerCall:  # noqa: ANN401 - the attributes of HandlerCall
-        """One call of a handler, for `perform`, with attributes of `HandlerCall`, such as `attempt` and `steps`."""
+        """Prepare a handler call for `perform`; `facts` are `HandlerCall` attributes, such as `attempt` and `steps`."""
         return HandlerCall(task_type, self.now, **{"clients": self._client_of_caller, **facts})
 
     def _client_of_caller(self) -> Client | AsyncClient:
         return self.async_client if is_in_coroutine() else self.client
 
-    # What ran.
+    # Executions.
 
     @property
     def executions(self) -> Sequence[Execution]:
@@ -341,7 +343,7 @@ def instant(moment: datetime | str) -> datetime:
     """Parse a time with a UTC offset.
 
     Raises:
-        ValueError: it has none.
+        ValueError: the time has no UTC offset.
     """
     moment = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
     if moment.tzinfo is None:

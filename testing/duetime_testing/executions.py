@@ -1,4 +1,4 @@
-"""The executions of a test: each phase of each attempt."""
+"""Records the executions of a test: each phase of each attempt."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Execution:
     """One phase of one attempt.
 
     Attributes:
-        type: of the task.
+        type: the task's type.
         phase: `prepare`, `run`, `rollback` or `clean`.
-        at: when it began.
+        at: when the phase began.
         due_at: when the task was due.
         outcome: `running`, the target's outcome, or `crashed` if the process ended first.
-        error: class and message of its error; empty if it did not fail.
+        error: class and message of the error; empty if the phase did not fail.
     """
 
     type: str
@@ -50,7 +50,7 @@ class Execution:
     error: str = ""
 
     def __str__(self) -> str:
-        """The execution as one line."""
+        """Format the execution as one line."""
         error = f": {self.error}" if self.error else ""
         phase = "" if self.phase == RUN else f" {self.phase}"
         return (
@@ -61,16 +61,16 @@ class Execution:
 
 @dataclass
 class Executions:
-    """Every execution, in order."""
+    """All executions of a test, in order."""
 
     every: list[Execution] = field(default_factory=list)
 
     def runs(self, task_type: str) -> list[Execution]:
-        """The executions of the phase `run` of tasks of a type."""
+        """The executions of the phase `run` for tasks of a type."""
         return [each for each in self.every if each.type == task_type and each.phase == RUN]
 
     def begin(self, work: Work, now: Millis) -> Execution:
-        """Record that a phase begins."""
+        """Record the beginning of a phase."""
         task = work.task
         began = Execution(
             type=task.type,
@@ -85,7 +85,7 @@ class Executions:
         return began
 
     def __iter__(self) -> Iterator[Execution]:
-        """Iterate in order."""
+        """Iterate over the executions in order."""
         return iter(self.every)
 
 
@@ -118,7 +118,7 @@ class ObservedTargets(MortalTargets):
 
 
 def _readable(value: Any) -> Any:  # noqa: ANN401 - any JSON
-    """A value, decrypted if the test has a codec."""
+    """Return the value, decrypted if the test uses a codec."""
     codec = present_codec()
     if codec is None:
         return value

@@ -1,4 +1,4 @@
-"""The report of a failed assertion: executed, pending and skipped tasks, with times and reasons."""
+"""Formats the report of a failed assertion: executed, pending and skipped tasks, with times and reasons."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def skipped_runs(client: Client, schedule: str) -> list[ScheduleRun]:
 
 
 def report(client: Client, now: object, executions: Sequence[object], errors: Sequence[str]) -> str:
-    """Everything that may explain a failed assertion."""
+    """Return a text with everything that could explain a failed assertion."""
     lines = [f"It is {now}."]
     lines += _section("What ran", executions, "Nothing ran.")
     lines += _section("Tasks that are not finished", _read(lambda: [_task_line(each) for each in _unfinished(client)]))
@@ -34,7 +34,7 @@ def report(client: Client, now: object, executions: Sequence[object], errors: Se
 
 
 def _read(lines: Callable[[], list[str]]) -> list[str]:
-    """Read from the API; a failure must not hide the failed assertion."""
+    """Read from the API; return an error as a line, because it must not hide the failed assertion."""
     try:
         return lines()
     except ClientError as error:

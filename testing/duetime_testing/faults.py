@@ -1,4 +1,4 @@
-"""Faults that a test injects, which the user's code must survive."""
+"""Faults that a test injects to check that the user's code tolerates them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from duetime_testing.simulation.machines import Machine
 
 _SUSPENDED = 5 * MINUTE
-"""How long a process is suspended to lose its lease: long enough for the first recovery scan to find its task."""
+"""Milliseconds that a process is suspended to lose its lease, so that the first recovery scan finds the task."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """The attempts that a fault applies to; `None` for all."""
+    """The attempts that a fault applies to; `None` matches every attempt or every type."""
 
     attempt: int | None
     task_type: str | None
@@ -34,10 +34,10 @@ class Wanted:
 
 @dataclass
 class Faults:
-    """Faults to inject from now on, each for tasks of one type or for all.
+    """Faults to inject from now on, each for tasks of one type or for all tasks.
 
     Attributes:
-        account: the account to inject them into.
+        account: the account to inject the faults into.
     """
 
     account: VirtualAccount
@@ -56,19 +56,19 @@ class Faults:
     def lose_lease(self, attempt: int = 1, type: str | None = None) -> None:  # noqa: A002 - same
         """Suspend the worker's process after the target has done its work, until another worker has the task.
 
-        Both do the work, each with its own fence; the outcome of the first is rejected.
+        Both workers do the work, each with its own fence; the first worker's outcome is rejected.
         """
         self._losses.append(Wanted(attempt, type))
 
     def deliver_twice(self, type: str | None = None) -> None:  # noqa: A002 - same
-        """Deliver the message of each attempt to a second worker while the first is working.
+        """Deliver the message of each attempt to a second worker while the first worker runs the task.
 
         The second worker does not get the lease, so the work is done once.
         """
         self._repeats.append(Wanted(None, type))
 
     def slow_heartbeat(self, seconds: float = 20) -> None:
-        """Delay each heartbeat of a worker by this duration."""
+        """Delay each heartbeat of a worker by `seconds`."""
         self._heartbeat = round(seconds * SECOND)
         self.account.before_call = self._slow_down
 
@@ -88,7 +88,7 @@ class Faults:
             account.take(SECOND)
 
     def after_phase(self, machine: Machine, work: Work) -> None:
-        """Apply faults after a target has returned; does not return if the process ends."""
+        """Apply faults after a target has returned; this method does not return if a fault ends the process."""
         if any(each.matches(work) for each in self._crashes):
             machine.die()
             machine.live()

@@ -30,13 +30,13 @@ class HandlerCall:
     """The input of a handler call, and the handler's reports.
 
     Attributes:
-        requested_action: the action requested of the attempt: `pause`, `cancel` or `None`.
-        progress: all reported progress: percent and message.
+        requested_action: the action that the attempt is asked for: `pause`, `cancel` or `None`.
+        progress: all reported progress, as pairs of percent and message.
         heartbeats: number of heartbeats that the handler sent.
-        steps: results of the steps that are done, by name: those given, as if an earlier attempt had stored them, and
-            those of this call. Calling again with the same object is the next attempt.
-        saved_checkpoint: the last checkpoint that the handler saved; `None` if it saved none.
-        clients: returns `context.client`; `None` for none.
+        steps: results of completed steps, by name: the given results, as if an earlier attempt had stored them, and the
+            results of this call. To simulate the next attempt, call the handler again with the same object.
+        saved_checkpoint: the last checkpoint that the handler saved; `None` if it did not save a checkpoint.
+        clients: returns the client for `context.client`; `None` if the handler gets no client.
     """
 
     task_type: str
@@ -76,7 +76,7 @@ class HandlerCall:
         """Call the handler as a worker would, with payload and result converted through JSON.
 
         Raises:
-            NotJson: the payload or the result does not survive JSON unchanged.
+            NotJson: the payload or the result changes when it is converted to JSON and back.
         """
         is_binary = isinstance(payload, bytes)
         given = payload if is_binary else through_json(payload, f"the payload of {self.task_type!r}")
@@ -100,7 +100,7 @@ def through_json(value: Any, name: str) -> Any:  # noqa: ANN401 - any JSON
     """Convert a value to JSON and back.
 
     Raises:
-        NotJson: it is not JSON, or changes in the conversion, as a tuple becomes a list.
+        NotJson: the value is not JSON, or changes in the conversion (for example, a tuple becomes a list).
     """
     try:
         arrived = json.loads(json_of(value))

@@ -24,8 +24,8 @@ class HttpRequest:
     """A request from a task or a callback.
 
     Attributes:
-        json: its body, decoded; `None` without one, or if it is not JSON.
-        body: its body as it was sent.
+        json: the decoded body; `None` if the request has no body or the body is not JSON.
+        body: the body as it was sent.
     """
 
     method: str
@@ -38,7 +38,7 @@ class HttpRequest:
 
 @dataclass(frozen=True)
 class HttpReply:
-    """An endpoint's response; `json` is its body."""
+    """An endpoint's response; `json` is the body."""
 
     status: int = 200
     json: Any = None
@@ -49,7 +49,7 @@ class HttpEndpoints:
     """The external endpoints, by URL prefix.
 
     Attributes:
-        requests: every request, in order.
+        requests: all received requests, in order.
     """
 
     requests: list[HttpRequest] = field(default_factory=list)
@@ -64,14 +64,14 @@ class HttpEndpoints:
         self._answers[url] = answer
 
     def receive(self, call: Call, now: Millis) -> HttpResponse:
-        """Respond to a call."""
+        """Record a request and return the test's response; 404 if no URL prefix matches."""
         request = HttpRequest(
             call.method, call.url, dict(call.headers), _json_of(call.body), to_datetime(now), bytes(call.body)
         )
         self.requests.append(request)
         found = max((each for each in self._answers if call.url.startswith(each)), key=len, default=None)
         if found is None:
-            said = f"no endpoint for {call.url}: the test names none with duetime.http.respond(...)"
+            said = f"no endpoint for {call.url}: add one to the test with duetime.http.respond(...)"
             return HttpResponse(_NOT_FOUND, body=said.encode())
         reply = self._answers[found](request)
         return HttpResponse(reply.status, body=b"" if reply.json is None else json.dumps(reply.json).encode())

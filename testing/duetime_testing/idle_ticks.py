@@ -1,7 +1,7 @@
 """Skips invocations of the trigger that would only read empty minutes.
 
-Three days have 4,320 minutes, and most tests have tasks in a few of them. A tick that reads nothing only moves the
-cursors, so the cursors are set accordingly before the next tick that is not skipped.
+Three days have 4,320 minutes, and most tests have tasks in only a few minutes. A tick that reads no items only advances
+the cursors, so the cursors are set accordingly before the next tick that is not skipped.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class IdleTicks:
     """Decides when the trigger is invoked.
 
     Attributes:
-        look_ahead: how far ahead of the clock the trigger reads.
-        position: the last minute of each reading while ticks are skipped; `None` if the stored cursors are current.
-        minutes: minutes that have, or had, items, in order.
+        look_ahead: how far ahead of the clock the trigger reads, in milliseconds.
+        position: the last minute of each scan while ticks are skipped; `None` if the stored cursors are current.
+        minutes: the minutes that have or had items, in order.
     """
 
     account: Account
@@ -44,7 +44,7 @@ class IdleTicks:
     _partitions: set[str] = field(default_factory=set)
 
     def note(self, partition: str) -> bool:
-        """Record that a partition has items; returns whether it is a minute that was empty before."""
+        """Record that a partition has items, and return whether it is a minute that was empty before."""
         if partition in self._partitions or not partition[0].isdigit():
             return False
         self._partitions.add(partition)
@@ -60,7 +60,7 @@ class IdleTicks:
         if position is None:
             return True
         found = [self._next(read, upto) for read, upto in zip(position, wanted, strict=True)]
-        # Before the first minute with items, there is nothing to read.
+        # The minutes before the first minute with items are empty.
         empty = [upto if first is None else first - 1 for first, upto in zip(found, wanted, strict=True)]
         reached = [max(pair) for pair in zip(position, empty, strict=True)]
         if all(first is None for first in found):
@@ -72,7 +72,7 @@ class IdleTicks:
         return True
 
     def next_at(self) -> Millis:
-        """When the next tick may be needed, as far as is known now."""
+        """The time when the next tick could be needed, according to the known items."""
         now = self.account.time.now()
         soonest = (now // MINUTE + 1) * MINUTE
         if self.position is None:
@@ -82,14 +82,14 @@ class IdleTicks:
         return max(soonest, min(times, default=soonest + DAY))
 
     def _next(self, read: int, upto: int | None = None) -> int | None:
-        """The first minute with items after one minute, up to another."""
+        """The first minute with items after minute `read` and up to minute `upto`; `None` if there is none."""
         index = bisect_right(self.minutes, read)
         if index == len(self.minutes) or (upto is not None and self.minutes[index] > upto):
             return None
         return self.minutes[index]
 
     def _tick_of(self, reading: int, minute: int) -> Millis:
-        """The first tick at which a reading reaches a minute; the inverse of `horizons`."""
+        """The time of the first tick at which a scan reaches a minute; the inverse of `horizons`."""
         if reading == DISPATCH:
             return -((self.look_ahead - start_of(minute)) // MINUTE) * MINUTE
         return -((-start_of(minute + 1) - _DELAYS[reading]) // MINUTE) * MINUTE

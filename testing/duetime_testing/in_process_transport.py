@@ -1,4 +1,4 @@
-"""The client's HTTP transport to the api function of a simulated account, without sockets."""
+"""HTTP transports from the client to the API function and the S3 of a simulated account, without sockets."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from duetime_testing.simulation.account import Invocation
 
 LONGEST_ANSWER: Millis = 60_000
-"""Longest wait for a response, in milliseconds; API Gateway gives up earlier."""
+"""The longest wait for a response, in milliseconds; API Gateway times out earlier."""
 
 
 class InProcessTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
-    """Invokes the api function with each request, and lets time pass until it responds.
+    """Invokes the API function with each request, and lets time pass until the function responds.
 
-    It serves the test, and handlers that call the API in virtual time.
+    The transport is used by the test and by handlers that call the API in virtual time.
     """
 
     def __init__(self, begin: Callable[[], VirtualAccount], after_change: Callable[[], None]) -> None:
@@ -35,13 +35,13 @@ class InProcessTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
         self._after_change = after_change
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request of an `AsyncClient`; virtual time passes before this coroutine continues."""
+        """Send a request from an `AsyncClient`; virtual time passes before this coroutine continues."""
         await request.aread()
         with without_event_loop():
             return self.handle_request(request)
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Make a request."""
+        """Send a request from a `Client`, and return the response."""
         body = base64.b64encode(request.read()).decode() or None
         query = request.url.query.decode()
         headers = dict(request.headers)
@@ -65,24 +65,24 @@ def _response(account: VirtualAccount, end: Invocation, request: httpx.Request) 
     content = (end.answer["body"] or "").encode()
     if end.answer.get("isBase64Encoded"):
         content = base64.b64decode(content)
-    # As in API Gateway; the duration of a lease is measured from it.
+    # API Gateway sets this header, too; the client measures a lease's duration from it.
     headers = {"Date": formatdate(account.time.now() / SECOND, usegmt=True), **end.answer["headers"]}
     return httpx.Response(end.answer["statusCode"], headers=headers, content=content, request=request)
 
 
 class SignedUrlTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
-    """Sends requests with signed URLs to the S3 of a simulated account."""
+    """Sends requests with presigned URLs to the fake S3 of a simulated account."""
 
     def __init__(self, begin: Callable[[], VirtualAccount]) -> None:
         self._begin = begin
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request of an `AsyncClient`."""
+        """Send a request from an `AsyncClient`."""
         await request.aread()
         return self.handle_request(request)
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request."""
+        """Send a request from a `Client`."""
         sent = request.method, str(request.url), request.headers, request.read()
         status, content = self._begin().s3.send_signed(*sent)
         return httpx.Response(status, content=content, request=request)

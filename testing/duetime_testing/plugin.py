@@ -9,7 +9,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# The kit is not imported here, so that only tests that use it pay for the import.
+# The test kit is imported only when a test uses it, because the import takes time.
 
 _MARKER = (
     "duetime(mode='virtual', start='2026-01-05T09:00:00+00:00', secrets={'stripe': 'test'}): how the fixture `duetime`"
@@ -18,7 +18,7 @@ _MARKER = (
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options."""
+    """Add the command line and ini options."""
     group = parser.getgroup("duetime")
     group.addoption("--duetime-url", help="run against this deployed API, in real time, instead of in virtual time")
     parser.addini(
@@ -27,13 +27,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the marker."""
+    """Declare the marker `duetime`."""
     config.addinivalue_line("markers", _MARKER)
 
 
 @pytest.fixture
 def duetime(request: pytest.FixtureRequest) -> Iterator[Any]:
-    """A separate duetime for each test (`duetime_testing.Duetime`), in virtual time from a fixed start."""
+    """A separate `duetime_testing.Duetime` for each test, in virtual time from a fixed start time."""
     url = request.config.getoption("--duetime-url")
     marker = request.node.get_closest_marker("duetime")
     options = dict(marker.kwargs) if marker else {}
@@ -59,7 +59,7 @@ def duetime(request: pytest.FixtureRequest) -> Iterator[Any]:
 
 @pytest.fixture
 def duetime_aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """AWS mocked by moto, for handlers that use boto3; needs `duetime-testing[moto]`."""
+    """Mocks AWS with moto, for handlers that use boto3; requires `duetime-testing[moto]`."""
     moto = pytest.importorskip("moto", reason="pip install duetime-testing[moto]")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")

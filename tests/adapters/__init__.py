@@ -1,1 +1,1 @@
-"""The adapters of every port, each held to the port's own sentences."""
+"""Tests of each port's adapters against the behavior that the port documents."""

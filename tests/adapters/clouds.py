@@ -1,4 +1,4 @@
-"""The AWS that an adapter's suite runs against: clients, a fresh table, bucket and queues."""
+"""The AWS implementations that adapter tests run against: clients, a new table, a bucket and queues."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ EXECUTOR = Threads(SystemClock())
 
 @dataclass(frozen=True, slots=True)
 class Cloud:
-    """Clients of one AWS, and resources that the stores need from it."""
+    """Clients of one AWS implementation, and the resources that the stores need."""
 
     dynamodb: DynamoDBClient
     s3: S3Client
     sqs: SQSClient
 
     def table(self) -> str:
-        """A fresh table."""
+        """Create a table."""
         return new_table(self.dynamodb)
 
     def bucket(self) -> str:
-        """A fresh bucket."""
+        """Create a bucket."""
         name = f"contents-{uuid4().hex[:12]}"
         self.s3.create_bucket(Bucket=name)
         return name
 
     def queues(self) -> dict[Priority, str]:
-        """A fresh queue per priority."""
+        """Create a queue for each priority."""
         mark = uuid4().hex[:12]
         return {
             priority: self.sqs.create_queue(QueueName=f"{priority.value}-{mark}")["QueueUrl"] for priority in Priority
@@ -50,19 +50,19 @@ class Cloud:
 
 
 class SilentTelemetry:
-    """Forgets everything."""
+    """Telemetry that discards everything."""
 
     def count(self, name: str, number: int = 1, **dimension: str) -> None:
-        """Forget a count."""
+        """Discard a count."""
 
     def measure(self, name: str, milliseconds: int, **dimension: str) -> None:
-        """Forget a length of time."""
+        """Discard a duration."""
 
     def note(self, text: str, **facts: object) -> None:
-        """Forget a note."""
+        """Discard a note."""
 
-    def attempt(self, task: Task) -> AbstractContextManager[None]:  # noqa: ARG002 - it keeps no lines
-        """Attribute nothing."""
+    def attempt(self, task: Task) -> AbstractContextManager[None]:  # noqa: ARG002 - no lines are kept
+        """Ignore the attempt."""
         return nullcontext()
 
 

@@ -1,4 +1,4 @@
-"""Every port's implementation over the fakes, over moto, and over the embedded engine."""
+"""Fixtures for the implementations of each port over the fakes, over moto, and over the embedded engine."""
 
 from __future__ import annotations
 
@@ -60,23 +60,23 @@ IMPLEMENTATIONS = ["fake", "moto", pytest.param("engine", marks=pytest.mark.engi
 
 @pytest.fixture(scope="session")
 def moto_clients() -> Cloud:
-    """Clients that moto serves while it is active."""
+    """Return clients that moto serves while it is active."""
     session = boto3.Session(aws_access_key_id="none", aws_secret_access_key="none", region_name="us-east-1")  # noqa: S106 - none
     return Cloud(session.client("dynamodb"), session.client("s3"), session.client("sqs"))
 
 
 @pytest.fixture
 def moto_cloud(moto_clients: Cloud) -> Iterator[Cloud]:
-    """An empty AWS of moto's, for one test."""
+    """Return an empty moto AWS for one test."""
     with mock_aws():
         yield moto_clients
 
 
 @pytest.fixture(scope="session")
 def engine_cloud(engine: Emulator) -> Cloud:
-    """The embedded engine, shared by all tests, called with the settings of the deployed functions, but patiently.
+    """Return the embedded engine, shared by all tests, with the deployed functions' settings but longer timeouts.
 
-    On a busy machine a response may take seconds, and a retried creation of the table fails because it exists.
+    On a busy machine a response can take seconds, and a retried creation of a table fails because the table exists.
     """
     session = boto3.Session(aws_access_key_id="none", aws_secret_access_key="none", region_name="us-east-1")  # noqa: S106 - none
     where: dict[str, Any] = {
@@ -88,7 +88,7 @@ def engine_cloud(engine: Emulator) -> Cloud:
 
 @pytest.fixture
 def fake_cloud(monkeypatch: pytest.MonkeyPatch) -> Cloud:
-    """An empty AWS of fakes for one test; like the others, it leaves the time out of its responses."""
+    """Return an empty fake AWS for one test; like the other implementations, its responses contain no time."""
     monkeypatch.setattr(FakeDynamoDB, "_metadata", lambda _self: {"HTTPStatusCode": 200})
     began = time.monotonic_ns()
     session = FakeSession(lambda: NOW + (time.monotonic_ns() - began) // 1_000_000)
@@ -96,7 +96,7 @@ def fake_cloud(monkeypatch: pytest.MonkeyPatch) -> Cloud:
 
 
 def cloud_of(request: pytest.FixtureRequest) -> Cloud:
-    """The AWS of this implementation."""
+    """Return the AWS implementation with this name."""
     cloud = request.getfixturevalue(f"{request.param}_cloud")
     assert isinstance(cloud, Cloud)
     return cloud
@@ -104,145 +104,145 @@ def cloud_of(request: pytest.FixtureRequest) -> Cloud:
 
 @pytest.fixture(params=IMPLEMENTATIONS)
 def task_store(request: pytest.FixtureRequest) -> TaskStore:
-    """An empty store of tasks."""
+    """Return an empty task store."""
     cloud = cloud_of(request)
     return DynamoTaskStore(cloud.dynamodb, cloud.table(), EXECUTOR, SILENT)
 
 
 @pytest.fixture(params=[each for each in IMPLEMENTATIONS if each != "moto"])
 def batch_store(request: pytest.FixtureRequest) -> TaskStore:
-    """An empty store of tasks that supports batches, because moto does not support insertions with parameters."""
+    """Return an empty task store that supports batches; moto does not support inserts with parameters."""
     cloud = cloud_of(request)
     return DynamoTaskStore(cloud.dynamodb, cloud.table(), EXECUTOR, SILENT)
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)
 def content_store(request: pytest.FixtureRequest) -> ContentStore:
-    """An empty store of contents."""
+    """Return an empty content store."""
     cloud = cloud_of(request)
     return SplitContentStore(cloud.dynamodb, cloud.table(), cloud.s3, cloud.bucket())
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)
 def key_store(request: pytest.FixtureRequest) -> KeyStore:
-    """An empty store of idempotency keys."""
+    """Return an empty store of idempotency keys."""
     cloud = cloud_of(request)
     return DynamoKeyStore(cloud.dynamodb, cloud.table())
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)
 def cursor_store(request: pytest.FixtureRequest) -> CursorStore:
-    """An empty store of cursors."""
+    """Return an empty cursor store."""
     cloud = cloud_of(request)
     return DynamoCursorStore(cloud.dynamodb, cloud.table(), SILENT)
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)
 def shard_store(request: pytest.FixtureRequest) -> ShardStore:
-    """An empty store of the number of shards."""
+    """Return an empty store of the number of shards."""
     cloud = cloud_of(request)
     return DynamoShardStore(cloud.dynamodb, cloud.table())
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)
 def long_poll_store(request: pytest.FixtureRequest) -> LongPollStore:
-    """An empty store of the places in which requests wait."""
+    """Return an empty store of the slots in which long-poll requests wait."""
     cloud = cloud_of(request)
     return DynamoLongPollStore(cloud.dynamodb, cloud.table())
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)
 def lock_store(request: pytest.FixtureRequest) -> LockStore:
-    """An empty store of locks."""
+    """Return an empty lock store."""
     cloud = cloud_of(request)
     return DynamoLockStore(cloud.dynamodb, cloud.table(), EXECUTOR)
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)
 def topology_store(request: pytest.FixtureRequest) -> TopologyStore:
-    """An empty store of topologies."""
+    """Return an empty topology store."""
     cloud = cloud_of(request)
     return DynamoTopologyStore(cloud.dynamodb, cloud.table())
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)
 def schedule_store(request: pytest.FixtureRequest) -> ScheduleStore:
-    """An empty store of schedules."""
+    """Return an empty schedule store."""
     cloud = cloud_of(request)
     return DynamoScheduleStore(cloud.dynamodb, cloud.table(), EXECUTOR)
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)
 def calendar_store(request: pytest.FixtureRequest) -> CalendarStore:
-    """An empty store of calendars."""
+    """Return an empty calendar store."""
     cloud = cloud_of(request)
     return DynamoCalendarStore(cloud.dynamodb, cloud.table(), EXECUTOR)
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)
 def switch_store(request: pytest.FixtureRequest) -> SwitchStore:
-    """An empty store of switches."""
+    """Return an empty switch store."""
     cloud = cloud_of(request)
     return DynamoSwitchStore(cloud.dynamodb, cloud.table())
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)
 def intake_rule_store(request: pytest.FixtureRequest) -> IntakeRuleStore:
-    """An empty store of intake rules."""
+    """Return an empty store of intake rules."""
     cloud = cloud_of(request)
     return DynamoIntakeRuleStore(cloud.dynamodb, cloud.table())
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)
 def signal_store(request: pytest.FixtureRequest) -> SignalStore:
-    """An empty store of signals."""
+    """Return an empty signal store."""
     cloud = cloud_of(request)
     return DynamoSignalStore(cloud.dynamodb, cloud.table())
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)
 def quota_store(request: pytest.FixtureRequest) -> QuotaStore:
-    """An empty store of quotas."""
+    """Return an empty quota store."""
     cloud = cloud_of(request)
     return DynamoQuotaStore(cloud.dynamodb, cloud.table())
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)
 def quota_use(request: pytest.FixtureRequest) -> QuotaUseStore:
-    """An empty store of what owners use."""
+    """Return an empty store of the owners' quota use."""
     cloud = cloud_of(request)
     return DynamoQuotaUse(cloud.dynamodb, cloud.table())
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)
 def rate_store(request: pytest.FixtureRequest) -> RateStore:
-    """An empty store of rates."""
+    """Return an empty rate store."""
     cloud = cloud_of(request)
     return DynamoRateStore(cloud.dynamodb, cloud.table(), EXECUTOR)
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)
 def circuit_store(request: pytest.FixtureRequest) -> CircuitStore:
-    """An empty store of circuits."""
+    """Return an empty circuit store."""
     cloud = cloud_of(request)
     return DynamoCircuitStore(cloud.dynamodb, cloud.table())
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)
 def receiver(request: pytest.FixtureRequest) -> Receiver:
-    """Empty queues, and their receiving end."""
+    """Return empty queues and their receiving end."""
     cloud = cloud_of(request)
     return SqsReceiver(cloud.sqs, cloud.queues(), EXECUTOR)
 
 
 @pytest.fixture
 def metered_table(engine_cloud: Cloud) -> tuple[Cloud, str]:
-    """A fresh table of the engine, which meters rightly."""
+    """Create a table in the embedded engine, which meters capacity correctly."""
     return engine_cloud, engine_cloud.table()
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)
 def watch_store(request: pytest.FixtureRequest) -> WatchStore:
-    """An empty store of live updates."""
+    """Return an empty store of live updates."""
     cloud = cloud_of(request)
     return DynamoWatchStore(cloud.dynamodb, cloud.table())

@@ -1,4 +1,4 @@
-"""The task that most tests of stores use, and others like it."""
+"""The task that most store tests use, and variants of it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _FRESH = count(1)
 
 
 def numbered(number: int) -> TaskId:
-    """An id in shard 3 of the example's minute; a greater number sorts later."""
+    """Return an id in shard 3 of the example's minute; a greater number sorts later."""
     return TaskId.of(HOME, SHARD, number)
 
 
 def task(**changes: Any) -> Task:  # noqa: ANN401 - any field of a task
-    """A task that is scheduled in the example's minute, with these fields."""
+    """Return a task that is scheduled in the example's minute, with these fields."""
     fields: dict[str, Any] = {
         "id": numbered(0),
         "owner": OWNER,
@@ -39,5 +39,5 @@ def task(**changes: Any) -> Task:  # noqa: ANN401 - any field of a task
 
 
 def fresh(any_task: Task) -> Task:
-    """The same task under an id that no other example has."""
+    """Return the same task with an id that no other example has."""
     return replace(any_task, id=TaskId.of(any_task.id.home, any_task.id.shard, next(_FRESH)))

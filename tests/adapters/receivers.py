@@ -1,4 +1,4 @@
-"""The receiving end of the queues, which Lambda's poller is in the cloud."""
+"""The receiving end of the queues; in AWS, this is Lambda's poller."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 
 LANES = ("resize", "high")
-"""Pulled types that have queues; one is called like a priority."""
+"""Pulled types that have queues; one of them has the same name as a priority."""
 
 
 class Receiver(Protocol):
-    """Receives from queues that it also shows."""
+    """Receives messages from queues."""
 
     @property
     def queues(self) -> PullQueues:
-        """The queues."""
+        """The queues from which messages are received."""
         ...
 
     def receive(self, priority: Priority) -> list[Delivery]:
-        """What can be received now, at most ten."""
+        """Return up to ten messages that can be received now."""
         ...
 
     def delete(self, delivery: Delivery) -> None:
@@ -38,12 +38,12 @@ class Receiver(Protocol):
         ...
 
     def send_raw(self, pull_queue: str, body: str) -> None:
-        """Put something on the queue of a lane that is none of our messages, where that is possible."""
+        """Put an invalid message on a lane's queue, where that is possible."""
         ...
 
 
 class SqsReceiver:
-    """Receives from SQS and hands each message on in the form of a Lambda event's record."""
+    """Receives from SQS and returns each message as a record of a Lambda event."""
 
     def __init__(self, client: SQSClient, urls: Mapping[Priority, str], executor: Executor) -> None:
         mark = uuid4().hex[:8]
@@ -55,7 +55,7 @@ class SqsReceiver:
         self._urls = urls
 
     def receive(self, priority: Priority) -> list[Delivery]:
-        """What can be received now."""
+        """Return the messages that can be received now."""
         answer = self._client.receive_message(
             QueueUrl=self._urls[priority],
             MaxNumberOfMessages=10,
@@ -65,11 +65,11 @@ class SqsReceiver:
         return [self.queues.delivery(self.record(message, priority)) for message in answer.get("Messages", [])]
 
     def send_raw(self, pull_queue: str, body: str) -> None:
-        """Put something on the queue of a lane that is none of our messages."""
+        """Put an invalid message on a lane's queue."""
         self._client.send_message(QueueUrl=self._pull_queues[pull_queue], MessageBody=body)
 
     def record(self, message: Mapping[str, Any], priority: Priority) -> dict[str, Any]:
-        """A message as in Lambda's events (Source: AWS Lambda Developer Guide, "Using Lambda with Amazon SQS")."""
+        """Return a record as in Lambda's events (Source: Lambda Developer Guide, "Using Lambda with Amazon SQS")."""
         return {
             "messageId": message["MessageId"],
             "receiptHandle": message["ReceiptHandle"],

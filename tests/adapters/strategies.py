@@ -1,4 +1,4 @@
-"""Hypothesis strategies for tasks and writes with values that a store returns unchanged."""
+"""Hypothesis strategies for tasks and writes whose values a store returns unchanged."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from duetime.domain.tasks.task import Cause, Content, ContentPlace, Progress, Re
 from duetime.domain.tasks.task_options import LockMode, LockScope, LockSpec, NotifyOn, Priority, Rate, RetryPolicy
 from duetime.domain.times import SECOND
 
-# Each property runs on three implementations; one store serves all examples, each with its own task id.
+# Each property runs on three implementations; all examples share a store, and each example has its own task id.
 properties = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
-# DynamoDB keeps UTF-8, which has no lone surrogates; the API refuses them.
+# DynamoDB stores UTF-8, which has no lone surrogates; the API refuses them.
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)
 ASCII = st.characters(codec="ascii")
@@ -54,7 +54,7 @@ WAITS = st.floats(0, 86_400)
 
 
 def contents(field: str) -> st.SearchStrategy[Content]:
-    """A payload or result, in the record or outside it."""
+    """Draw a payload or a result, stored in the record or outside."""
     inside = st.builds(Content, st.just(ContentPlace.RECORD), st.just(field), st.binary(max_size=200))
     json_like = st.builds(
         Content, st.just(ContentPlace.RECORD), st.just(field), TEXT.map(lambda text: text.encode() * 5)
@@ -97,11 +97,11 @@ LINES = st.builds(
 
 
 JOBS_ONLY = {AwsService.ECS, AwsService.BATCH, AwsService.CODEBUILD, AwsService.GLUE}
-"""Services whose resources are targets of jobs only."""
+"""Services whose resources can only be targets of jobs."""
 
 
 def aws_targets(service: AwsService) -> st.SearchStrategy[AwsTarget]:
-    """Any resource of a service, with any supported option."""
+    """Draw any resource of a service, with any supported options."""
     arns = st.from_regex(arn_pattern(service).removesuffix("$"), fullmatch=True, alphabet=ASCII)
     options: dict[str, st.SearchStrategy[Any]] = {}
     if service is AwsService.LAMBDA:
@@ -214,7 +214,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     | st.builds(ActionHistory, st.lists(ACTIONS, min_size=1, max_size=5).map(tuple), st.integers(0, 99)),
     "cancellation": st.none() | ACTIONS,
 }
-"""What may change in a task, beside what every write changes (`state`, `version`, `nonce`)."""
+"""Fields of a task that a write can change, beside those that every write changes (`state`, `version`, `nonce`)."""
 
 TASKS = st.builds(
     Task,
@@ -231,7 +231,7 @@ _COUNTED = ("generation", "fence", "attempt")
 
 @st.composite
 def writes_to(draw: st.DrawFn, task: Task) -> Write:
-    """A write to this task that it may or may not permit."""
+    """Draw a write that this task may or may not permit."""
     fitting = [move for move, rule in LEGAL.items() if task.state in rule.sources] or list(Move)
     names = draw(st.lists(st.sampled_from(sorted(FIELDS)), unique=True, max_size=6))
     once = draw(st.lists(st.sampled_from(_ONCE), unique=True, max_size=2))
@@ -249,7 +249,7 @@ def writes_to(draw: st.DrawFn, task: Task) -> Write:
 
 
 def guards_near(task: Task) -> st.SearchStrategy[Guard]:
-    """Guards that hold for this task, or only just fail."""
+    """Draw guards that this task satisfies, or fails by the smallest step."""
 
     def near(value: int) -> st.SearchStrategy[int | None]:
         return st.none() | st.just(value) | st.sampled_from([value + 1, max(0, value - 1)])

@@ -1,4 +1,4 @@
-"""The clients of AWS, as threads share them."""
+"""AWS clients that threads share."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ MAKERS: dict[str, Callable[[Clients], object]] = {
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 def test_a_client_comes_with_the_classes_of_its_errors(make: Callable[[Clients], object]) -> None:
-    """Concurrent creation would produce different exception classes, so they are created with the client."""
+    """The exception classes are created with the client, because concurrent creation would make different classes."""
     session = boto3.Session("AKIAEXAMPLE", "secret", region_name="eu-west-1")
     client = cast("Any", make(Clients(session)))
-    client._load_exceptions = lambda: pytest.fail("the classes of errors are made when they are asked for")
+    client._load_exceptions = lambda: pytest.fail("the error classes are created only when they are requested")
     assert client.exceptions.ClientError
 
 
@@ -54,13 +54,13 @@ def test_a_request_names_duetime_and_the_sdk_in_few_words() -> None:
     client, sent = _recorded(Clients.sqs)
     client.send_message(QueueUrl="https://example.com/queue", MessageBody="{}")
     (agent,) = [request.headers["User-Agent"].decode() for request in sent]
-    # Marks the text that botocore composes; Powertools and a boto3 session add some words.
+    # The text `ua/2.1` marks the user agent that botocore composes; Powertools and a boto3 session add a few words.
     assert agent.startswith(f"duetime Botocore/{botocore.__version__}")
     assert "ua/2.1" not in agent
 
 
 def test_only_the_queues_of_duetime_are_called_without_validation_on_this_side() -> None:
-    """Users' target requests are validated before sending; duetime's own queue requests are not."""
+    """Users' target requests are validated before sending, unlike requests to duetime's own queues."""
     own, sent = _recorded(Clients.sqs)
     own.send_message(QueueUrl="https://example.com/queue", MessageBody=5)
     assert len(sent) == 1
@@ -71,11 +71,11 @@ def test_only_the_queues_of_duetime_are_called_without_validation_on_this_side()
 
 
 def test_the_trusted_certificates_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All connections of all clients share them: reading them takes ten times the processor time of a handshake."""
+    """All connections share the certificates, because reading them takes ten times the CPU time of a handshake."""
     tls, trusted = certificate(tmp_path, LOOPBACK)
     monkeypatch.setenv("AWS_CA_BUNDLE", str(trusted))
     with peer(answering(_EMPTY), tls) as server, patch.object(SSLContext, "load_verify_locations") as read:
-        # The test's own certificate is not trusted, as it was not really read.
+        # The test's own certificate is not trusted, because it was not really read.
         for make in (Clients.dynamodb, Clients.sqs):
             client = make(_clients_of(server, monkeypatch))
             for _ in range(2):
@@ -85,7 +85,7 @@ def test_the_trusted_certificates_are_read_once(tmp_path: Path, monkeypatch: pyt
 
 
 def test_only_a_server_with_a_trusted_certificate_is_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A request is sent only after the server has shown a certificate for its host, signed by a trusted authority."""
+    """A request is sent only after the server has shown a certificate for its host from a trusted authority."""
     tls, trusted = certificate(tmp_path, LOOPBACK)
     with peer(answering(_EMPTY), tls) as server:
         with pytest.raises(SSLError):
@@ -101,7 +101,7 @@ def test_only_a_server_with_a_trusted_certificate_is_called(tmp_path: Path, monk
 
 
 def _clients_of(server: Peer, monkeypatch: pytest.MonkeyPatch) -> Clients:
-    """Clients that call a server on loopback, once."""
+    """Return clients that call a server on loopback and do not wait between retries."""
     for name, value in (("ACCESS_KEY_ID", "AKIAEXAMPLE"), ("SECRET_ACCESS_KEY", "secret"), ("DEFAULT_REGION", "x")):
         monkeypatch.setenv(f"AWS_{name}", value)
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"https://{LOOPBACK}:{server.port}")
@@ -117,7 +117,7 @@ def _called(client: Any) -> None:  # noqa: ANN401 - boto3's own
 
 
 def _recorded(make: Callable[[Clients], object]) -> tuple[Any, list[Any]]:
-    """A client whose requests are recorded, with arbitrary responses."""
+    """Return a client whose requests are recorded, with arbitrary responses."""
     client = cast("Any", make(Clients(boto3.Session("AKIAEXAMPLE", "secret", region_name="eu-west-1"))))
     sent = []
 

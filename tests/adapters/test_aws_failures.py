@@ -1,4 +1,4 @@
-"""The adapters' handling of AWS's failures, with responses from botocore's stubber."""
+"""How adapters handle AWS failures, with responses from botocore's stubber."""
 
 from __future__ import annotations
 
@@ -50,22 +50,22 @@ def _batches(tasks: list[Task]) -> list[list[Task]]:
 
 
 class OneByOne(Threads):
-    """Makes one request after the other, so that they are in order."""
+    """Makes requests one after the other, so that their order is known."""
 
     def map(self, work: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
-        """Do it to each."""
+        """Call the function for each item."""
         return [work(each) for each in items]
 
 
 @pytest.fixture
 def cloud(moto_clients: Cloud) -> Cloud:
-    """Clients without AWS while moto is inactive: each request must be stubbed."""
+    """Return clients without AWS while moto is inactive: each request must be stubbed."""
     return moto_clients
 
 
 @pytest.fixture
 def dynamodb(cloud: Cloud) -> Iterator[Stubber]:
-    """Responses of DynamoDB, all of which must be used."""
+    """Stub DynamoDB's responses, all of which must be used."""
     with Stubber(cloud.dynamodb) as stubber:
         yield stubber
         stubber.assert_no_pending_responses()
@@ -73,7 +73,7 @@ def dynamodb(cloud: Cloud) -> Iterator[Stubber]:
 
 @pytest.fixture
 def sqs(cloud: Cloud) -> Iterator[Stubber]:
-    """Responses of SQS, all of which must be used."""
+    """Stub SQS's responses, all of which must be used."""
     with Stubber(cloud.sqs) as stubber:
         yield stubber
         stubber.assert_no_pending_responses()
@@ -91,7 +91,7 @@ def sqs(cloud: Cloud) -> Iterator[Stubber]:
     ],
 )
 def test_throttling_and_server_errors_are_unavailable(cloud: Cloud, dynamodb: Stubber, code: str, status: int) -> None:
-    """A temporary failure of AWS is raised as `Unavailable`, with AWS's message."""
+    """A temporary AWS failure is raised as `Unavailable`, with AWS's message."""
     dynamodb.add_client_error("get_item", code, "slow down", http_status_code=status)
     with pytest.raises(Unavailable, match="slow down"):
         DynamoTaskStore(cloud.dynamodb, "t", EXECUTOR, SILENT).read(numbered(1))
@@ -99,14 +99,14 @@ def test_throttling_and_server_errors_are_unavailable(cloud: Cloud, dynamodb: St
 
 @pytest.mark.parametrize("code", ["ValidationException", "AccessDeniedException", "ResourceNotFoundException"])
 def test_our_own_mistakes_are_not_unavailable(cloud: Cloud, dynamodb: Stubber, code: str) -> None:
-    """A permanent failure is raised as AWS's own error."""
+    """A permanent failure is raised as the original AWS error."""
     dynamodb.add_client_error("get_item", code)
     with pytest.raises(ClientError):
         DynamoTaskStore(cloud.dynamodb, "t", EXECUTOR, SILENT).read(numbered(1))
 
 
 def test_an_unreachable_service_is_unavailable() -> None:
-    """A refused connection is `Unavailable` for every kind of request."""
+    """A refused connection is raised as `Unavailable` for every kind of request."""
     settings: dict[str, Any] = {
         "endpoint_url": "http://127.0.0.1:9",
         "region_name": "us-east-1",
@@ -125,7 +125,7 @@ def test_an_unreachable_service_is_unavailable() -> None:
 
 
 def test_an_object_that_is_gone_is_lost(cloud: Cloud) -> None:
-    """Content is lost only if S3 reports that it does not exist."""
+    """Content is reported as lost only if S3 reports that the object does not exist."""
     store = SplitContentStore(cloud.dynamodb, "t", cloud.s3, "b")
     with Stubber(cloud.s3) as s3:
         s3.add_client_error("get_object", "NoSuchKey", http_status_code=404)
@@ -135,7 +135,7 @@ def test_an_object_that_is_gone_is_lost(cloud: Cloud) -> None:
 
 @pytest.mark.parametrize("operation", ["get_object", "copy_object", "put_object_tagging"])
 def test_an_object_that_a_policy_keeps_from_us_is_not_lost(cloud: Cloud, operation: str) -> None:
-    """An access error is raised: the task does not continue as if its content were lost."""
+    """An access error is raised, so the task does not continue as if its content were lost."""
     store = SplitContentStore(cloud.dynamodb, "t", cloud.s3, "b")
     content = Content(ContentPlace.OBJECT, "payload")
     does: dict[str, Callable[[], object]] = {
@@ -150,7 +150,7 @@ def test_an_object_that_a_policy_keeps_from_us_is_not_lost(cloud: Cloud, operati
 
 
 def test_a_failing_s3_is_unavailable(cloud: Cloud) -> None:
-    """Content is not lost because S3 is slow."""
+    """Content is not reported as lost if S3 is slow or fails."""
     store = SplitContentStore(cloud.dynamodb, "t", cloud.s3, "b")
     with Stubber(cloud.s3) as s3:
         s3.add_client_error("get_object", "SlowDown", http_status_code=503)
@@ -195,7 +195,7 @@ def test_a_batch_says_which_records_it_wrote(cloud: Cloud, dynamodb: Stubber) ->
 
 
 def test_a_batch_has_each_record_once(cloud: Cloud, dynamodb: Stubber) -> None:
-    """Of two records with one id only one is sent, because DynamoDB may not accept duplicates in a request."""
+    """If two records have the same id, only one is sent, because DynamoDB accepts no duplicates in a request."""
     twice = [task(id=numbered(1), nonce=nonce) for nonce in ("first", "second")]
     statements = [insertion("t", item_of(twice[1]))]
     dynamodb.add_response("batch_execute_statement", {"Responses": [{}]}, {"Statements": statements})
@@ -203,7 +203,7 @@ def test_a_batch_has_each_record_once(cloud: Cloud, dynamodb: Stubber) -> None:
 
 
 def test_a_batch_that_does_not_get_on_is_unavailable(cloud: Cloud, dynamodb: Stubber) -> None:
-    """A response with every key unprocessed ends the reading instead of an endless loop."""
+    """If a response leaves every key unprocessed, the read fails instead of looping forever."""
     answer = {"Responses": {}, "UnprocessedKeys": {"t": {"Keys": [key_of(numbered(1))]}}}
     dynamodb.add_response("batch_get_item", answer)
     with pytest.raises(Unavailable):
@@ -222,12 +222,12 @@ def test_a_minute_is_read_page_by_page(cloud: Cloud, dynamodb: Stubber) -> None:
 
 
 def outgoing(number: int) -> Outgoing:
-    """A message to be sent."""
+    """Return a message to send."""
     return Outgoing(Message(numbered(number), 0, HOME, Priority.NORMAL, OWNER), number)
 
 
 def test_entries_that_sqs_does_not_acknowledge_are_handed_back(cloud: Cloud, sqs: Stubber) -> None:
-    """The entries that SQS does not acknowledge are returned."""
+    """Entries that SQS does not acknowledge are returned."""
     taken = [{"Id": each, "MessageId": "m", "MD5OfMessageBody": "5"} for each in ("0", "2")]
     failed = [{"Id": "1", "SenderFault": False, "Code": "InternalError"}]
     sqs.add_response("send_message_batch", {"Successful": taken, "Failed": failed})
@@ -236,30 +236,30 @@ def test_entries_that_sqs_does_not_acknowledge_are_handed_back(cloud: Cloud, sqs
 
 
 def test_a_failed_request_hands_back_all_of_its_entries(cloud: Cloud, sqs: Stubber) -> None:
-    """A request that fails completely does not raise; exactly its ten messages are returned."""
+    """A request that fails completely raises nothing and returns all of its ten messages."""
     taken = [{"Id": str(each), "MessageId": "m", "MD5OfMessageBody": "5"} for each in range(10)]
     sqs.add_response("send_message_batch", {"Successful": taken, "Failed": []}, {"QueueUrl": ANY, "Entries": ANY})
     sqs.add_client_error("send_message_batch", "AWS.SimpleQueueService.NonExistentQueue")
     sent = [outgoing(number) for number in range(20)]
-    # The stubber responds in the order of requests, and two threads may send in either order.
+    # The stubber responds in the order of requests, and two threads can send in either order.
     assert SqsQueues(cloud.sqs, URLS, EXECUTOR).send(sent) in (sent[:10], sent[10:])
 
 
 def delivery(number: int) -> Delivery:
-    """A received message."""
+    """Return a received message."""
     return Delivery(outgoing(number).message, f"receipt {number}", str(number))
 
 
 @pytest.mark.parametrize("code", ["ReceiptHandleIsInvalid", "MessageNotInflight", "InvalidParameterValue"])
 def test_a_message_that_is_not_in_flight_is_no_failure(cloud: Cloud, sqs: Stubber, code: str) -> None:
-    """Entries that fail by the sender's fault are messages that somebody has deleted or received since."""
+    """An entry that fails by the sender's fault is a message that was deleted or received again, and is ignored."""
     failed = [{"Id": "1", "SenderFault": True, "Code": code}]
     sqs.add_response("change_message_visibility_batch", {"Successful": [{"Id": "0"}], "Failed": failed})
     SqsQueues(cloud.sqs, URLS, EXECUTOR).come_back([delivery(0), delivery(1)], [5, 5])
 
 
 def test_a_wait_is_asked_for_within_what_sqs_allows(cloud: Cloud, sqs: Stubber) -> None:
-    """A delay below zero, or beyond twelve hours after the receipt, is never sent."""
+    """A visibility timeout is at least zero and ends at most twelve hours after the message's receipt."""
     entries = [
         {"Id": str(number), "ReceiptHandle": f"receipt {number}", "VisibilityTimeout": seconds}
         for number, seconds in enumerate((0, 30, 42_300))
@@ -270,7 +270,7 @@ def test_a_wait_is_asked_for_within_what_sqs_allows(cloud: Cloud, sqs: Stubber) 
 
 
 def test_a_visibility_that_sqs_failed_to_set_is_unavailable(cloud: Cloud, sqs: Stubber) -> None:
-    """An entry that fails by SQS's own fault is not passed over."""
+    """An entry that fails by the fault of SQS raises `Unavailable`."""
     failed = [{"Id": "0", "SenderFault": False, "Code": "InternalError"}]
     sqs.add_response("change_message_visibility_batch", {"Successful": [], "Failed": failed})
     with pytest.raises(Unavailable, match="InternalError"):

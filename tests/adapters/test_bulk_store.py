@@ -35,12 +35,12 @@ ENDED = replace(FULL.ended(BulkState.SUCCEEDED, HOME + 4, "why"), progress=repla
 
 @pytest.fixture
 def store(moto_cloud: Cloud) -> DynamoBulkStore:
-    """Bulk operations in a separate table."""
+    """Return a store of bulk operations in a separate table."""
     return DynamoBulkStore(moto_cloud.dynamodb, moto_cloud.table())
 
 
 def test_an_operation_comes_back_as_it_was_saved(store: DynamoBulkStore) -> None:
-    """Every field, at the next version; one that was never saved is none."""
+    """A saved operation is read back with every field and the next version; an unknown id returns `None`."""
     assert store.read(NEW.id) is None
     for version, operation in enumerate((NEW, FULL, ENDED)):
         assert store.save(replace(operation, version=version), f"nonce {version}")
@@ -49,7 +49,7 @@ def test_an_operation_comes_back_as_it_was_saved(store: DynamoBulkStore) -> None
 
 @pytest.mark.parametrize("kind", BulkKind)
 def test_each_kind_comes_back(store: DynamoBulkStore, kind: BulkKind) -> None:
-    """The progress of a running operation is stored for the process that continues it."""
+    """A running operation's progress is stored for each kind, so that another process can continue it."""
     assert store.save(replace(NEW, kind=kind), "one")
     found = store.read(NEW.id)
     assert found is not None
@@ -57,7 +57,7 @@ def test_each_kind_comes_back(store: DynamoBulkStore, kind: BulkKind) -> None:
 
 
 def test_of_two_writes_of_one_version_one_is_refused(store: DynamoBulkStore) -> None:
-    """A repeated write with the same nonce is not refused."""
+    """Of two different writes at one version the second is refused, but a repeated write is accepted."""
     assert store.save(NEW, "one")
     assert store.save(NEW, "one")
     assert not store.save(FULL, "two")
@@ -65,7 +65,7 @@ def test_of_two_writes_of_one_version_one_is_refused(store: DynamoBulkStore) -> 
 
 
 def test_the_latest_are_listed_first(store: DynamoBulkStore) -> None:
-    """Only one owner's operations are listed, up to the limit."""
+    """Only the given owner's operations are listed, latest first and up to the limit."""
     operations = [replace(NEW, id=TaskId.of(HOME + number * SECOND, number, 5)) for number in range(5)]
     for operation in [*operations, replace(NEW, id=TaskId.of(HOME, 9, 9), owner="you")]:
         assert store.save(operation, "one")
@@ -73,7 +73,7 @@ def test_the_latest_are_listed_first(store: DynamoBulkStore) -> None:
 
 
 def test_the_latest_operation_on_a_topology_is_noted_once(store: DynamoBulkStore) -> None:
-    """Of two concurrent starts, one is refused."""
+    """If two operations on a topology start at the same time, one is refused."""
     nothing = store.latest_of(TOPOLOGY)
     assert nothing == Latest(TOPOLOGY)
     assert store.set_latest(replace(nothing, operation_id=NEW.id), "one", HOME + DAY)
@@ -82,7 +82,7 @@ def test_the_latest_operation_on_a_topology_is_noted_once(store: DynamoBulkStore
 
 
 def test_an_operation_costs_one_unit_and_expires_after_its_end(moto_cloud: Cloud) -> None:
-    """An operation has no expiry while it runs, and stays within a kilobyte."""
+    """An operation is below a kilobyte, and gets an expiry only when it has ended."""
     table = moto_cloud.table()
     store = DynamoBulkStore(moto_cloud.dynamodb, table)
     for operation, expires in ((FULL, False), (replace(ENDED, version=1), True)):

@@ -19,20 +19,20 @@ PROBED = replace(Circuit("an#n", "b.example.org:8443").opened("ReadTimeoutError"
 
 
 def test_a_host_that_never_failed_is_closed(circuit_store: CircuitStore) -> None:
-    """An unknown circuit is read as closed at version 0, and is not listed."""
+    """A circuit that was never saved is read as closed at version 0, and is not listed."""
     assert circuit_store.read("ann", "example.org", consistent=False) == Circuit("ann", "example.org")
     assert circuit_store.list_open(10) == []
 
 
 def test_a_circuit_comes_back_as_it_was_saved(circuit_store: CircuitStore) -> None:
-    """Every field, at the next version."""
+    """A saved circuit is read back with every field and the next version."""
     for circuit in (OPEN, PROBED):
         assert circuit_store.save(circuit, f"open {circuit.host}", LATER)
         assert circuit_store.read(circuit.owner, circuit.host, consistent=True) == replace(circuit, version=1)
 
 
 def test_of_two_probes_one_is_made(circuit_store: CircuitStore) -> None:
-    """Of two saves at one version the second is refused; a repeated save is not."""
+    """Of two saves at one version the second is refused, but a repeated save is accepted."""
     circuit_store.save(OPEN, "open", LATER)
     seen = circuit_store.read(OPEN.owner, OPEN.host, consistent=True)
     assert circuit_store.save(seen.probed(HOME + 90_000), "mine", LATER)
@@ -42,7 +42,7 @@ def test_of_two_probes_one_is_made(circuit_store: CircuitStore) -> None:
 
 
 def test_circuits_that_are_not_closed_are_listed(circuit_store: CircuitStore) -> None:
-    """Open circuits are listed by host up to the limit; closed ones are not."""
+    """Open circuits are listed by host up to the limit, and closed circuits are not listed."""
     for circuit in (OPEN, PROBED):
         circuit_store.save(circuit, f"open {circuit.host}", LATER)
     assert [circuit.host for circuit in circuit_store.list_open(10)] == [PROBED.host, OPEN.host]
@@ -55,7 +55,7 @@ def test_circuits_that_are_not_closed_are_listed(circuit_store: CircuitStore) ->
 
 
 def test_a_closed_circuit_takes_no_place_in_the_list(moto_cloud: Cloud) -> None:
-    """Only open circuits are in the index, so closed ones do not crowd them out."""
+    """Only open circuits are in the index, so closed circuits do not crowd them out."""
     table = moto_cloud.table()
     store = DynamoCircuitStore(moto_cloud.dynamodb, table)
     store.save(OPEN, "open", LATER)

@@ -22,7 +22,7 @@ TASK = numbered(1)
 
 
 def noise(size: int) -> bytes:
-    """Bytes that do not shrink."""
+    """Return bytes that do not compress."""
     return Random(size).randbytes(size)  # noqa: S311 - an example, not a secret
 
 
@@ -40,7 +40,7 @@ OUTSIDE = [content for content in CONTENTS if content[1] is not ContentPlace.REC
 
 
 def sizes(contents: list[tuple[bytes, ContentPlace]]) -> list[str]:
-    """Names of these examples."""
+    """Return names for the given contents."""
     return [f"{place.value}-{len(data)}" for data, place in contents]
 
 
@@ -48,7 +48,7 @@ def sizes(contents: list[tuple[bytes, ContentPlace]]) -> list[str]:
 def test_content_is_kept_where_its_size_says_and_fetched_whole(
     content_store: ContentStore, data: bytes, place: ContentPlace
 ) -> None:
-    """Content is read back unchanged from the record, an item or an object, depending on its compressed size."""
+    """Content is read back unchanged from the record, an item or an S3 object, depending on its compressed size."""
     content = content_store.keep(TASK, "payload", data)
     assert content == Content(place, "payload", data if place is ContentPlace.RECORD else None)
     assert content_store.fetch(TASK, content) == data
@@ -66,14 +66,14 @@ def test_names_do_not_touch_each_other(content_store: ContentStore, data: bytes,
 
 @pytest.mark.parametrize("place", [ContentPlace.ITEM, ContentPlace.OBJECT])
 def test_lost_content_is_said_to_be_lost(content_store: ContentStore, place: ContentPlace) -> None:
-    """Missing content outside the record raises its own error."""
+    """Reading missing content from outside the record raises its own error."""
     with pytest.raises(ContentExpired):
         content_store.fetch(TASK, Content(place, "payload"))
 
 
 @pytest.mark.parametrize("place", ContentPlace)
 def test_what_is_gone_or_inside_expires_silently(content_store: ContentStore, place: ContentPlace) -> None:
-    """Expiring content in the record, or missing content, has no effect."""
+    """Setting an expiry has no effect for content in the record or for missing content."""
     data = b"1" if place is ContentPlace.RECORD else None
     content_store.expire(TASK, Content(place, "payload", data), Expiry(HOME))
     if data is None:
@@ -85,7 +85,7 @@ def test_what_is_gone_or_inside_expires_silently(content_store: ContentStore, pl
 def test_content_that_is_to_expire_can_still_be_fetched(
     content_store: ContentStore, data: bytes, place: ContentPlace
 ) -> None:
-    """Expiring content can be read until its expiry; setting the expiry twice has the same effect as once."""
+    """Content can be read until its expiry; setting the same expiry twice has no other effect than setting it once."""
     content = content_store.keep(TASK, "result", data)
     assert content.place is place
     content_store.expire(TASK, content, Expiry(HOME))
@@ -94,7 +94,7 @@ def test_content_that_is_to_expire_can_still_be_fetched(
 
 
 def test_the_attempt_records_of_a_task_are_found(content_store: ContentStore) -> None:
-    """Every stored attempt is read once and unchanged, beside contents and lines of other tasks."""
+    """Every stored attempt record is read once and unchanged, without contents or attempt records of other tasks."""
     lines = [AttemptRecord(fence, fence, "worker", HOME, 1, 2, AttemptOutcome.RETRIED) for fence in range(1, 121)]
     for line in [*lines, lines[0]]:
         content_store.store_attempt(TASK, line)
@@ -105,7 +105,7 @@ def test_the_attempt_records_of_a_task_are_found(content_store: ContentStore) ->
 
 
 def test_an_expiring_item_has_a_ttl_in_seconds_rounded_up(moto_cloud: Cloud) -> None:
-    """Content in an item gets the TTL of its record, and none before."""
+    """Content in an item has no TTL until the expiry is set, and then the same TTL as its record."""
     table = moto_cloud.table()
     store = SplitContentStore(moto_cloud.dynamodb, table, moto_cloud.s3, moto_cloud.bucket())
     content = store.keep(TASK, "payload", noise(1_000))
@@ -116,7 +116,7 @@ def test_an_expiring_item_has_a_ttl_in_seconds_rounded_up(moto_cloud: Cloud) -> 
 
 
 def test_an_expiring_object_is_written_anew_with_a_tag(moto_cloud: Cloud) -> None:
-    """Content in S3 is tagged for the lifecycle rule, which counts from that writing."""
+    """Content in S3 is rewritten with a tag for the lifecycle rule, which counts from that write."""
     bucket = moto_cloud.bucket()
     store = SplitContentStore(moto_cloud.dynamodb, moto_cloud.table(), moto_cloud.s3, bucket)
     content = store.keep(TASK, "payload", noise(300_000))
@@ -130,7 +130,7 @@ def test_an_expiring_object_is_written_anew_with_a_tag(moto_cloud: Cloud) -> Non
 
 
 def test_a_attempt_record_is_kept_beside_the_record(moto_cloud: Cloud) -> None:
-    """A line kept twice is one item, outside the trigger's partitions, without a TTL until its task has ended."""
+    """An attempt record that is stored twice is one item outside the trigger's partitions, without a TTL at first."""
     table = moto_cloud.table()
     store = SplitContentStore(moto_cloud.dynamodb, table, moto_cloud.s3, moto_cloud.bucket())
     line = AttemptRecord(7, 9, "worker 1", HOME, 12, 480, AttemptOutcome.RETRIED)
@@ -144,7 +144,7 @@ def test_a_attempt_record_is_kept_beside_the_record(moto_cloud: Cloud) -> None:
 
 @pytest.mark.parametrize(("data", "place"), OUTSIDE, ids=sizes(OUTSIDE))
 def test_content_with_an_expiry_can_be_retained(content_store: ContentStore, data: bytes, place: ContentPlace) -> None:
-    """Content stored with an expiry can be read before and after the expiry is removed, even twice."""
+    """Content that was stored with an expiry can be read before and after the expiry is removed, even twice."""
     content = content_store.keep(TASK, "payload", data, Expiry(HOME, provisional=True))
     assert content.place is place
     for _ in range(2):
@@ -156,7 +156,7 @@ def test_content_with_an_expiry_can_be_retained(content_store: ContentStore, dat
 
 
 def test_only_the_expiry_that_was_given_is_taken_away(moto_cloud: Cloud) -> None:
-    """An expiry that was set later is kept, and storing the same content again does not change it."""
+    """An expiry that was set later is kept, and storing the same content again does not change the expiry."""
     table = moto_cloud.table()
     store = SplitContentStore(moto_cloud.dynamodb, table, moto_cloud.s3, moto_cloud.bucket())
     given, ended = Expiry(HOME, provisional=True), Expiry(HOME + 1_000)
@@ -172,7 +172,7 @@ def test_only_the_expiry_that_was_given_is_taken_away(moto_cloud: Cloud) -> None
 
 
 def test_all_items_of_a_task_expire_together(moto_cloud: Cloud) -> None:
-    """Every item beside a record gets the expiry unless it has a later one; items of other tasks do not change."""
+    """Every item beside a record gets the expiry unless it already has a later expiry; other tasks do not change."""
     table = moto_cloud.table()
     store = SplitContentStore(moto_cloud.dynamodb, table, moto_cloud.s3, moto_cloud.bucket())
     store.keep(TASK, "payload", noise(1_000))

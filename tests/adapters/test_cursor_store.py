@@ -33,14 +33,14 @@ def test_a_group_that_nobody_has_read_begins_at_the_first_cursors(cursor_store: 
 
 
 def test_a_held_group_is_nobody_elses(cursor_store: CursorStore) -> None:
-    """A group cannot be taken by another reader until its hold ends."""
+    """Another reader cannot take a group until the current hold ends."""
     cursor_store.take(0, "a", HOME, UNTIL, FIRST)
     assert cursor_store.take(0, "b", UNTIL - 1, UNTIL + MINUTE, FIRST) is None
     assert cursor_store.take(0, "b", UNTIL, UNTIL + MINUTE, FIRST) == _taken("b", 2)
 
 
 def test_a_holder_may_take_its_group_again(cursor_store: CursorStore) -> None:
-    """A repeated request does not lock out its own sender; its response has the newest epoch."""
+    """A holder can take its group again, and the response has the newest epoch."""
     cursor_store.take(0, "a", HOME, UNTIL, FIRST)
     again = cursor_store.take(0, "a", HOME, UNTIL, FIRST)
     assert again is not None
@@ -48,7 +48,7 @@ def test_a_holder_may_take_its_group_again(cursor_store: CursorStore) -> None:
 
 
 def test_cursors_advance_and_stay(cursor_store: CursorStore) -> None:
-    """The next reader starts at the stored cursors, not at the ones that it proposes."""
+    """The next reader starts at the stored cursors and not at the cursors that it proposes."""
     taken = cursor_store.take(0, "a", HOME, UNTIL, FIRST)
     assert taken is not None
     assert cursor_store.advance(0, _moved(taken, 105).moved(2, ALL, Progress(44)), UNTIL)
@@ -56,7 +56,7 @@ def test_cursors_advance_and_stay(cursor_store: CursorStore) -> None:
 
 
 def test_advancing_keeps_the_hold_or_lets_it_go(cursor_store: CursorStore) -> None:
-    """An advance holds the group until the given time; a past time frees it."""
+    """Advancing the cursors holds the group until the given time; a time in the past releases the group."""
     taken = cursor_store.take(0, "a", HOME, UNTIL, FIRST)
     assert taken is not None
     cursor_store.advance(0, taken, UNTIL + MINUTE)
@@ -76,13 +76,13 @@ def test_only_the_newest_epoch_moves_cursors(cursor_store: CursorStore) -> None:
 
 
 def test_an_unknown_group_cannot_be_advanced(cursor_store: CursorStore) -> None:
-    """Advancing an unknown group changes and creates nothing."""
+    """Advancing an unknown group changes nothing and creates nothing."""
     assert not cursor_store.advance(5, FIRST, UNTIL)
     assert cursor_store.take(5, "a", HOME, UNTIL, FIRST) == _taken("a", 1)
 
 
 def test_positions_inside_minutes_are_kept(cursor_store: CursorStore) -> None:
-    """Open minutes, and queues that lag, are stored and read back; once everything is done only minutes are."""
+    """Open minutes and lagging queues are stored and read back; when everything is done, only minutes are stored."""
     taken = cursor_store.take(0, "a", HOME, UNTIL, FIRST)
     assert taken is not None
     split = taken.split(0, "low").split(2, "pulled:resize")
@@ -97,7 +97,7 @@ def test_positions_inside_minutes_are_kept(cursor_store: CursorStore) -> None:
 
 
 def test_what_was_done_by_an_overtaken_reader_is_kept(cursor_store: CursorStore) -> None:
-    """The overtaken reader's progress is merged; the present holder keeps the group and gets it at its next save."""
+    """An overtaken reader's progress is merged; the current holder keeps the group and gets it at its next save."""
     slow = cursor_store.take(0, "slow", HOME, UNTIL, FIRST)
     quick = cursor_store.take(0, "quick", UNTIL, FAR, FIRST)
     assert slow is not None
@@ -111,13 +111,13 @@ def test_what_was_done_by_an_overtaken_reader_is_kept(cursor_store: CursorStore)
 
 
 def test_a_hold_that_seems_to_last_for_long_counts_for_nothing(cursor_store: CursorStore) -> None:
-    """A hold taken with a clock that was ahead does not block the group until that time."""
+    """A hold by a process whose clock was ahead does not block the group until that time."""
     cursor_store.take(0, "ahead", HOME + 30 * MINUTE, HOME + 31 * MINUTE, FIRST)
     assert cursor_store.take(0, "b", HOME, HOME + MINUTE, FIRST) == _taken("b", 2)
 
 
 def test_each_region_has_cursors_of_its_own() -> None:
-    """A replicated write of one Region does not replace the cursors of the other; a takeover replaces its own."""
+    """A Region's replicated write does not replace another Region's cursors; a takeover replaces the Region's own."""
     client = FakeDynamoDB(lambda: HOME)
     table = new_table(client)  # type: ignore[arg-type]  # stands in for a client
     first, second = (DynamoCursorStore(client, table, FakeTelemetry(), region) for region in ("", "eu-central-1"))  # type: ignore[arg-type]  # same

@@ -15,7 +15,7 @@ from tests.clocks import NOW
 
 
 def event(number: int, reason: str = "why") -> Event:
-    """An event with its number."""
+    """Return the numbered event."""
     detail = ScheduleSkipped(
         id=str(number),
         owner="ann",
@@ -29,17 +29,17 @@ def event(number: int, reason: str = "why") -> Event:
 
 
 def bus_of(client: Any, telemetry: FakeTelemetry | None = None) -> EventBridgeBus:  # noqa: ANN401 - any client
-    """A bus over a client."""
+    """Return a bus with this client."""
     return EventBridgeBus(client, "events", VirtualTime(NOW), telemetry or FakeTelemetry())
 
 
 def numbers(fake: FakeEvents) -> list[int]:
-    """The numbers of the events that the bus has taken."""
+    """Return the numbers of the events that the bus has accepted."""
     return sorted(json.loads(entry["Detail"])["runs_skipped"] for entry in fake.taken)
 
 
 def test_events_are_put_in_requests_of_ten() -> None:
-    """Each event has its kind as the detail type and duetime as its source, so that it does not become a task."""
+    """An event's detail type is its kind and its source is duetime, which keeps it from becoming a task."""
     fake = FakeEvents()
     assert bus_of(fake).publish([event(n) for n in range(23)]) == 0
     assert numbers(fake) == list(range(23))
@@ -53,7 +53,7 @@ def test_events_are_put_in_requests_of_ten() -> None:
 
 
 def test_large_events_go_in_requests_of_their_own() -> None:
-    """No request exceeds EventBridge's limit, in bytes of UTF-8."""
+    """Each request stays within EventBridge's limit in bytes of UTF-8."""
     fake = FakeEvents()
     assert bus_of(fake).publish([event(n, "ü" * 30_000) for n in range(9)]) == 0
     assert numbers(fake) == list(range(9))
@@ -63,7 +63,7 @@ def test_large_events_go_in_requests_of_their_own() -> None:
 
 
 def test_what_the_bus_does_not_take_is_tried_again() -> None:
-    """Only that: the others are not published twice."""
+    """Only the events that the bus rejected are sent again, so no event is published twice."""
     fake = FakeEvents()
     fake.refuses = 12
     assert bus_of(fake).publish([event(n) for n in range(10)]) == 0
@@ -71,7 +71,7 @@ def test_what_the_bus_does_not_take_is_tried_again() -> None:
 
 
 def test_what_the_bus_never_takes_is_told_of() -> None:
-    """After some attempts the event is given up and logged without its content."""
+    """After several attempts, an event is given up and logged without its content."""
     fake, telemetry = FakeEvents(), FakeTelemetry()
     fake.refuses = 1_000
     assert bus_of(fake, telemetry).publish([event(n, "secret") for n in range(3)]) == 3
@@ -84,7 +84,7 @@ def test_what_the_bus_never_takes_is_told_of() -> None:
     "error", [ClientError({"Error": {"Code": "AccessDenied"}}, "PutEvents"), ConnectTimeoutError(endpoint_url="events")]
 )
 def test_a_request_that_fails_does_not_keep_the_others(error: Exception) -> None:
-    """Each request is made, even if the previous one failed."""
+    """If one request fails, the following requests are still sent."""
     fake = FakeEvents()
     fake.error = error
     assert bus_of(fake).publish([event(n) for n in range(25)]) == MOST_ENTRIES

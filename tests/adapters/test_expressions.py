@@ -23,7 +23,7 @@ _WORDS = {"AND", "OR", "IN", "SET", "ADD", "REMOVE", "attribute_exists", "attrib
 @settings(deadline=None)
 @given(st.data(), TASKS)
 def test_expressions_hold_placeholders_only_and_use_all_of_them(data: st.DataObject, any_task: Task) -> None:
-    """DynamoDB refuses reserved words, unknown placeholders and unused ones, which not every engine does."""
+    """Expressions contain only placeholders and use all of them, because DynamoDB refuses anything else."""
     request = update_of(data.draw(writes_to(any_task)), "tasks")
     words = set(re.findall(r"[#:]?\w+", request["ConditionExpression"] + " " + request["UpdateExpression"]))
     placeholders = {*request["ExpressionAttributeNames"], *request["ExpressionAttributeValues"]}
@@ -35,7 +35,7 @@ def test_expressions_hold_placeholders_only_and_use_all_of_them(data: st.DataObj
 @settings(deadline=None)
 @given(st.data(), TASKS)
 def test_no_attribute_is_changed_twice(data: st.DataObject, any_task: Task) -> None:
-    """DynamoDB refuses an update that names one attribute in two of its changes."""
+    """DynamoDB refuses an update expression that changes one attribute twice."""
     request = update_of(data.draw(writes_to(any_task)), "tasks")
     changes = re.sub(r"if_not_exists\(#\w+", "", request["UpdateExpression"])
     changed = [
@@ -45,13 +45,13 @@ def test_no_attribute_is_changed_twice(data: st.DataObject, any_task: Task) -> N
 
 
 def test_a_write_stays_within_the_size_of_an_expression() -> None:
-    """The largest claim is far from the 4 KB that DynamoDB allows an expression (Source: DynamoDB quotas)."""
+    """The largest claim is far below the 4 KB that DynamoDB allows an expression (Source: DynamoDB quotas)."""
     guard = Guard("ann", 1, 2, 3, 4, 5)
     request = update_of(Write(numbered(1), Move.CLAIM, "n", guard, {"lease_worker": "w"}, {"started_at": 1}), "tasks")
     assert len(request["ConditionExpression"]) + len(request["UpdateExpression"]) < 1_000
 
 
 def test_only_what_is_stored_can_be_compared_or_added() -> None:
-    """A write that adds to something without a number in the record is a mistake that is named."""
+    """A write that adds to a field that is not a number in the record raises an error that names the field."""
     with pytest.raises(ValueNotStorable, match="add_sent"):
         update_of(Write(numbered(1), Move.CHANGE, "n", adds={"sent": 0}), "tasks")

@@ -1,4 +1,4 @@
-"""The fakes and the embedded engine have the same responses to the same calls."""
+"""The fakes and the embedded engine respond alike to the same calls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.adapters.clouds import Cloud
 
 QUICK, SEEDS = 2, 20
-"""How many seeds `make test` and `make test-slow` draw calls from."""
+"""The number of seeds from which `make test` and `make test-slow` draw calls."""
 CALLS = 250
 pytestmark = pytest.mark.engine
 from_seeds = pytest.mark.parametrize(
@@ -27,7 +27,7 @@ from_seeds = pytest.mark.parametrize(
 
 
 def outcome(client: Any, call: Drawn) -> Any:  # noqa: ANN401 - whatever it answers
-    """The result of a call: its response without request ids, or the code and item of its error."""
+    """Return a call's result: the response without request ids, or the error's code and item."""
     try:
         answer = getattr(client, call.operation)(**call.request)
     except ClientError as error:
@@ -37,7 +37,7 @@ def outcome(client: Any, call: Drawn) -> Any:  # noqa: ANN401 - whatever it answ
 
 @from_seeds
 def test_the_fake_of_dynamodb_answers_as_the_engine_does(engine_cloud: Cloud, seed: int) -> None:
-    """Writes, conditions, updates, readings, pages and hostile requests of any kind: zero differences."""
+    """Writes, conditions, updates, reads, pages and hostile requests have the same responses from fake and engine."""
     fake = FakeDynamoDB()
     drawn = StoreCalls(random.Random(seed))  # noqa: S311 - repeatable on purpose
     real_table, fake_table = engine_cloud.table(), new_table(fake)  # type: ignore[arg-type]  # stands in for a client
@@ -53,9 +53,9 @@ def test_the_fake_of_dynamodb_answers_as_the_engine_does(engine_cloud: Cloud, se
 @pytest.mark.slow
 @from_seeds
 def test_the_fake_of_sqs_answers_as_the_engine_does(engine_cloud: Cloud, seed: int) -> None:
-    """Sendings, receipts, visibility, deletions and hostile batches: zero differences but for fair queues.
+    """Sends, receipts, visibility, deletions and hostile batches have the same responses from fake and engine.
 
-    The engine has none; `tests/scenarios/test_fair_keys.py` tests them.
+    Fair queues are an exception, because the engine has none; `tests/scenarios/test_fair_keys.py` tests them.
     """
     fake = FakeSQS()
     fake.is_fair = False

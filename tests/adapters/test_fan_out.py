@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def client_answering(answer: Callable[[dict[str, Any]], Any]) -> LambdaClient:
-    """A real client of Lambda whose requests stay within the test."""
+    """Return a real Lambda client whose requests stay within the test."""
     client = boto3.Session("testing", "testing", region_name="us-east-1").client("lambda")
 
     def intercept(params: dict[str, Any], **_: object) -> Any:  # noqa: ANN401 - botocore's own
@@ -39,7 +39,7 @@ class _Answered:
 
 @pytest.mark.slow
 def test_each_group_is_read_by_an_asynchronous_invocation_of_the_same_function() -> None:
-    """Forty shards are three groups: three events, each naming its group, none of them waited for."""
+    """Forty shards are sent as three asynchronous events, one per group, to the same function."""
     asked: list[dict[str, Any]] = []
 
     def accept(params: dict[str, Any]) -> Any:  # noqa: ANN401 - botocore's own
@@ -53,7 +53,7 @@ def test_each_group_is_read_by_an_asynchronous_invocation_of_the_same_function()
 
 
 def test_a_throttled_invocation_is_told() -> None:
-    """The tick fails visibly, and the next one continues: no unread group counts as read."""
+    """If an invocation is throttled, the tick fails visibly, and the next tick continues with the unread groups."""
 
     def refuse(_params: dict[str, Any]) -> Any:  # noqa: ANN401 - botocore's own
         return _Answered(429), {
@@ -67,6 +67,6 @@ def test_a_throttled_invocation_is_told() -> None:
 
 @pytest.mark.parametrize(("version", "name"), [("17", "trigger:live"), ("$LATEST", "trigger"), ("", "trigger")])
 def test_the_trigger_invokes_its_alias(version: str, name: str) -> None:
-    """A published version invokes the alias; the local stack, without versions, the function itself."""
+    """A published version invokes its alias; without versions, as in the local stack, the function is invoked."""
     environ: dict[str, str] = {Variable.FUNCTION_NAME: "trigger", Variable.FUNCTION_VERSION: version}
     assert Settings(environ).invoked_as == name

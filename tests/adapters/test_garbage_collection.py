@@ -1,4 +1,4 @@
-"""When the garbage collector runs."""
+"""Settings of the garbage collector in a process."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def _thresholds() -> Iterator[None]:
-    """The collector of the process, restored afterwards."""
+    """Restore the process's collector settings after the test."""
     before = gc.get_threshold()
     yield
     gc.set_threshold(*before)
 
 
 def test_the_collector_is_as_usual_after_the_start_and_leaves_what_was_imported() -> None:
-    """Imported objects are frozen, and new garbage is collected as usual."""
+    """Imported objects are frozen at the start, and new garbage is collected as usual."""
     usual = garbage_collection._USUAL
     gc.set_threshold(*usual)
     garbage_collection.postpone()

@@ -1,4 +1,4 @@
-"""The store of groups: how much is read to find an open member."""
+"""The group store, and how much it reads to find an open member."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ORDERS: dict[str, Callable[[list[TaskId]], Sequence[TaskId]]] = {
 
 
 class Reading:
-    """A store of groups, and how many items its queries have read."""
+    """A group store that counts the items that its queries read."""
 
     def __init__(self) -> None:
         self.items = 0
@@ -44,7 +44,7 @@ class Reading:
         return getattr(self.client, name)
 
     def query(self, **request: Any) -> Any:  # noqa: ANN401 - boto3's
-        """A page with counted items."""
+        """Return a page and count its items."""
         page = self.client.query(**request)
         self.items += len(page["Items"])
         return page
@@ -52,7 +52,7 @@ class Reading:
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_members_are_passed_about_once_in_whatever_order_they_end(order: str) -> None:
-    """Otherwise ends in a large group would read all members each time, which is expensive for 100 000 members."""
+    """Members are passed about once in total; reading all of them at each end is expensive for 100,000 members."""
     reading = Reading()
     ids = [TaskId.of(HOME + number * SECOND, 0, number) for number in range(SIZE)]
     for task_id in ids:
@@ -64,12 +64,12 @@ def test_members_are_passed_about_once_in_whatever_order_they_end(order: str) ->
         found = reading.store.open_members("me", "g", 1, near=task_id)
         assert bool(found) == (number < SIZE - 1)
         assert not {each.task_id for each in found} & set(ended[: number + 1])
-    # One page for each end, and the passed items, of which a page may be read twice.
+    # Each end reads one page plus the passed items, of which a page can be read twice.
     assert reading.items <= 20 * SIZE + 4 * SIZE
 
 
 def test_a_member_that_is_open_again_is_found_wherever_the_search_began() -> None:
-    """All members are read before the group counts as complete."""
+    """All members are read before a group counts as complete, so a member that is open again is found."""
     reading = Reading()
     ids = [TaskId.of(HOME + number, 0, number) for number in range(200)]
     for task_id in ids:

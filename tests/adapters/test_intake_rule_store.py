@@ -30,7 +30,7 @@ RULE = IntakeRule(
 
 
 def test_rules_are_stored_if_they_are_as_they_were_read(intake_rule_store: IntakeRuleStore) -> None:
-    """A write that is sent twice is stored once; one of an earlier version is not."""
+    """A write that is sent twice is stored once; a write based on an earlier version is refused."""
     assert intake_rule_store.read(consistent=True) == IntakeRules()
     wanted = IntakeRules().put(RULE)
     assert intake_rule_store.save(wanted, "a")
@@ -43,7 +43,7 @@ def test_rules_are_stored_if_they_are_as_they_were_read(intake_rule_store: Intak
 
 
 def test_rules_that_are_too_large_together_are_refused(intake_rule_store: IntakeRuleStore) -> None:
-    """Rules larger than an item are refused before DynamoDB refuses them."""
+    """Rules that are larger than an item are refused before DynamoDB refuses them."""
     size = MAX_INTAKE_RULES_BYTES // MAX_INTAKE_RULES * 4 // 3
     many = [replace(RULE, name=str(each), description=secrets.token_urlsafe(size)) for each in range(MAX_INTAKE_RULES)]
     with pytest.raises(IntakeRulesFull, match="300000 compressed bytes"):

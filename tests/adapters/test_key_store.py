@@ -18,12 +18,12 @@ OTHER = replace(WANTED, task_id=numbered(2), body_hash="other", created_at=HOME 
 
 
 def test_a_new_key_stands_for_what_was_wanted(key_store: KeyStore) -> None:
-    """The first use of a key is stored unchanged."""
+    """The first use of a key stores its value unchanged."""
     assert key_store.remember("ann", "order-1", WANTED, HOME) == WANTED
 
 
 def test_a_taken_key_stands_for_what_it_stood_for(key_store: KeyStore) -> None:
-    """A later use of a key returns the first stored value, equal in every field."""
+    """Later uses of a key return the value of the first use, equal in every field."""
     key_store.remember("ann", "order-1", WANTED, HOME)
     assert key_store.remember("ann", "order-1", OTHER, HOME + 5) == WANTED
     assert key_store.remember("ann", "order-1", OTHER, WANTED.expires_at - 1) == WANTED
@@ -48,20 +48,20 @@ def test_an_expired_key_may_be_used_anew(key_store: KeyStore) -> None:
 def test_keys_of_different_owners_are_different(
     key_store: KeyStore, first: tuple[str, str], second: tuple[str, str]
 ) -> None:
-    """A key belongs to its owner, also where the two texts together are equal."""
+    """Keys of different owners are different, even if owner and key together are the same text."""
     assert key_store.remember(*first, WANTED, HOME) == WANTED
     assert key_store.remember(*second, OTHER, HOME) == OTHER
 
 
 def test_a_long_key_of_a_long_owner_is_remembered(key_store: KeyStore) -> None:
-    """The longest owner and key that the API accepts, in the widest characters, fit."""
+    """The longest owner and key that the API accepts, in the widest characters, can be stored."""
     owner, key = "\U0001f552" * 128, "\U0001f552" * 255
     assert key_store.remember(owner, key, WANTED, HOME) == WANTED
     assert key_store.remember(owner, key, OTHER, HOME) == WANTED
 
 
 def test_a_key_is_found_as_long_as_it_lasts(key_store: KeyStore) -> None:
-    """Finding does not take a key; the result is equal in every field, including the revision of a name."""
+    """Finding a key does not take it, and returns every field, including the revision of a name."""
     wanted = replace(WANTED, edition=7)
     assert key_store.find("ann", "order-1", HOME) is None
     key_store.remember("ann", "order-1", wanted, HOME)
@@ -71,7 +71,7 @@ def test_a_key_is_found_as_long_as_it_lasts(key_store: KeyStore) -> None:
 
 
 def test_a_key_is_redirected_once(key_store: KeyStore) -> None:
-    """A delayed copy of a request does not redirect its key to another task."""
+    """A delayed copy of a request does not redirect the key to another task."""
     key_store.remember("ann", "order-1", WANTED, HOME)
     for number, on_conflict in ((3, OnConflict.KEEP), (4, OnConflict.REPLACE)):
         key_store.redirect(KeyRedirect("ann", "order-1", WANTED.task_id, numbered(number), on_conflict))

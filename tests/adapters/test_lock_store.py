@@ -24,14 +24,14 @@ HELD = Lock(NAME, (Holder(numbered(1), 7, UNTIL),))
 
 
 def test_a_lock_that_was_never_taken_is_free(lock_store: LockStore) -> None:
-    """An unknown lock has no holders and no waiting tasks, and is not listed."""
+    """A lock that was never taken has no holders and no waiting tasks, and is not listed."""
     assert lock_store.read(NAME, 5) == (Lock(NAME), [])
     assert lock_store.read_many([NAME]) == []
     assert lock_store.list_keys("ann", "", 10) == []
 
 
 def test_holders_are_kept(lock_store: LockStore) -> None:
-    """What was saved is read back, at the next version."""
+    """Saved holders are read back with the next version."""
     holders = tuple(Holder(numbered(number), number, UNTIL + number) for number in range(MAX_LOCK_HOLDERS))
     assert lock_store.save(Lock(NAME, holders), "n1", LATER)
     assert lock_store.read(NAME, 0) == (Lock(NAME, holders, 1), [])
@@ -39,7 +39,7 @@ def test_holders_are_kept(lock_store: LockStore) -> None:
 
 
 def test_only_the_version_that_was_read_is_replaced(lock_store: LockStore) -> None:
-    """Of two saves at one version the second is refused; so is a second creation."""
+    """Of two saves or creations at one version, the second is refused."""
     assert lock_store.save(HELD, "n1", LATER)
     assert not lock_store.save(HELD, "n2", LATER)
     read, _ = lock_store.read(NAME, 0)
@@ -49,7 +49,7 @@ def test_only_the_version_that_was_read_is_replaced(lock_store: LockStore) -> No
 
 
 def test_a_save_may_be_sent_again(lock_store: LockStore) -> None:
-    """A repeated save that was applied is a success and changes nothing."""
+    """Repeating a save that was applied succeeds and changes nothing."""
     assert lock_store.save(HELD, "n1", LATER)
     assert lock_store.save(HELD, "n1", LATER)
     assert lock_store.read(NAME, 0)[0].version == 1
@@ -57,7 +57,7 @@ def test_a_save_may_be_sent_again(lock_store: LockStore) -> None:
 
 @pytest.mark.parametrize(("older", "newer"), [(0, 1), (1, 2), (9, 10), (11, 12), (99, 100)])
 def test_an_older_attempt_replaces_no_newer_one(lock_store: LockStore, older: int, newer: int) -> None:
-    """The store itself refuses it, even at the version that is stored; the newer one, or another task, is not."""
+    """An older attempt cannot replace a newer one even at the stored version; a newer attempt or another task can."""
     task, other = numbered(1), numbered(2)
     assert lock_store.save(Lock(NAME, (Holder(task, newer, UNTIL),)), "n1", LATER)
     stored, _ = lock_store.read(NAME, 0)
@@ -75,14 +75,14 @@ def test_an_older_attempt_replaces_no_newer_one(lock_store: LockStore, older: in
 
 
 def test_who_takes_a_lock_for_the_first_time_may_say_so(lock_store: LockStore) -> None:
-    """A first save is not refused, because nothing is stored yet."""
+    """The first save of a lock succeeds, because no lock is stored yet."""
     assert lock_store.save(HELD, "n1", LATER, HELD.holders[0])
     assert lock_store.save(HELD, "n1", LATER, HELD.holders[0])
     assert lock_store.read(NAME, 0)[0].holders == HELD.holders
 
 
 def test_a_hold_is_renewed_by_its_holder_only(lock_store: LockStore) -> None:
-    """The fence decides: an older or newer attempt, another task, and a lock that is not there are refused."""
+    """Only the holder with the same fence renews a hold; other attempts, other tasks and unknown locks are refused."""
     lock_store.save(HELD, "n1", LATER)
     assert lock_store.renew(NAME, Holder(numbered(1), 7, UNTIL + MINUTE), LATER)
     assert lock_store.read(NAME, 0)[0].holders == (Holder(numbered(1), 7, UNTIL + MINUTE),)
@@ -101,7 +101,7 @@ def test_a_renewal_that_comes_late_shortens_nothing(lock_store: LockStore) -> No
 
 
 def test_a_renewal_in_between_refuses_a_save(lock_store: LockStore) -> None:
-    """A save based on a version before a renewal is refused, so the renewed lock is not taken."""
+    """A save that is based on a version before a renewal is refused, so the renewed lock is not taken."""
     lock_store.save(HELD, "n1", LATER)
     read, _ = lock_store.read(NAME, 0)
     lock_store.renew(NAME, Holder(numbered(1), 7, LATER), LATER + DAY)
@@ -109,7 +109,7 @@ def test_a_renewal_in_between_refuses_a_save(lock_store: LockStore) -> None:
 
 
 def test_a_line_is_in_order_of_due_times(lock_store: LockStore) -> None:
-    """Waiting tasks are read by due time, then id, up to the limit."""
+    """Waiting tasks are read by due time and then by id, up to the limit."""
     line = [Waiter(HOME + due, numbered(number), 3) for due, number in ((0, 5), (0, 6), (9, 1), (10, 2), (100_000, 3))]
     for waiter in reversed(line):
         lock_store.join(NAME, waiter, LATER)
@@ -119,7 +119,7 @@ def test_a_line_is_in_order_of_due_times(lock_store: LockStore) -> None:
 
 
 def test_who_joined_again_is_not_taken_out(lock_store: LockStore) -> None:
-    """Removing a place of an older turn has no effect; a removed place is gone."""
+    """Removing a task's earlier place has no effect on its current place, and a removed place is gone."""
     first, again = Waiter(HOME, numbered(1), 3), Waiter(HOME, numbered(1), 5)
     lock_store.join(NAME, first, LATER)
     lock_store.join(NAME, again, LATER)
@@ -131,7 +131,7 @@ def test_who_joined_again_is_not_taken_out(lock_store: LockStore) -> None:
 
 
 def test_locks_are_listed_for_their_owner_only(lock_store: LockStore) -> None:
-    """Keys in their order, page by page; another owner's are not among them."""
+    """An owner's locks are listed page by page in the order of their keys, without other owners' locks."""
     keys = [f"lock-{number:02}" for number in range(25)]
     for key in keys:
         lock_store.save(Lock(LockName("ann", key)), "n1", LATER)
@@ -144,7 +144,7 @@ def test_locks_are_listed_for_their_owner_only(lock_store: LockStore) -> None:
 @pytest.mark.engine
 @in_rounds
 def test_one_of_sixteen_takes_a_lock(engine_cloud: Cloud, rounds: int) -> None:
-    """Of sixteen concurrent takers of a free lock exactly one gets it."""
+    """Of sixteen tasks that take a free lock at the same time, exactly one gets it."""
     store = DynamoLockStore(engine_cloud.dynamodb, engine_cloud.table(), EXECUTOR)
 
     def contend(number: int, who: int) -> bool:
@@ -157,7 +157,7 @@ def test_one_of_sixteen_takes_a_lock(engine_cloud: Cloud, rounds: int) -> None:
 @pytest.mark.slow
 @pytest.mark.engine
 def test_sixteen_take_four_places(engine_cloud: Cloud) -> None:
-    """Of sixteen concurrent takers of four places, with retries, exactly four get one."""
+    """Of sixteen tasks that take four places at the same time, with retries, exactly four get one."""
     store = DynamoLockStore(engine_cloud.dynamodb, engine_cloud.table(), EXECUTOR)
 
     def contend(number: int, who: int) -> bool:

@@ -11,7 +11,7 @@ LATER = HOME + 30_000
 
 
 def test_a_place_has_one_holder_at_a_time(long_poll_store: LongPollStore) -> None:
-    """A place becomes free when its holder returns it or its time is over; other places are independent."""
+    """A slot becomes free when its holder returns it or its time is over, independently of other slots."""
     take = long_poll_store.take
     assert take(1, "a", HOME, LATER)
     assert not take(1, "b", HOME + 1, LATER)
@@ -23,7 +23,7 @@ def test_a_place_has_one_holder_at_a_time(long_poll_store: LongPollStore) -> Non
 
 
 def test_whoever_resends_has_the_place_still(long_poll_store: LongPollStore) -> None:
-    """Taking and returning may be repeated; a place that belongs to another holder by now is not returned."""
+    """Taking and returning can be repeated, but a slot that another holder has taken since is not returned."""
     take = long_poll_store.take
     assert take(1, "a", HOME, LATER)
     assert take(1, "a", HOME, LATER)

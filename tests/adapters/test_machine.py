@@ -1,4 +1,4 @@
-"""The state machine of topologies, through moto's Step Functions and in virtual time, with the same results."""
+"""The Step Functions state machine of topologies has the same results with moto and in virtual time."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ TOPOLOGY = numbered(1)
 
 @pytest.fixture
 def client() -> SFNClient:
-    """A client of moto, or a stub."""
+    """Return a moto client or a stub."""
     session = boto3.Session(aws_access_key_id="none", aws_secret_access_key="none", region_name="us-east-1")  # noqa: S106 - none
     return session.client("stepfunctions")
 
 
 @pytest.fixture
 def machine(client: SFNClient) -> Iterator[StepFunctionsStateMachine]:
-    """A state machine whose executions run until they are stopped."""
+    """Return a state machine whose executions run until they are stopped."""
     with mock_aws():
         made = client.create_state_machine(
             name="topologies",
@@ -41,7 +41,7 @@ def machine(client: SFNClient) -> Iterator[StepFunctionsStateMachine]:
 
 
 def test_an_execution_runs_until_it_is_stopped(machine: StepFunctionsStateMachine) -> None:
-    """An execution is named after topology and attempt, so those of other attempts or topologies are not affected."""
+    """An execution is named after its topology and attempt, so stopping it affects no other execution."""
     assert not machine.is_running(TOPOLOGY, 1)
     machine.start(TOPOLOGY, 1)
     assert machine.is_running(TOPOLOGY, 1)
@@ -65,7 +65,7 @@ def test_an_execution_that_is_started_twice_is_one(machine: StepFunctionsStateMa
 
 @pytest.mark.parametrize("status", ["SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED"])
 def test_an_execution_that_has_ended_is_not_running(client: SFNClient, status: str) -> None:
-    """However it ended; only one that was stopped by a person was aborted."""
+    """An execution that ended in any way is not running, and only one that was stopped by a person was aborted."""
     arn = "arn:aws:states:us-east-1:123456789012:stateMachine:topologies"
     with Stubber(client) as stub:
         name = f"arn:aws:states:us-east-1:123456789012:execution:topologies:{TOPOLOGY}-7"
@@ -78,7 +78,7 @@ def test_an_execution_that_has_ended_is_not_running(client: SFNClient, status: s
 
 @pytest.mark.parametrize("code", ["TaskTimedOut", "TaskDoesNotExist", "InvalidToken"])
 def test_who_waits_no_more_is_passed_over(client: SFNClient, code: str) -> None:
-    """A late token is not an error."""
+    """Sending a token that nobody waits for any more is not an error."""
     with Stubber(client) as stub:
         stub.add_client_error("send_task_success", code)
         StepFunctionsStateMachine(client, "").answer("token")
@@ -86,7 +86,7 @@ def test_who_waits_no_more_is_passed_over(client: SFNClient, code: str) -> None:
 
 
 def test_a_throttled_question_is_asked_again_later(client: SFNClient) -> None:
-    """An execution with an unknown state does not count as lost."""
+    """An execution whose state could not be read does not count as lost."""
     with Stubber(client) as stub:
         stub.add_client_error("describe_execution", "ThrottlingException", http_status_code=400)
         with pytest.raises(Unavailable):

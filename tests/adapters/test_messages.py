@@ -22,7 +22,7 @@ GOOD = '{"i":"' + numbered(1).text + '","t":2,"d":1795228380250}'
 
 
 def record(body: str = GOOD, **attributes: str) -> dict[str, Any]:
-    """One record of a Lambda event (Source: AWS Lambda Developer Guide, "Using Lambda with Amazon SQS")."""
+    """Return a record of a Lambda event (Source: AWS Lambda Developer Guide, "Using Lambda with Amazon SQS")."""
     return {
         "messageId": "059f36b4-87a3-44ab-83d2-661975830a7d",
         "receiptHandle": "AQEBwJnKyrHigUMZj6rYigCgxlaS3SLy0a",
@@ -38,14 +38,14 @@ def record(body: str = GOOD, **attributes: str) -> dict[str, Any]:
 
 @given(TASK_IDS, st.integers(0, 10**6), st.integers(0, 4_000_000_000_000))
 def test_a_message_survives_its_body(task_id: TaskId, generation: int, due: int) -> None:
-    """Any message survives encoding, and its body is JSON."""
+    """A message is unchanged after it is encoded and decoded, and its body is JSON."""
     message = Message(task_id, generation, due, Priority.LOW, "")
     assert json.loads(body_of(message)) == {"i": task_id.text, "t": generation, "d": due}
     assert delivery_of(record(body_of(message)), PRIORITIES).message == message
 
 
 def test_a_record_of_a_lambda_event_is_a_delivery() -> None:
-    """Receipt, id, priority, owner and the time of sending are where Lambda puts them."""
+    """The receipt, id, priority, owner and time of sending are read from a Lambda event's record."""
     expected = Delivery(
         Message(numbered(1), 2, HOME, Priority.LOW, "ann"),
         "AQEBwJnKyrHigUMZj6rYigCgxlaS3SLy0a",
@@ -56,7 +56,7 @@ def test_a_record_of_a_lambda_event_is_a_delivery() -> None:
 
 
 def test_the_end_of_a_job_is_told_by_its_name_or_where_it_is_asked_for() -> None:
-    """A job is identified by its name, or by the id with which its service can be asked."""
+    """A job is identified by its name, or by an id with which its service can be queried."""
     name = f"duetime-{numbered(1)}-0"
     message = delivery_of(record(json.dumps({"j": name})), PRIORITIES).message
     assert (message.task_id, message.ended_job) == (numbered(1), (name,))
@@ -69,7 +69,7 @@ def test_the_end_of_a_job_is_told_by_its_name_or_where_it_is_asked_for() -> None
 
 @pytest.mark.parametrize("sent", ["", "soon", "-1", "9" * 16])
 def test_a_time_of_sending_that_is_none_is_not_known(sent: str) -> None:
-    """The message is still received."""
+    """A message with an invalid time of sending is still received, with an unknown time."""
     assert delivery_of(record(SentTimestamp=sent), PRIORITIES).sent_at == 0
 
 
@@ -78,7 +78,7 @@ def test_a_time_of_sending_that_is_none_is_not_known(sent: str) -> None:
     [("arn:aws:sqs:us-east-2:1:duetime-high", Priority.HIGH), ("arn:aws:sqs:us-east-2:1:other", Priority.NORMAL)],
 )
 def test_a_dead_letter_has_the_priority_of_the_queue_it_left(source: str, priority: Priority) -> None:
-    """On the dead-letter queue the queue of origin decides; an unknown one counts as normal."""
+    """A dead letter has the priority of the queue that it left; for an unknown queue, the priority is normal."""
     assert delivery_of(record(DeadLetterQueueSourceArn=source), PRIORITIES).message.priority is priority
 
 
@@ -102,7 +102,7 @@ POISON = {
 
 @pytest.mark.parametrize("body", POISON.values(), ids=POISON)
 def test_poison_is_named_as_unreadable(body: str) -> None:
-    """Any invalid body raises one error with the message's id."""
+    """Any invalid body raises the same error, with the message's id."""
     with pytest.raises(MessageUnreadable) as unreadable:
         delivery_of(record(body), PRIORITIES)
     assert unreadable.value.message_id == "059f36b4-87a3-44ab-83d2-661975830a7d"
@@ -110,21 +110,21 @@ def test_poison_is_named_as_unreadable(body: str) -> None:
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=300))
 def test_every_owner_has_a_group_that_sqs_accepts(owner: str) -> None:
-    """A group's name has 1 to 128 letters, digits and punctuation marks (Source: SQS API Reference, SendMessage)."""
+    """A group id has 1 to 128 letters, digits and punctuation marks (Source: SQS API Reference, SendMessage)."""
     group = group_of(owner)
     assert 1 <= len(group) <= 128
     assert all("!" <= character <= "~" for character in group)
 
 
 def test_owners_of_different_names_have_different_groups() -> None:
-    """Cutting and replacing never give two owners the same group; a hashed group is not mistaken for an owner."""
+    """Owners never share a group because their names are cut or escaped, and a hashed group never equals an owner's."""
     owners = ["ann", "a b", "a  b", "a_b", "x" * 200, "x" * 201, "\u00e9", "\u00e8"]
     assert len({group_of(owner) for owner in owners}) == len(owners)
     assert delivery_of(record(MessageGroupId=group_of("a b")), PRIORITIES).message.owner == ""
 
 
 def test_each_part_of_an_owners_fair_keys_has_a_group_of_its_own() -> None:
-    """No key of an owner leads to another owner's group or is mistaken for an owner."""
+    """A fair key of an owner never leads to another owner's group and is not mistaken for an owner."""
     owners, keys = ("ann", "ann\n0.a", "a b"), ("", "0.a", "0.a.0.b", "1.a")
     groups = [group_of(owner, key) for owner in owners for key in keys]
     assert all(1 <= len(group) <= 128 for group in groups)
@@ -133,7 +133,7 @@ def test_each_part_of_an_owners_fair_keys_has_a_group_of_its_own() -> None:
 
 
 def test_a_message_has_the_lane_of_its_queue() -> None:
-    """A dead letter has the lane as well, from the queue that it left."""
+    """A message has the lane of its queue, and a dead letter has the lane of the queue that it left."""
     pull_queues = {"duetime-resize": "resize"}
     left = record(DeadLetterQueueSourceArn="arn:aws:sqs:us-east-2:1:duetime-resize")
     assert delivery_of(left, PRIORITIES, pull_queues).message.pull_queue == "resize"

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     ],
 )
 def test_values_have_their_documented_sizes(value: dict[str, Any], size: int) -> None:
-    """Sizes follow the Developer Guide, whose rule for digits is approximate."""
+    """The sizes of values follow the Developer Guide, whose rule for digits is approximate."""
     assert value_size(value) == size
 
 
@@ -43,7 +43,7 @@ def test_values_have_their_documented_sizes(value: dict[str, Any], size: int) ->
 @properties
 @given(any_task=TASKS)
 def test_the_sizer_agrees_with_the_engine(metered_table: tuple[Cloud, str], any_task: Task) -> None:
-    """The computed write units of any record equal those reported by the engine."""
+    """For any record, the computed write units equal those that the engine reports."""
     cloud, table = metered_table
     item = item_of(fresh(any_task))
     answer = cloud.dynamodb.put_item(TableName=table, Item=item, ReturnConsumedCapacity="INDEXES")
@@ -53,7 +53,7 @@ def test_the_sizer_agrees_with_the_engine(metered_table: tuple[Cloud, str], any_
 @pytest.mark.engine
 @pytest.mark.parametrize(("size", "units"), [(1_024, 1), (1_025, 2), (2_048, 2)])
 def test_a_unit_ends_where_the_sizer_says(metered_table: tuple[Cloud, str], size: int, units: int) -> None:
-    """One byte more than a kilobyte is another unit, for the sizer and for the engine."""
+    """One byte more than a kilobyte costs another unit, for the sizer and for the engine."""
     cloud, table = metered_table
     item: dict[str, Any] = {"p": {"S": "x#1"}, "s": {"S": numbered(size).text}, "b": {"S": ""}}
     item["b"]["S"] = "x" * (size - item_size(item))

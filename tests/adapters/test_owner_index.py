@@ -1,4 +1,4 @@
-"""Lists through the indexes of keys."""
+"""Lists that are read from the key indexes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.adapters.test_task_store import spread
 @pytest.mark.parametrize("page", [1, 2, 7])
 @pytest.mark.parametrize("descending", [True, False])
 def test_a_list_goes_on_where_a_page_of_dynamodb_ends(page: int, *, descending: bool) -> None:
-    """A page may be short, but the list continues after it."""
+    """A DynamoDB page may be short, but the list continues after the page."""
     fake: Any = FakeDynamoDB(lambda: HOME)
     store = DynamoTaskStore(fake, new_table(fake), EXECUTOR, SilentTelemetry())
     ids = sorted(spread(store, OWNER, 60), reverse=descending)

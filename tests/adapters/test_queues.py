@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def message(number: int, priority: Priority = Priority.NORMAL, owner: str = OWNER) -> Message:
-    """A message, different from others of other numbers."""
+    """Return the numbered message."""
     return Message(numbered(number), number % 3, HOME + number, priority, owner)
 
 
 def received(receiver: Receiver, priority: Priority) -> list[Delivery]:
-    """Receive until the queue is empty."""
+    """Receive messages until the queue is empty."""
     deliveries: list[Delivery] = []
     while batch := receiver.receive(priority):
         deliveries += batch
@@ -27,12 +27,12 @@ def received(receiver: Receiver, priority: Priority) -> list[Delivery]:
 
 
 def in_order(messages: list[Message]) -> list[Message]:
-    """Queues keep no order."""
+    """Sort messages, because queues do not keep an order."""
     return sorted(messages, key=lambda each: each.task_id)
 
 
 def test_every_message_arrives_on_the_queue_of_its_priority(receiver: Receiver) -> None:
-    """Messages in any number arrive unchanged, and only on their queue."""
+    """Messages in any number arrive unchanged, and only on the queue of their priority."""
     sent = [message(number, list(Priority)[number % 3]) for number in range(37)]
     assert receiver.queues.send([Outgoing(each, 0) for each in sent]) == []
     for priority in Priority:
@@ -41,13 +41,13 @@ def test_every_message_arrives_on_the_queue_of_its_priority(receiver: Receiver) 
 
 
 def test_sending_nothing_is_nothing(receiver: Receiver) -> None:
-    """Sending no messages makes no request."""
+    """Sending an empty list of messages makes no request."""
     assert receiver.queues.send([]) == []
     receiver.queues.come_back([], [])
 
 
 def test_messages_of_many_owners_are_accepted(receiver: Receiver) -> None:
-    """Messages of any owners can be sent together, even if an owner's name is not a valid group."""
+    """Messages of several owners can be sent together, even if an owner's name is not a valid group id."""
     owners = ["ann", "a#b", "two words", "\u00e9lan", "x" * 200, "\U0001f552" * 128]
     sent = [Outgoing(message(number, owner=owner), 0) for number, owner in enumerate(owners)]
     assert receiver.queues.send(sent) == []
@@ -63,13 +63,13 @@ def test_a_delayed_message_is_neither_received_nor_backlog(receiver: Receiver) -
 
 
 def test_the_backlog_is_counted_by_queue(receiver: Receiver) -> None:
-    """Messages of one priority do not count as another's."""
+    """Messages of one priority do not count as another priority's backlog."""
     receiver.queues.send([Outgoing(message(number, Priority.LOW), 0) for number in range(12)])
     assert [receiver.queues.depth(priority).waiting for priority in (Priority.HIGH, Priority.LOW)] == [0, 12]
 
 
 def test_a_received_message_comes_back_when_it_is_told_to(receiver: Receiver) -> None:
-    """A message that becomes visible at once is redelivered with a new receipt; others stay hidden."""
+    """A message that becomes visible at once is redelivered with a new receipt, and other messages stay hidden."""
     receiver.queues.send([Outgoing(message(1), 0), Outgoing(message(2), 0)])
     first = sorted(received(receiver, Priority.NORMAL), key=lambda each: each.message.task_id)
     receiver.queues.come_back(first, [0, 300])
@@ -78,7 +78,7 @@ def test_a_received_message_comes_back_when_it_is_told_to(receiver: Receiver) ->
 
 
 def test_a_message_may_be_told_to_stay_away_longer_than_queues_allow(receiver: Receiver) -> None:
-    """A wait below zero is none, and one beyond the queue's reach is as long as the queue can."""
+    """A wait below zero is zero, and a wait that is too long becomes the longest that the queue allows."""
     receiver.queues.send([Outgoing(message(1), 0), Outgoing(message(2), 0)])
     first = sorted(received(receiver, Priority.NORMAL), key=lambda each: each.message.task_id)
     receiver.queues.come_back(first, [-5, 90_000])
@@ -86,7 +86,7 @@ def test_a_message_may_be_told_to_stay_away_longer_than_queues_allow(receiver: R
 
 
 def test_more_than_ten_messages_come_back_by_several_requests(receiver: Receiver) -> None:
-    """Up to a hundred messages of a worker are changed in requests of ten."""
+    """A worker's messages, up to a hundred, are changed in requests of ten."""
     receiver.queues.send([Outgoing(message(number), 0) for number in range(23)])
     deliveries = received(receiver, Priority.NORMAL)
     receiver.queues.come_back(deliveries, [0] * 23)
@@ -94,7 +94,7 @@ def test_more_than_ten_messages_come_back_by_several_requests(receiver: Receiver
 
 
 def test_a_message_that_is_gone_is_passed_over(receiver: Receiver) -> None:
-    """One deleted message among others does not keep the others from coming back."""
+    """A deleted message does not keep other messages from becoming visible again."""
     receiver.queues.send([Outgoing(message(number), 0) for number in range(3)])
     deliveries = received(receiver, Priority.NORMAL)
     receiver.delete(deliveries[1])
@@ -104,12 +104,12 @@ def test_a_message_that_is_gone_is_passed_over(receiver: Receiver) -> None:
 
 
 def laned(number: int, pull_queue: str = "resize") -> Message:
-    """A message of a lane."""
+    """Return a message for a lane."""
     return replace(message(number), pull_queue=pull_queue)
 
 
 def test_every_message_of_a_lane_arrives_on_that_lane_alone(receiver: Receiver) -> None:
-    """Lanes and priorities do not mix, not even where a pulled type is called like a priority."""
+    """Lanes and priorities do not mix, even if a pulled type has the name of a priority."""
     pull_queues = ("resize", "high")
     sent = [laned(number, pull_queues[number % 2]) for number in range(25)]
     other = message(99, Priority.HIGH)
@@ -122,13 +122,13 @@ def test_every_message_of_a_lane_arrives_on_that_lane_alone(receiver: Receiver) 
 
 
 def test_a_message_of_an_unknown_lane_goes_to_its_priority(receiver: Receiver) -> None:
-    """A message of a type that is no longer pulled goes to a worker function, without a lane."""
+    """A message whose type is no longer pulled goes to a worker function, without a lane."""
     assert receiver.queues.send([Outgoing(laned(1, "gone"), 0)]) == []
     assert [delivery.message for delivery in received(receiver, Priority.NORMAL)] == [message(1)]
 
 
 def test_no_more_are_received_than_wanted(receiver: Receiver) -> None:
-    """A worker with one free hand gets one message, and the rest is there for others."""
+    """A worker that wants one message receives only one, and the other messages stay on the queue."""
     receiver.queues.send([Outgoing(laned(number), 0) for number in range(3)])
     assert len(receiver.queues.receive("resize", 1, 0, 60)) == 1
     assert len(receiver.queues.receive("resize", 10, 0, 60)) == 2
@@ -136,7 +136,7 @@ def test_no_more_are_received_than_wanted(receiver: Receiver) -> None:
 
 
 def test_the_backlog_of_a_lane_is_its_own(receiver: Receiver) -> None:
-    """The backlog of a lane counts messages for pull workers, and is not part of a priority's."""
+    """A lane's backlog counts messages for pull workers and is not part of a priority's backlog."""
     receiver.queues.send([Outgoing(laned(number), 0) for number in range(3)])
     assert receiver.queues.depth(Priority.NORMAL, "resize").waiting == 3
     assert receiver.queues.depth(Priority.NORMAL).waiting == 0
@@ -144,7 +144,7 @@ def test_the_backlog_of_a_lane_is_its_own(receiver: Receiver) -> None:
 
 
 def test_deleted_messages_of_a_lane_do_not_come_back(receiver: Receiver) -> None:
-    """Messages are deleted by their receipts; missing ones and invalid receipts are ignored."""
+    """Messages are deleted by their receipts; missing messages and invalid receipts are ignored."""
     receiver.queues.send([Outgoing(laned(number), 0) for number in range(3)])
     first = receiver.queues.receive("resize", 10, 0, 60)
     kept = first.pop()
@@ -157,7 +157,7 @@ def test_deleted_messages_of_a_lane_do_not_come_back(receiver: Receiver) -> None
 
 
 def test_what_is_no_message_of_ours_is_not_received(receiver: Receiver) -> None:
-    """An invalid message on the queue of a lane is deleted, and the others are received."""
+    """An invalid message on a lane's queue is deleted, and the other messages are received."""
     receiver.send_raw("resize", "poison")
     receiver.queues.send([Outgoing(laned(1), 0)])
     assert [each.message for each in receiver.queues.receive("resize", 10, 1, 0)] == [laned(1)]

@@ -1,4 +1,4 @@
-"""The stores of quotas: limits set by operators, and usage of owners."""
+"""Quota stores: the limits that operators set, and the usage by owner."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WINDOW = window_at(HOME)
 
 
 def test_quotas_are_stored_if_they_are_as_they_were_read(quota_store: QuotaStore) -> None:
-    """A write that is sent twice is stored once; one of an earlier version is not."""
+    """A write that is sent twice is stored once; a write based on an earlier version is refused."""
     assert quota_store.read(consistent=True) == StoredQuotas()
     ann = OwnerQuotas("ann", Quotas(creates_per_second=5, pull_leases=1), "a loop", HOME, "boss")
     wanted = StoredQuotas().with_owner(ann)
@@ -27,7 +27,7 @@ def test_quotas_are_stored_if_they_are_as_they_were_read(quota_store: QuotaStore
 
 
 def test_use_is_counted_by_window_and_quota(quota_use: QuotaUseStore) -> None:
-    """Each addition returns the counts of its window; the last three windows are read."""
+    """Each addition returns the counts of its window, and the last three windows can be read."""
     for number, window in enumerate((WINDOW - 3, WINDOW - 2, WINDOW - 1, WINDOW)):
         assert quota_use.add("ann", window, Quota.CREATES, number + 1, None, LATER)[0]
     assert quota_use.add("ann", WINDOW, Quota.READS, 7, None, LATER) == (True, {Quota.CREATES: 4, Quota.READS: 7})
@@ -39,14 +39,14 @@ def test_use_is_counted_by_window_and_quota(quota_use: QuotaUseStore) -> None:
 
 
 def test_an_addition_to_a_full_count_is_rejected(quota_use: QuotaUseStore) -> None:
-    """The rejection returns the full count."""
+    """A rejected addition returns the full count."""
     assert quota_use.add("ann", WINDOW, Quota.CREATES, 9, 10, LATER) == (True, {Quota.CREATES: 9})
     assert quota_use.add("ann", WINDOW, Quota.CREATES, 9, 10, LATER) == (True, {Quota.CREATES: 18})
     assert quota_use.add("ann", WINDOW, Quota.CREATES, 9, 10, LATER) == (False, {Quota.CREATES: 18})
 
 
 def test_a_place_has_one_taker_at_a_time(quota_use: QuotaUseStore) -> None:
-    """A place becomes free when its holder drops it or its time is over; the holder can renew it."""
+    """A place becomes free when its holder drops it or its time is over, and the holder can renew it."""
     polls = Quota.LONG_POLLS
     assert quota_use.take("ann", polls, 1, "a", HOME, LATER)
     assert quota_use.take("ann", polls, 1, "a", HOME, LATER + 1)
@@ -63,7 +63,7 @@ def test_a_place_has_one_taker_at_a_time(quota_use: QuotaUseStore) -> None:
 
 
 def test_what_an_owner_has_is_listed_until_it_is_dropped(quota_use: QuotaUseStore) -> None:
-    """Each quota is listed separately; storing it again changes nothing."""
+    """Each quota's use is listed separately until it is dropped; storing the same use again changes nothing."""
     for _ in range(2):
         quota_use.hold("ann", Quota.TOPOLOGY_NODES, "t1", Hold(40), LATER)
     quota_use.hold("ann", Quota.TOPOLOGY_NODES, "t2", Hold(2), LATER)

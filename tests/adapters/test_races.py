@@ -1,4 +1,4 @@
-"""Operations with exactly one winner, under repeated contention of sixteen threads on an atomic engine."""
+"""Operations with exactly one winner, under repeated contention by sixteen threads on an atomic engine."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ in_rounds = pytest.mark.parametrize("rounds", [ROUNDS, pytest.param(MANY_ROUNDS,
 
 
 def winners(contend: Callable[[int, int], bool], rounds: int) -> list[int]:
-    """How many contenders won, per round; all of a round start together."""
+    """Return how many contenders won in each round; all contenders of a round start together."""
     counts = []
     with ThreadPoolExecutor(CONTENDERS) as pool:
         for number in range(rounds):
@@ -51,7 +51,7 @@ def winners(contend: Callable[[int, int], bool], rounds: int) -> list[int]:
 
 
 def store_of(cloud: Cloud, tasks: list[Task] | None = None) -> DynamoTaskStore:
-    """A fresh store that holds these tasks."""
+    """Return a new store with the given tasks."""
     store = DynamoTaskStore(cloud.dynamodb, cloud.table(), EXECUTOR, SILENT)
     assert all(EXECUTOR.map(store.create, tasks or []))
     return store
@@ -60,7 +60,7 @@ def store_of(cloud: Cloud, tasks: list[Task] | None = None) -> DynamoTaskStore:
 @pytest.mark.slow
 @in_rounds
 def test_one_creation_of_an_id_wins(engine_cloud: Cloud, rounds: int) -> None:
-    """Of concurrent creations with one id exactly one becomes the record."""
+    """Of concurrent creations with one id, exactly one becomes the record."""
     store = store_of(engine_cloud)
 
     def contend(number: int, who: int) -> bool:
@@ -72,7 +72,7 @@ def test_one_creation_of_an_id_wins(engine_cloud: Cloud, rounds: int) -> None:
 @pytest.mark.slow
 @in_rounds
 def test_one_claim_or_cancel_wins(engine_cloud: Cloud, rounds: int) -> None:
-    """Of concurrent claims, takeovers and cancellations of a task exactly one wins."""
+    """Of concurrent claims, takeovers and cancellations of a task, exactly one wins."""
     waiting = [task(), task(state=State.WAITING)]
     lost = task(state=State.RUNNING, lease_worker="lost", lease_expires_at=HOME - DAY)
     starts = [*waiting, lost]
@@ -93,7 +93,7 @@ def test_one_claim_or_cancel_wins(engine_cloud: Cloud, rounds: int) -> None:
 @pytest.mark.slow
 @in_rounds
 def test_one_end_of_an_attempt_wins(engine_cloud: Cloud, rounds: int) -> None:
-    """Of concurrent ends of one attempt exactly one becomes the outcome."""
+    """Of concurrent ends of one attempt, exactly one becomes the outcome."""
     tasks = [task(id=numbered(number), state=State.RUNNING, fence=3) for number in range(rounds)]
     store = store_of(engine_cloud, tasks)
     moves = [Move.SUCCEED, Move.FAIL, Move.RETRY]
@@ -109,7 +109,7 @@ def test_one_end_of_an_attempt_wins(engine_cloud: Cloud, rounds: int) -> None:
 @pytest.mark.slow
 @in_rounds
 def test_one_reader_takes_a_group(engine_cloud: Cloud, rounds: int) -> None:
-    """Of concurrent takers of a group of shards exactly one gets it."""
+    """Of concurrent readers that take a group of shards, exactly one gets it."""
     store = DynamoCursorStore(engine_cloud.dynamodb, engine_cloud.table(), SILENT)
 
     def contend(number: int, who: int) -> bool:
@@ -121,7 +121,7 @@ def test_one_reader_takes_a_group(engine_cloud: Cloud, rounds: int) -> None:
 @pytest.mark.slow
 @in_rounds
 def test_one_meaning_of_a_key_wins(engine_cloud: Cloud, rounds: int) -> None:
-    """Of concurrent requests with one new key exactly one defines its meaning."""
+    """Of concurrent requests with one new key, exactly one defines what the key refers to."""
     store = DynamoKeyStore(engine_cloud.dynamodb, engine_cloud.table())
 
     def contend(number: int, who: int) -> bool:

@@ -1,4 +1,4 @@
-"""The store of rates: conditional updates, and the promise of rates on an atomic engine."""
+"""The rate store: conditional updates, and the rate limit on an atomic engine."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LATER = NOW + 1_000
 
 
 def test_an_update_is_made_if_what_it_requires_holds(rate_store: RateStore) -> None:
-    """An absent field is 0: it can be added to, is below any limit and above none."""
+    """In a condition, an absent field counts as 0, which is below any limit and above none, and can be increased."""
     first = RateUpdate({STARTS: 7}, {LINES[2]: 3}, {}, {STARTS: 5, DISPLACED[1]: 1}, NOW)
     assert rate_store.apply(NAME, first, LATER) == (True, RateState({STARTS: 7, LINES[2]: 3}))
     assert rate_store.apply(NAME, first, LATER) == (False, RateState({STARTS: 7, LINES[2]: 3}))
@@ -46,7 +46,7 @@ def test_an_update_is_made_if_what_it_requires_holds(rate_store: RateStore) -> N
 
 
 def test_the_largest_item_of_a_rate_is_one_write_unit(fake_cloud: Cloud) -> None:
-    """Whatever is counted: each start costs one."""
+    """Even the largest item of a rate is below a kilobyte, so each start costs one write unit."""
     table = fake_cloud.table()
     store = DynamoRateStore(fake_cloud.dynamodb, table, EXECUTOR)
     everything = dict.fromkeys(FIELDS, 10**18)
@@ -58,7 +58,7 @@ def test_the_largest_item_of_a_rate_is_one_write_unit(fake_cloud: Cloud) -> None
 
 
 class _Clock(local):
-    """The machine's clock, and its last time in each thread, which decides whether an attempt may begin."""
+    """A clock that keeps the last time it returned in each thread, which decides whether an attempt may start."""
 
     told: Millis = 0
 
@@ -80,7 +80,7 @@ class _Chance:
 @pytest.mark.engine
 @pytest.mark.parametrize("rate", [Rate("crm", 40, 1, 10), Rate("crm", 60), Rate("crm", 300, 1, 20)])
 def test_no_window_has_more_starts_than_it_may_on_an_atomic_engine(engine_cloud: Cloud, rate: Rate) -> None:
-    """Twelve threads of three processes start as fast as they may, for five seconds by the real clock."""
+    """Twelve threads of three processes start attempts as fast as the rate allows, for five seconds of real time."""
     table, clock = engine_cloud.table(), _Clock()
     runtimes = [Runtime(clock, _Chance(), EXECUTOR, FakeTelemetry()) for _ in range(3)]  # type: ignore[arg-type]
     limiters = [RateLimiter(DynamoRateStore(engine_cloud.dynamodb, table, EXECUTOR), each) for each in runtimes]

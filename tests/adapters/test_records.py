@@ -28,19 +28,19 @@ from tests.domain.write_semantics import applied
 from tests.metering import WRITE_UNIT_BYTES, item_size
 
 HOLDER = "3f6c9a1e2b7d"
-"""Longer than a worker's name is, which has eight characters."""
+"""A name longer than a worker's name, which has eight characters."""
 NONCE = "Q2hhbmNlLjEy"
 
 
 @settings(deadline=None)
 @given(TASKS)
 def test_a_record_survives_its_item(any_task: Task) -> None:
-    """A task survives conversion to an item and back."""
+    """A task is unchanged after it is converted to an item and back."""
     assert task_of(item_of(any_task)) == any_task
 
 
 def test_every_field_of_a_task_is_stored_under_a_name_of_its_own() -> None:
-    """The table of attributes has each field but the keys once, and no name twice or also used by the schema."""
+    """Each field except the keys has an attribute name that neither another field nor the schema uses."""
     assert {field.name for field in fields(Task)} - {"id", "owner"} == set(ATTRIBUTES)
     names = [attribute.name for attribute in ATTRIBUTES.values() if attribute.field != "expires_at"]
     others = [schema.PARTITION_KEY, schema.SORT_KEY, schema.TTL, schema.OWNER_KEY, schema.FAILED_KEY]
@@ -49,7 +49,7 @@ def test_every_field_of_a_task_is_stored_under_a_name_of_its_own() -> None:
 
 
 def test_defaults_take_no_place() -> None:
-    """Defaults are left out of the item, except those that conditions compare."""
+    """Default values are left out of the item, except those that conditions compare."""
     extras = {"priority", "target", "retry", "timeout_seconds", "name", "tags", "sent", "attempt_history"}
     assert {ATTRIBUTES[field].name for field in extras}.isdisjoint(item_of(task()))
     compared = {"generation", "version", "fence", "attempt", "nonce", "state", "next_at"}
@@ -57,7 +57,7 @@ def test_defaults_take_no_place() -> None:
 
 
 def test_only_a_failed_record_is_in_the_list_of_failed_tasks() -> None:
-    """The sparse index's key is there for `failed` alone."""
+    """Only a task in state `failed` has the sparse index's key."""
     for state in State:
         assert (schema.FAILED_KEY in item_of(task(state=state))) == (state is State.FAILED)
 
@@ -67,7 +67,7 @@ def test_only_a_failed_record_is_in_the_list_of_failed_tasks() -> None:
     [(schema.SCHEMA_VERSION, True), (schema.SCHEMA_VERSION - 1, True), (schema.SCHEMA_VERSION + 1, False), (-1, False)],
 )
 def test_readers_accept_the_current_and_the_previous_schema(version: int, *, readable: bool) -> None:
-    """A record of any other version is refused with an error that names it."""
+    """Reading a record with any other schema version raises an error that names the version."""
     item = item_of(task()) | {schema.VERSION_OF_SCHEMA: {"N": str(version)}}
     if readable:
         assert task_of(item) == task()
@@ -78,14 +78,14 @@ def test_readers_accept_the_current_and_the_previous_schema(version: int, *, rea
 
 @pytest.mark.parametrize("expires_at", [1_795_228_380_001, 1_795_228_380_999, 1_795_228_381_000])
 def test_a_record_expires_no_earlier_than_it_may(expires_at: int) -> None:
-    """The TTL counts whole seconds, rounded up."""
+    """The TTL is rounded up to whole seconds, so a record never expires early."""
     item = item_of(task(expires_at=expires_at))
     assert item[schema.TTL] == {"N": "1795228381"}
     assert task_of(item).expires_at == 1_795_228_381_000
 
 
 def test_a_wake_is_removed_after_its_life() -> None:
-    """A timer's TTL is its life after its minute; it is stored in that minute, in its task's shard."""
+    """A timer is stored in its minute, in its task's shard, and its TTL is its life after this minute."""
     item = timer_item_of(Timer(numbered(1), 4, HOME + MINUTE, Priority.LOW, OWNER))
     assert item[schema.TTL] == {"N": str((HOME + MINUTE + TIMER_LIFE) // 1_000 + 1)}
     assert item[schema.PARTITION_KEY] == {"S": "2026-11-21T02:34#0003"}
@@ -117,20 +117,20 @@ LARGE = json.dumps(
 
 
 def created(payload: bytes) -> Task:
-    """A task as the API accepts it."""
+    """Return a task as the API accepts it."""
     content = Content(ContentPlace.RECORD, "payload", payload)
     return task(owner="team-payments", type="send-invoice", payload=content, nonce=NONCE)
 
 
 def claimed(before: Task) -> Task:
-    """A task after a claim."""
+    """Return a task after a claim."""
     message = Entry.of(before).message(before.next_at)
     start = before.next_at
     return applied(Claimant(HOLDER, start, 30_000).claim(message, NONCE), before)
 
 
 def ended(before: Task, move: Move, outcome: AttemptOutcome, **sets: Any) -> Task:  # noqa: ANN401 - any field of a task
-    """A task after the end of its attempt."""
+    """Return a task after the end of its attempt."""
     run = Run(before, before.next_at + 12, before.next_at + 4_321)
     ends: Any = {"finished_at": run.ended_at, "expires_at": run.ended_at + 30 * DAY, **sets}
     ends = {**run.changes(outcome), **ends}
@@ -138,12 +138,12 @@ def ended(before: Task, move: Move, outcome: AttemptOutcome, **sets: Any) -> Tas
 
 
 def size_of(any_task: Task) -> int:
-    """Bytes of a task's record."""
+    """Return the size of a task's record in bytes."""
     return item_size(item_of(any_task))
 
 
 def test_an_ordinary_record_is_small_over_its_whole_life() -> None:
-    """A task with a payload of 120 bytes takes at most 330 bytes; claimed and finished it stays far below one unit."""
+    """A task with a payload of 120 bytes takes at most 330 bytes, and stays far below one unit until it has ended."""
     new = created(SMALL)
     running = claimed(new)
     done = ended(running, Move.SUCCEED, AttemptOutcome.SUCCEEDED, result=Content(ContentPlace.RECORD, "result", b"{}"))
@@ -153,13 +153,13 @@ def test_an_ordinary_record_is_small_over_its_whole_life() -> None:
 
 
 def test_a_attempt_record_takes_about_forty_bytes() -> None:
-    """Each further attempt adds only a few bytes to the record."""
+    """Each additional attempt adds about forty bytes to the record."""
     one = ended(claimed(created(SMALL)), Move.SUCCEED, AttemptOutcome.SUCCEEDED)
     assert size_of(replace(one, attempt_history=one.attempt_history * 2)) - size_of(one) <= 40
 
 
 def test_a_record_stays_within_one_write_unit_over_a_hard_life() -> None:
-    """A payload of 750 bytes, five attempts and the longest error of each fit one kilobyte at every step."""
+    """A payload of 750 bytes and five attempts with the longest errors fit a kilobyte at every step."""
     sentence = "could not connect to orders.internal.example.org:5432 after {} tries (timeout 2000 ms, pool 7 of 8); "
     errors = [failure("OperationalError", sentence.format(number) * 4).error for number in range(ATTEMPTS_INLINE)]
     assert {len(error.message) for error in errors} == {MAX_ERROR_MESSAGE_LENGTH}
@@ -180,7 +180,7 @@ def test_a_record_stays_within_one_write_unit_over_a_hard_life() -> None:
 
 
 def test_a_task_with_the_longest_target_of_aws_stays_within_one_write_unit() -> None:
-    """A name of 256 characters and a detail type of 128 fit beside an ordinary payload and its outcome."""
+    """A name of 256 characters and a detail type of 128 fit a record with an ordinary payload and outcome."""
     arn = "arn:aws:events:eu-west-1:123456789012:event-bus/".ljust(MAX_ARN_LENGTH, "a")
     target = AwsTarget(AwsService.EVENTBRIDGE, arn, detail_type="d" * MAX_DETAIL_TYPE_LENGTH)
     new = replace(created(SMALL), target=target)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def queue(cloud: Cloud) -> tuple[SqsRejects, Kept]:
-    """An empty queue for rejects, and its messages."""
+    """Return an empty reject queue and a function that reads its messages."""
     url = cloud.sqs.create_queue(QueueName=f"rejects-{uuid4().hex}")["QueueUrl"]
     found: set[tuple[str, str]] = set()
 
@@ -37,12 +37,12 @@ def queue(cloud: Cloud) -> tuple[SqsRejects, Kept]:
 
 @pytest.fixture(params=IMPLEMENTATIONS)
 def rejects(request: pytest.FixtureRequest) -> tuple[Rejects, Kept]:
-    """An empty store of rejects, and its content."""
+    """Return an empty store of rejects and a function that reads its content."""
     return queue(cloud_of(request))
 
 
 def test_rejects_are_kept_as_they_came_with_the_reason(rejects: tuple[Rejects, Kept]) -> None:
-    """Any number of them; none at all is no request."""
+    """Any number of rejects is stored with their reasons; without rejects, no request is made."""
     place, kept = rejects
     given = [Reject(f"not json {number}", f"body: is not JSON at {number}") for number in range(12)]
     assert place.put([]) == []
@@ -59,14 +59,14 @@ def test_rejects_are_kept_as_they_came_with_the_reason(rejects: tuple[Rejects, K
     ],
 )
 def test_any_reason_can_be_told(moto_cloud: Cloud, reason: str, told: str) -> None:
-    """Attributes that SQS would refuse, empty or with characters that XML lacks, can be sent."""
+    """A reason can be empty or have characters that XML lacks, although SQS refuses such attributes."""
     place, kept = queue(moto_cloud)
     assert place.put([Reject("poison", reason)]) == []
     assert kept() == {("poison", told)}
 
 
 def test_what_the_queue_does_not_take_is_told(moto_cloud: Cloud) -> None:
-    """A message that is too large is not lost, because its producer still has it."""
+    """A message that the queue refuses as too large is not lost, because its producer still has it."""
     place, kept = queue(moto_cloud)
     large, small = Reject("a" * 1_048_577, "is too large"), Reject("b", "is wrong")
     assert place.put([large, small]) == [large]

@@ -1,4 +1,4 @@
-"""The parser of DynamoDB's responses, held against botocore's own."""
+"""The parser of DynamoDB responses, compared with botocore's parser."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _RESPONSES: list[tuple[str, str, int, Mapping[str, Any]]] = [
 def test_a_response_is_parsed_to_what_botocore_makes_of_it(
     service: str, operation: str, status: int, body: Mapping[str, Any]
 ) -> None:
-    """All types of attributes, in items, keys and the items of failed conditions, and other services' responses."""
+    """Both parsers agree on all attribute types in items, keys and failed conditions, and for other services."""
     model: Any = botocore.session.get_session().get_service_model(service)
     failed = body.get("__type", "").partition("#")[2]
     shape = model.shape_for_error_code(failed) if failed else model.operation_model(operation).output_shape
@@ -76,7 +76,7 @@ def test_a_response_is_parsed_to_what_botocore_makes_of_it(
 
 
 def test_the_table_is_read_by_this_parser(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The clients of functions use this parser, and not those for XML."""
+    """The clients of functions use this parser and not botocore's XML parsers."""
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
     clients: Any = Clients()
     assert isinstance(_parser_of(clients.dynamodb()), AttributeParser)

@@ -22,7 +22,7 @@ OPEN = task(version=3, waiting_for="a lock", tags={"team": "a"})
 
 @pytest.fixture
 def table(moto_cloud: Cloud) -> str:
-    """A table with a continuous backup and a tag."""
+    """Create a table with a continuous backup and a tag."""
     name = moto_cloud.table()
     moto_cloud.dynamodb.update_continuous_backups(
         TableName=name, PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True}
@@ -33,7 +33,7 @@ def table(moto_cloud: Cloud) -> str:
 
 
 def test_a_restored_table_gets_what_a_restore_leaves_out(moto_cloud: Cloud, table: str) -> None:
-    """Stream, TTL, continuous backup, tags and the epoch tag are set; repeating it changes nothing."""
+    """Stream, TTL, continuous backup, tags and the epoch tag are set, and repeating this changes nothing."""
     client, restore = moto_cloud.dynamodb, DynamoTableRestore(moto_cloud.dynamodb)
     target = f"{table}-restored"
     assert restore.status(target) is TableStatus.MISSING
@@ -61,7 +61,7 @@ def test_a_restore_that_aws_rejects_fails_in_words(moto_cloud: Cloud) -> None:
 
 
 def test_open_records_are_found_and_others_are_not(moto_cloud: Cloud) -> None:
-    """Records without `finished_at`, page by page; an unreadable one is named."""
+    """Records without `finished_at` are found page by page, and an unreadable record is named."""
     name, client = moto_cloud.table(), moto_cloud.dynamodb
     records = DynamoRecords(client, name)
     assert records.insert(OPEN)
@@ -78,7 +78,7 @@ def test_open_records_are_found_and_others_are_not(moto_cloud: Cloud) -> None:
 
 
 def test_a_rewrite_keeps_unknown_attributes_and_needs_the_version(moto_cloud: Cloud) -> None:
-    """Attributes of newer code are kept; a record that was written in the meantime does not change."""
+    """A rewrite keeps attributes of newer code, and does not change a record that was written in the meantime."""
     name, client = moto_cloud.table(), moto_cloud.dynamodb
     client.put_item(TableName=name, Item={**item_of(OPEN), "new": {"S": "newer"}})
     records, after = DynamoRecords(client, name), replace(OPEN, version=4, fence=7, waiting_for=None, tags={})

@@ -199,14 +199,14 @@ FULL = StoredSchedule(
 
 @pytest.mark.parametrize("wanted", [PLAIN, FULL], ids=["plain", "full"])
 def test_a_schedule_is_read_as_it_was_saved(schedule_store: ScheduleStore, wanted: StoredSchedule) -> None:
-    """Every field is read back, at the next revision, alone and in the list."""
+    """Every field of a schedule is read back with the next revision, alone and in the list."""
     assert schedule_store.save(wanted, "n1")
     assert schedule_store.read(wanted.owner, wanted.name) == (replace(wanted, incarnation=1), Activity())
     assert schedule_store.list_after(wanted.owner, "", 10) == [replace(wanted, incarnation=1)]
 
 
 def test_options_of_a_task_that_later_code_has_stored_are_kept() -> None:
-    """A write by a process that does not know these options keeps them."""
+    """A process that does not know some of a task's options keeps these options when it writes the schedule."""
     item = item_of(PLAIN) | {"e": {"N": "1"}}
     item["T"]["M"]["zz"] = {"N": "7"}
     changed = replace(stored_of(PLAIN.owner, item), state=ScheduleState.PAUSED)
@@ -215,11 +215,11 @@ def test_options_of_a_task_that_later_code_has_stored_are_kept() -> None:
 
 
 CREATION_ONLY = ("unique", "debounce", "parent_task_id", "after", "group", "upload")
-"""Fields of a creation that a schedule's task has not."""
+"""Fields for creating a task that a schedule's task does not have."""
 
 
 def test_the_full_example_is_full() -> None:
-    """Each field of the example differs from its default, so that a forgotten one is noticed."""
+    """Each field of the example differs from its default, so that a forgotten field is noticed."""
     for value in (FULL, FULL.spec, FULL.spec.task):
         same = [each.name for each in fields(value) if getattr(value, each.name) == each.default]
         assert set(same) <= {
@@ -260,7 +260,7 @@ def test_a_target_that_was_asked_for_is_kept(schedule_store: ScheduleStore) -> N
 
 
 def test_only_the_edition_that_was_read_is_replaced(schedule_store: ScheduleStore) -> None:
-    """Of two saves at one revision the second is refused; so is a second creation; a repeated save is a success."""
+    """Of two saves or creations at one revision the second is refused, but repeating the same save succeeds."""
     assert schedule_store.save(PLAIN, "n1")
     assert schedule_store.save(PLAIN, "n1")
     assert not schedule_store.save(replace(PLAIN, paused_reason="other"), "n2")
@@ -273,7 +273,7 @@ def test_only_the_edition_that_was_read_is_replaced(schedule_store: ScheduleStor
 
 
 def test_a_schedule_is_removed_with_its_activity(schedule_store: ScheduleStore) -> None:
-    """A schedule is removed only at the revision that was read; repeating that is a success; readers find nothing."""
+    """A schedule is removed only at the revision that was read, and a repeated removal succeeds."""
     assert schedule_store.save(PLAIN, "n1")
     schedule_store.save_activity(OWNER, PLAIN.name, Activity(PLAIN.uid, numbered(1)), "n2")
     assert not schedule_store.remove(replace(PLAIN, incarnation=5), "n3", HOME + DAY)
@@ -285,7 +285,7 @@ def test_a_schedule_is_removed_with_its_activity(schedule_store: ScheduleStore) 
 
 
 def test_a_creation_names_the_vacancy_that_it_has_read(schedule_store: ScheduleStore) -> None:
-    """After a deletion, a creation based on the earlier state is refused; one based on the marker is not."""
+    """After a deletion, a creation based on the earlier state is refused; one based on the marker is accepted."""
     assert schedule_store.vacancy(OWNER, PLAIN.name) == 0
     assert schedule_store.save(PLAIN, "n1")
     assert schedule_store.vacancy(OWNER, PLAIN.name) is None
@@ -299,7 +299,7 @@ def test_a_creation_names_the_vacancy_that_it_has_read(schedule_store: ScheduleS
 
 
 def test_no_write_to_a_removed_schedule_reaches_another_one_of_its_name(schedule_store: ScheduleStore) -> None:
-    """Neither a save, a removal nor a save of its activity reaches a later schedule of the same name."""
+    """No save, removal or activity of a removed schedule reaches a later schedule with the same name."""
     assert schedule_store.save(PLAIN, "n1")
     schedule_store.save_activity(OWNER, PLAIN.name, Activity(PLAIN.uid, numbered(1)), "n2")
     assert schedule_store.remove(replace(PLAIN, incarnation=1), "n3", HOME + DAY)
@@ -316,7 +316,7 @@ def test_no_write_to_a_removed_schedule_reaches_another_one_of_its_name(schedule
 
 
 def test_a_deletion_marker_names_what_was_outside_of_a_schedule(moto_cloud: Cloud) -> None:
-    """A marker is in no list, expires, and names the payloads for the process that completes the removal."""
+    """A marker is not listed, expires, and names the payloads for the process that completes the removal."""
     table = moto_cloud.table()
     store = DynamoScheduleStore(moto_cloud.dynamodb, table, EXECUTOR)
     assert store.save(FULL, "n1")
@@ -331,7 +331,7 @@ def test_a_deletion_marker_names_what_was_outside_of_a_schedule(moto_cloud: Clou
 
 
 def test_an_activity_is_kept_beside_its_schedule(schedule_store: ScheduleStore) -> None:
-    """The active occurrence is stored without changing the schedule, by one writer at a time."""
+    """Only one writer at a time stores the active occurrence, which does not change the schedule."""
     assert schedule_store.save(PLAIN, "n1")
     wanted = Activity(
         PLAIN.uid,
@@ -356,7 +356,7 @@ def test_an_activity_is_kept_beside_its_schedule(schedule_store: ScheduleStore) 
 
 
 def test_a_page_is_full_although_the_index_lists_schedules_that_were_deleted(moto_cloud: Cloud) -> None:
-    """More is read in their place, so that a short page is the last one."""
+    """If the index lists deleted schedules, more entries are read, so that only the last page is short."""
     table = moto_cloud.table()
     store = DynamoScheduleStore(moto_cloud.dynamodb, table, EXECUTOR)
     names = [f"job-{number}" for number in range(6)]
@@ -377,7 +377,7 @@ def test_a_page_is_full_although_the_index_lists_schedules_that_were_deleted(mot
 
 
 def test_schedules_are_listed_by_their_names(schedule_store: ScheduleStore) -> None:
-    """The list is in order, has pages, and is of one owner only."""
+    """The list is in order of the names, has pages, and contains only one owner's schedules."""
     names = [f"job-{number:03}" for number in range(23)]
     for name in reversed(names):
         schedule_store.save(replace(PLAIN, spec=replace(PLAIN.spec, name=name)), name)
@@ -389,7 +389,7 @@ def test_schedules_are_listed_by_their_names(schedule_store: ScheduleStore) -> N
 
 
 def test_a_schedule_fits_a_write_unit(moto_cloud: Cloud) -> None:
-    """A plain one, of a long name, with a log: less than a kilobyte, so that an expansion costs one unit for it."""
+    """A schedule with a long name and a log is below a kilobyte, so that an expansion costs one write unit."""
     table = moto_cloud.table()
     log = tuple(Remark(HOME + at, f"2026-11-21T02:{at:02}:00+00:00", "the run of the one before") for at in range(5))
     name = "n" * (MAX_NAME_LENGTH // 2)
@@ -408,7 +408,7 @@ def test_a_schedule_fits_a_write_unit(moto_cloud: Cloud) -> None:
 @pytest.mark.engine
 @in_rounds
 def test_one_creation_of_a_name_wins(engine_cloud: Cloud, rounds: int) -> None:
-    """Of sixteen concurrent creations of one name exactly one succeeds."""
+    """Of sixteen concurrent creations with one name, exactly one succeeds."""
     store = DynamoScheduleStore(engine_cloud.dynamodb, engine_cloud.table(), EXECUTOR)
 
     def contend(number: int, who: int) -> bool:
@@ -431,7 +431,7 @@ CALENDAR = Calendar(
 
 
 def test_a_calendar_is_read_as_it_was_put(calendar_store: CalendarStore) -> None:
-    """Every field is read back, alone and in the list; the same name is replaced, and a removed calendar is gone."""
+    """Every field is read back, alone and in the list; a second put replaces a calendar, and a removal deletes it."""
     assert calendar_store.put("an#owner", CALENDAR, Incarnation(), "n1")
     assert calendar_store.put("an#owner", CALENDAR, Incarnation(), "n1")
     assert calendar_store.read("an#owner", CALENDAR.name) == CALENDAR
@@ -447,7 +447,7 @@ def test_a_calendar_is_read_as_it_was_put(calendar_store: CalendarStore) -> None
 
 
 def test_no_older_write_of_a_calendar_replaces_a_newer_one(calendar_store: CalendarStore) -> None:
-    """A write based on a state before a change, removal or creation is refused."""
+    """A write that is based on a state before a change, removal or creation is refused."""
     assert calendar_store.put(OWNER, CALENDAR, Incarnation(), "n1")
     assert calendar_store.remove(OWNER, CALENDAR, Incarnation(1, 1), "n2", HOME + DAY)
     assert calendar_store.read_edition(OWNER, CALENDAR.name) == (None, Incarnation(2))
@@ -459,7 +459,7 @@ def test_no_older_write_of_a_calendar_replaces_a_newer_one(calendar_store: Calen
 
 
 def test_a_calendar_that_no_item_can_hold_is_refused(moto_cloud: Cloud) -> None:
-    """The error names the field, and nothing is stored."""
+    """The error names the field, and no calendar is stored."""
     labels = {date.fromordinal(800_000 - at): f"{hash((at, 'x')) % 10**18:018}" * 7 for at in range(MAX_CALENDAR_DATES)}
     store = DynamoCalendarStore(moto_cloud.dynamodb, moto_cloud.table(), EXECUTOR)
     text = {

@@ -1,4 +1,4 @@
-"""The store of signals, and of the tasks that wait for them."""
+"""The store of signals, and of the tasks that wait for signals."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ FIRST = TaskId.of(0, 0, 0)
 
 
 def sent(at: int, payload: bytes = b"1") -> SentSignal:
-    """A signal that was sent some milliseconds after the others."""
+    """Return a signal that was sent `at` milliseconds after the start."""
     return SentSignal(TaskId.of(HOME + at, 3, 4), payload)
 
 
 def first_of(signals: SignalStore, event: AwaitedEvent, first: TaskId) -> SentSignal | None:
-    """The first signal of an event after another one."""
+    """Return the first signal of an event after another signal."""
     return next(signals.since(event, first, 1), None)
 
 
@@ -44,7 +44,7 @@ def test_signals_are_read_page_by_page(signal_store: SignalStore) -> None:
 
 
 def test_signals_are_of_one_owner_name_and_key(signal_store: SignalStore) -> None:
-    """A key may have any characters, also those that separate the parts of a partition."""
+    """A key can have any characters, including those that separate the parts of a partition key."""
     for event in (AwaitedEvent("me", "order.paid", ""), AwaitedEvent("me", "order.paid", "o#17")):
         signal_store.put(event, sent(1), HOME + DAY)
         assert first_of(signal_store, event, FIRST) == sent(1)
@@ -53,14 +53,14 @@ def test_signals_are_of_one_owner_name_and_key(signal_store: SignalStore) -> Non
 
 
 def test_a_large_payload_is_stored_with_its_signal(signal_store: SignalStore) -> None:
-    """A payload of the maximum size of a result, in bytes that cannot be compressed, is stored."""
+    """A payload with the maximum size of a result can be stored even if its bytes do not compress."""
     payload = b'"' + b"".join(b"%08x" % (index * 2654435761 % 2**32) for index in range(32_700)) + b'"'
     signal_store.put(PAID, sent(1, payload), HOME + DAY)
     assert first_of(signal_store, PAID, FIRST) == sent(1, payload)
 
 
 def test_waiting_tasks_are_listed_page_by_page(signal_store: SignalStore) -> None:
-    """In order of their ids, each once, however often it was noted."""
+    """Waiting tasks are listed once each, in the order of their ids, however often they were noted."""
     noted = [WaitingTask(TaskId.of(HOME, 3, tail), 1) for tail in range(5)]
     for each in (*reversed(noted), noted[0]):
         signal_store.join(PAID, each, HOME + DAY)
@@ -71,7 +71,7 @@ def test_waiting_tasks_are_listed_page_by_page(signal_store: SignalStore) -> Non
 
 
 def test_a_task_that_waits_again_is_not_removed(signal_store: SignalStore) -> None:
-    """A note read before a later claim wrote it again is outdated."""
+    """A note that a later claim has written again is not removed by a process that read the earlier note."""
     task_id = TaskId.of(HOME, 3, 4)
     signal_store.join(PAID, WaitingTask(task_id, 1), HOME + DAY)
     signal_store.join(PAID, WaitingTask(task_id, 2), HOME + DAY)

@@ -31,7 +31,7 @@ SECRET = "hunter2"  # noqa: S105 - what must not be told
 
 
 def read(*writes: tuple[Any, Any], telemetry: FakeTelemetry | None = None) -> ChangeBatch:
-    """Reads of the stream of item writes."""
+    """Return the stream records as the stream function reads them."""
     stream = FakeStream(lambda: HOME)
     for old, new in writes:
         stream.add(old, new)
@@ -39,7 +39,7 @@ def read(*writes: tuple[Any, Any], telemetry: FakeTelemetry | None = None) -> Ch
 
 
 def test_a_write_of_a_task_tells_how_it_was_and_how_it_is() -> None:
-    """All published fields are read, including compressed ones."""
+    """All published fields are read before and after a write, including compressed fields."""
     node_ref = NodeRef(numbered(9), 1, "extract")
     before = task(node_ref=node_ref, tags={"team": "dba"}, name="nightly", priority=Priority.HIGH)
     error = TaskError("ValueError", "too long " * 500)
@@ -65,7 +65,7 @@ def test_a_write_of_a_task_tells_how_it_was_and_how_it_is() -> None:
 
 
 def test_the_first_write_and_the_removal_have_one_side_only() -> None:
-    """A new task has no image before, and a removed one none after."""
+    """A new task has no image before the write, and a removed task has none after it."""
     item = item_of(task(target=TopologyTarget()))
     created, removed = read((None, item), (item, None)).tasks
     assert (created.before, removed.after) == (None, None)
@@ -75,19 +75,19 @@ def test_the_first_write_and_the_removal_have_one_side_only() -> None:
 
 
 def test_no_payload_and_no_result_is_told() -> None:
-    """Payloads and results stay in the table."""
+    """Payloads and results stay in the table and are not published."""
     payload = Content(ContentPlace.RECORD, "payload", SECRET.encode())
     result = Content(ContentPlace.RECORD, "result", SECRET.encode())
     assert SECRET not in repr(read((None, item_of(task(payload=payload, result=result)))))
 
 
 def item_at(partition: str, sort: str) -> Item:
-    """An item with only its key."""
+    """Return an item with only its key."""
     return {schema.PARTITION_KEY: {"S": partition}, schema.SORT_KEY: {"S": sort}}
 
 
 def test_bookkeeping_is_not_delivered() -> None:
-    """Only records of tasks and schedules pass the filter: timers and counters cause no invocation."""
+    """Only records of tasks and schedules pass the filter; timers and counters cause no invocation."""
     record = item_of(task())
     timer = {**record, schema.SORT_KEY: {"S": f"{numbered(0).text}{schema.TIMER_MARK}1"}}
     timer = {name: timer[name] for name in (schema.PARTITION_KEY, schema.SORT_KEY)}
@@ -117,7 +117,7 @@ def test_bookkeeping_is_not_delivered() -> None:
     ids=repr,
 )
 def test_a_poison_record_is_left_out_and_told_of(damage: dict[str, Any]) -> None:
-    """An unreadable record is counted and logged without its content, and the others are reported."""
+    """An unreadable record is counted and logged without its content, and the other records are reported."""
     stream, telemetry = FakeStream(lambda: HOME), FakeTelemetry()
     for number in range(3):
         payload = Content(ContentPlace.RECORD, "payload", SECRET.encode())
@@ -131,7 +131,7 @@ def test_a_poison_record_is_left_out_and_told_of(damage: dict[str, Any]) -> None
 
 @pytest.mark.parametrize("record", [None, 7, "", {}, {"dynamodb": None}, {"eventID": 1, "dynamodb": {"Keys": {}}}])
 def test_what_is_no_record_at_all_is_left_out(record: Any) -> None:  # noqa: ANN401 - anything
-    """Any other value in place of a record raises nothing."""
+    """A value that is not a record raises no error and is left out."""
     telemetry = FakeTelemetry()
     assert not changes_of({"Records": [record]}, telemetry).tasks
     assert telemetry.counts == {"stream_records_unreadable": 1}
@@ -139,7 +139,7 @@ def test_what_is_no_record_at_all_is_left_out(record: Any) -> None:  # noqa: ANN
 
 @pytest.mark.parametrize("path", sorted(FROZEN.glob("v*/*.json")), ids=lambda path: path.stem)
 def test_frozen_records_are_read(path: Path) -> None:
-    """Records stored by the frozen version are reported like those of this version."""
+    """Records stored by the frozen version are reported like current records."""
     items = [of_json(item) for item in json.loads(path.read_text())["items"]]
     telemetry = FakeTelemetry()
     found = read(*((None, item) for item in items), telemetry=telemetry)
@@ -150,13 +150,13 @@ def test_frozen_records_are_read(path: Path) -> None:
 
 
 def test_the_filters_are_short_enough_for_lambda() -> None:
-    """Lambda takes five filters of 4 096 characters (Source: AWS Lambda Developer Guide, event filtering)."""
+    """Lambda accepts five filters of 4,096 characters (Source: AWS Lambda Developer Guide, event filtering)."""
     assert len(schema.STREAM_FILTERS) <= 5
     assert all(len(json.dumps(pattern)) <= 4096 for pattern in schema.STREAM_FILTERS)
 
 
 def test_bytes_come_as_base64() -> None:
-    """The fake returns bytes like Lambda; otherwise these tests would prove nothing."""
+    """The fake stream returns bytes as base64, as Lambda does, so that these tests are realistic."""
     long = "x" * 2000
     item = {**item_of(task()), "E": {"L": [{"S": "E"}, attribute_values.packed(long.encode())]}}
     stored = record_of(1, HOME, None, item)["dynamodb"]["NewImage"]["E"]["L"][1]

@@ -28,12 +28,12 @@ GENERATION = Generation(2, NOW, NOW, recounting=RECOUNT)
 
 @pytest.fixture(params=IMPLEMENTATIONS)
 def cloud(request: pytest.FixtureRequest) -> Cloud:
-    """DynamoDB."""
+    """Return an AWS implementation with DynamoDB."""
     return cloud_of(request)
 
 
 def test_a_generation_is_stored_by_who_has_read_the_last_one(cloud: Cloud) -> None:
-    """A generation is read back; a process that read an older version stores nothing, and a resend changes nothing."""
+    """A recount's generation is stored only by a process that has read the latest version; a repeat changes nothing."""
     store = DynamoSummaryRecounts(cloud.dynamodb, cloud.table(), StandingClock())
     assert store.generation() is None
     nonce = str(uuid4())
@@ -47,7 +47,7 @@ def test_a_generation_is_stored_by_who_has_read_the_last_one(cloud: Cloud) -> No
 
 
 def test_what_a_part_found_is_added_once(cloud: Cloud) -> None:
-    """A repeated addition counts once; other recounts and owners have separate numbers."""
+    """A repeated addition counts once, and the numbers of recounts and owners are separate."""
     store = DynamoSummaryRecounts(cloud.dynamodb, cloud.table(), StandingClock())
     for _ in range(2):
         store.add_older(GENERATION, RECOUNT, "ann", "mail#1", {MAILS: 2, WAITING: 1})
@@ -58,7 +58,7 @@ def test_what_a_part_found_is_added_once(cloud: Cloud) -> None:
 
 
 def test_what_a_recount_found_is_kept_for_longer_than_it_is_used(cloud: Cloud) -> None:
-    """The summary uses it for 60 days after its start."""
+    """A recount is used for 60 days after its start and stored for longer."""
     table = cloud.table()
     DynamoSummaryRecounts(cloud.dynamodb, table, StandingClock()).add_older(GENERATION, RECOUNT, "a", "t", {MAILS: 1})
     (item,) = cloud.dynamodb.scan(TableName=table)["Items"]
@@ -66,7 +66,7 @@ def test_what_a_recount_found_is_kept_for_longer_than_it_is_used(cloud: Cloud) -
 
 
 def test_owners_are_listed_once_and_in_order(cloud: Cloud) -> None:
-    """Owners are listed in pages, each after the last owner of the previous one."""
+    """Owners are listed in pages, each after the last owner of the previous page."""
     store = DynamoSummaryRecounts(cloud.dynamodb, cloud.table(), StandingClock())
     for owner in ("bob", "ann#1", "carl", "ann#1"):
         store.list_owner(owner)
@@ -75,7 +75,7 @@ def test_owners_are_listed_once_and_in_order(cloud: Cloud) -> None:
 
 
 def test_older_tasks_are_found_and_others_are_not(cloud: Cloud) -> None:
-    """Later, erased and unreadable tasks, and other items, are left out."""
+    """Only older tasks are found: later, erased and unreadable tasks and other items are left out."""
     table = cloud.table()
     store = DynamoSummaryRecounts(cloud.dynamodb, table, StandingClock())
     assert store.is_fresh(NOW)

@@ -24,13 +24,13 @@ MAILS = Group("mail#1", State.RUNNING, Priority.HIGH)
 
 @pytest.fixture(params=IMPLEMENTATIONS)
 def summary_store(request: pytest.FixtureRequest) -> SummaryStore:
-    """An empty store of counts."""
+    """Return an empty store of counts."""
     cloud = cloud_of(request)
     return DynamoSummaryStore(cloud.dynamodb, cloud.table())
 
 
 def step(number: int, left: Group | None, entered: Group | None) -> Step:
-    """A step with its own mark."""
+    """Return a step with its own mark."""
     return Step(number.to_bytes(8), left, entered, SET.begins_at + SECOND)
 
 
@@ -49,7 +49,7 @@ def test_steps_are_counted_and_remembered_at_once(summary_store: SummaryStore) -
 
 
 def test_the_counts_of_earlier_generations_are_given_a_time_to_live(summary_store: SummaryStore) -> None:
-    """Counts of an earlier generation get a TTL once, and can be read and changed until they are removed."""
+    """Counts of earlier generations get a TTL once, and can be read and changed until they are removed."""
     for number in range(3):
         of = replace(SET, generation=number, begins_at=SET.begins_at + number * MINUTE)
         assert summary_store.count(of, CountedSteps(), [step(number, None, MAILS)], str(uuid4()))
@@ -60,7 +60,7 @@ def test_the_counts_of_earlier_generations_are_given_a_time_to_live(summary_stor
 
 
 def test_who_has_read_an_older_version_counts_nothing(summary_store: SummaryStore) -> None:
-    """Neither the counts nor the remembered steps change."""
+    """A write that is based on an older version changes neither the counts nor the remembered steps."""
     assert summary_store.count(SET, CountedSteps(), [step(1, None, MAILS)], str(uuid4()))
     assert not summary_store.count(SET, CountedSteps(), [step(2, None, MAILS)], str(uuid4()))
     stale = summary_store.counted(SET)

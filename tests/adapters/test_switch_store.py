@@ -27,12 +27,12 @@ ALL = Switch(ALL_TASKS, stopped=True)
 
 
 def test_there_are_no_switches_at_first(switch_store: SwitchStore) -> None:
-    """Unknown switches are read as none at version 0."""
+    """An owner without switches has an empty set at version 0."""
     assert switch_store.read(consistent=False) == switch_store.read(consistent=True) == StoredSwitches()
 
 
 def test_switches_come_back_as_they_were_saved(switch_store: SwitchStore) -> None:
-    """Every field of every switch, at the next version."""
+    """Every field of every switch is read back with the next version."""
     wanted = {switch.key: switch for switch in (STOP, CAP, ALL)}
     assert switch_store.save(Switches(wanted), "one")
     assert switch_store.read(consistent=True).operators == Switches(wanted, version=1)
@@ -41,7 +41,7 @@ def test_switches_come_back_as_they_were_saved(switch_store: SwitchStore) -> Non
 
 
 def test_of_two_changes_of_one_version_one_is_refused(switch_store: SwitchStore) -> None:
-    """The refused writer must read again."""
+    """Of two changes at one version, the second is refused and its writer must read again."""
     first, second = Switches({STOP.key: STOP}), Switches({CAP.key: CAP})
     assert switch_store.save(first, "one")
     assert not switch_store.save(second, "two")
@@ -56,7 +56,7 @@ def test_a_save_that_is_sent_again_is_a_success(switch_store: SwitchStore) -> No
 
 
 def test_switches_of_owners_are_stored_apart(switch_store: SwitchStore) -> None:
-    """Each kind has its own version; where both have set one for the same tasks, that of the operator is in force."""
+    """Operator and owner switches have separate versions; if both are set for the same tasks, the operator's wins."""
     own = Switches({CAP.key: replace(CAP, max_concurrent=1)}, setter=SwitchSetter.OWNERS)
     assert switch_store.save(own, "one")
     assert switch_store.read(consistent=True).in_force.by_key == own.by_key
@@ -67,7 +67,7 @@ def test_switches_of_owners_are_stored_apart(switch_store: SwitchStore) -> None:
 
 
 def test_as_many_switches_as_there_may_be_cost_little_to_read(moto_cloud: Cloud) -> None:
-    """A hundred, each of the longest: at most five read units every five seconds for a process."""
+    """A hundred switches of the longest kind cost a process at most five read units every five seconds."""
     table = moto_cloud.table()
     owners = [f"{n:0{MAX_OWNER_LENGTH}}" for n in range(MAX_SWITCHES)]
     long = [

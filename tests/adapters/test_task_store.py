@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def test_a_created_record_is_read_as_it_was_written(task_store: TaskStore) -> None:
-    """A created record is returned by `read` and `read_many`, equal in every field."""
+    """`read` and `read_many` return a created record, equal in every field."""
     wanted = task(name="nightly", tags={"team": "dba"}, priority=Priority.HIGH)
     assert task_store.create(wanted)
     assert task_store.read(wanted.id) == wanted
@@ -33,7 +33,7 @@ def test_a_created_record_is_read_as_it_was_written(task_store: TaskStore) -> No
 
 
 def test_an_existing_record_is_not_overwritten(task_store: TaskStore) -> None:
-    """A second task of the same id is refused, and the first stays."""
+    """Creating a second task with the same id is refused, and the first record is unchanged."""
     first = task(nonce="first")
     task_store.create(first)
     assert not task_store.create(replace(first, nonce="second", type="other"))
@@ -41,7 +41,7 @@ def test_an_existing_record_is_not_overwritten(task_store: TaskStore) -> None:
 
 
 def test_a_resent_creation_is_one_creation(task_store: TaskStore) -> None:
-    """Creating the same record again reports that it exists."""
+    """Creating the same record again reports that the record exists."""
     assert task_store.create(task())
     assert task_store.create(task())
 
@@ -54,7 +54,7 @@ def test_any_number_of_records_is_written_at_once(batch_store: TaskStore) -> Non
 
 
 def test_of_many_records_those_that_exist_stay_as_they_are(batch_store: TaskStore) -> None:
-    """A batch overwrites nothing, and existing records do not stop the others."""
+    """A batch does not overwrite existing records, and still writes the new records."""
     first = task(id=numbered(1), nonce="first")
     batch_store.create(first)
     others = [task(id=numbered(each), nonce="second") for each in (0, 2)]
@@ -66,7 +66,7 @@ def test_of_many_records_those_that_exist_stay_as_they_are(batch_store: TaskStor
 
 
 def test_of_two_records_of_one_id_one_is_written(batch_store: TaskStore) -> None:
-    """Of two equal ids in a batch, only the one that was written is reported."""
+    """If two records of a batch have the same id, only the one that was written is reported."""
     twice = [task(id=numbered(1), nonce="first"), task(id=numbered(1), nonce="second")]
     (written,) = batch_store.insert(twice).written
     assert written in twice
@@ -76,14 +76,14 @@ def test_of_two_records_of_one_id_one_is_written(batch_store: TaskStore) -> None
 @properties
 @given(any_task=TASKS)
 def test_every_task_is_stored_whole_by_a_batch(batch_store: TaskStore, any_task: Task) -> None:
-    """A task is stored completely by a batch."""
+    """A batch stores every field of a task."""
     wanted = fresh(any_task)
     assert batch_store.insert([wanted]) == Insertions([wanted], [])
     assert batch_store.read(wanted.id) == wanted
 
 
 def test_an_unknown_record_reads_as_none(task_store: TaskStore) -> None:
-    """An unknown task is `None`, and is left out of many."""
+    """An unknown task is read as `None`, and is left out when many tasks are read."""
     known = task()
     task_store.create(known)
     assert task_store.read(numbered(9)) is None
@@ -101,14 +101,14 @@ def test_any_number_of_records_is_read_at_once(task_store: TaskStore) -> None:
 @properties
 @given(any_task=TASKS)
 def test_every_task_is_stored_whole(task_store: TaskStore, any_task: Task) -> None:
-    """A task is read back unchanged from the store."""
+    """Every task is read back unchanged from the store."""
     wanted = fresh(any_task)
     assert task_store.create(wanted)
     assert task_store.read(wanted.id) == wanted
 
 
 def test_a_minute_holds_its_records_and_timers(task_store: TaskStore) -> None:
-    """A shard of a minute contains its own records and timers, and no others."""
+    """A shard of a minute contains exactly its own records and timers."""
     here, elsewhere, later = task(), task(id=TaskId.of(HOME, 4, 1)), task(id=TaskId.of(HOME + MINUTE, 3, 1))
     for each in (here, elsewhere, later):
         task_store.create(each)
@@ -131,7 +131,7 @@ def test_an_entry_says_what_the_whole_record_says(task_store: TaskStore, any_tas
 @pytest.mark.parametrize("sent", [True, False])
 @pytest.mark.parametrize("owner", ["ann", "a#b", "#"])
 def test_a_wake_is_read_as_it_was_written(task_store: TaskStore, owner: str, sent: bool) -> None:  # noqa: FBT001 - parametrized
-    """Every field of a timer is read back, and writing it twice leaves one."""
+    """Every field of a timer is read back, and writing the timer twice leaves one item."""
     timer = Timer(numbered(1), 12, HOME + 7 * MINUTE, Priority.NORMAL, owner, sent)
     task_store.add_timer(timer)
     task_store.add_timer(timer)
@@ -151,7 +151,7 @@ def test_a_wake_is_read_as_it_was_written(task_store: TaskStore, owner: str, sen
     ids=lambda other: next(iter(other)),
 )
 def test_a_timer_replaces_none_that_says_anything_else(task_store: TaskStore, other: dict[str, Any]) -> None:
-    """Two changes at once put a timer each into one minute, before either is accepted: both are read."""
+    """If two changes put a timer into the same minute before either is accepted, both timers are read."""
     timer = Timer(numbered(1), 2, HOME + 5, Priority.NORMAL, OWNER)
     timers = [timer, replace(timer, **other)]
     for each in timers:
@@ -161,14 +161,14 @@ def test_a_timer_replaces_none_that_says_anything_else(task_store: TaskStore, ot
 
 
 def test_a_wake_of_a_pulled_task_keeps_its_lane(task_store: TaskStore) -> None:
-    """The timer alone tells the trigger which queue to use."""
+    """A timer contains the lane, which tells the trigger the queue to use."""
     timer = Timer(numbered(1), 12, HOME, Priority.NORMAL, OWNER, pull_queue="resize")
     task_store.add_timer(timer)
     assert items_of(task_store, minute_of(HOME), 3) == [timer]
 
 
 def test_a_minute_of_many_pages_is_read_to_its_end(task_store: TaskStore) -> None:
-    """A partition larger than one response (1 MB) is read completely, each item once."""
+    """A partition larger than one response (1 MB) is read completely, and each item once."""
     large = Content(ContentPlace.RECORD, "payload", Random(1).randbytes(150_000))  # noqa: S311 - an example, no secret
     wanted = [numbered(each) for each in range(12)]
     for task_id in wanted:
@@ -178,7 +178,7 @@ def test_a_minute_of_many_pages_is_read_to_its_end(task_store: TaskStore) -> Non
 
 
 def spread(store: TaskStore, owner: str, number: int) -> list[TaskId]:
-    """Create tasks of an owner in consecutive seconds, over all partitions of its list."""
+    """Create tasks of an owner in consecutive seconds, over all partitions of the owner's list."""
     ids = [TaskId.of(HOME + 1_000 * each, each % 20, each) for each in range(number)]
     for task_id in ids:
         store.create(task(id=task_id, owner=owner))
@@ -186,7 +186,7 @@ def spread(store: TaskStore, owner: str, number: int) -> list[TaskId]:
 
 
 def test_an_owners_tasks_are_listed_in_order_of_their_homes(task_store: TaskStore) -> None:
-    """The list has all of an owner's tasks and no others, latest first by default."""
+    """The list contains exactly the owner's tasks, latest first by default."""
     ids = spread(task_store, "ann", 40)
     task_store.create(task(owner="ann#1"))
     assert task_store.list_ids(ListQuery("ann")) == ids[::-1]
@@ -206,7 +206,7 @@ def test_pages_of_a_list_join_without_gap_or_repetition(task_store: TaskStore, d
 
 
 def test_failed_tasks_have_a_list_of_their_own(task_store: TaskStore) -> None:
-    """A task is in its owner's list of failed tasks from the write that fails it, and only such tasks are."""
+    """A task is in its owner's list of failed tasks from the write that fails the task, and no other task is."""
     ids = spread(task_store, "ann", 6)
     running, created_failed = task(id=numbered(70), state=State.RUNNING), task(id=numbered(71), state=State.FAILED)
     task_store.create(replace(running, owner="ann"))
@@ -218,13 +218,13 @@ def test_failed_tasks_have_a_list_of_their_own(task_store: TaskStore) -> None:
 
 
 def test_a_wake_is_in_no_list(task_store: TaskStore) -> None:
-    """Timers have no index entry: an owner's list holds records only."""
+    """Timers have no index entry, so an owner's list contains only records."""
     task_store.add_timer(Timer(numbered(1), 1, HOME, Priority.NORMAL, OWNER))
     assert task_store.list_ids(ListQuery(OWNER)) == []
 
 
 def test_a_schedules_wake_is_read_as_it_was_written(task_store: TaskStore) -> None:
-    """A schedule's timer is in the shard of its id, beside the tasks of its minute; writing it twice leaves one."""
+    """A schedule's timer is in the shard of its id, beside tasks, and writing it twice leaves one item."""
     here = task()
     task_store.create(here)
     timer = ScheduleTimer(numbered(7), "an#owner", "nightly", 12, HOME + 5)

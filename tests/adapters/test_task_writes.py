@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 
 def test_a_write_to_an_unknown_record_is_refused_and_creates_nothing(task_store: TaskStore) -> None:
-    """A write to an unknown id is refused and creates nothing."""
+    """A write to an unknown id is refused and creates no record."""
     write = Write(numbered(9), Move.CANCEL, "n")
     assert task_store.apply(write) == ConditionFailed(None)
     assert task_store.read(numbered(9)) is None
 
 
 def test_an_applied_write_answers_the_record_after_it(task_store: TaskStore) -> None:
-    """`apply` returns the new record, which is also what is read."""
+    """`apply` returns the new record, which is also the record that is read later."""
     task_store.create(task())
     end = task_store.apply(Write(task().id, Move.CHANGE, "n", sets={"name": "renamed"}, adds={"generation": 1}))
     assert end == Applied(replace(task(), name="renamed", generation=1, nonce="n", version=2))
@@ -38,7 +38,7 @@ def test_an_applied_write_answers_the_record_after_it(task_store: TaskStore) -> 
 
 
 def test_a_refused_write_answers_the_record_that_refused_it(task_store: TaskStore) -> None:
-    """A refusal changes nothing and returns the record, so that no read is needed."""
+    """A refused write changes nothing and returns the record, so that no read is needed."""
     task_store.create(task())
     assert task_store.apply(Write(task().id, Move.SUCCEED, "n")) == ConditionFailed(task())
     assert task_store.read(task().id) == task()
@@ -107,7 +107,7 @@ def test_a_write_is_applied_at_the_edge_of_its_guard(task_store: TaskStore, befo
 
 @pytest.mark.parametrize(("before", "guard"), BROKEN)
 def test_a_write_is_refused_beyond_the_edge_of_its_guard(task_store: TaskStore, before: Task, guard: Guard) -> None:
-    """Each part of a guard refuses separately, one number or one millisecond off."""
+    """A write is refused if any part of its guard differs by one, or by a millisecond."""
     task_store.create(before)
     assert task_store.apply(Write(before.id, Move.CLAIM, "n", guard)) == ConditionFailed(before)
 
@@ -116,7 +116,7 @@ def test_a_write_is_refused_beyond_the_edge_of_its_guard(task_store: TaskStore, 
 @properties
 @given(data=st.data(), any_task=TASKS)
 def test_a_write_means_what_permits_and_applied_say(task_store: TaskStore, data: st.DataObject, any_task: Task) -> None:
-    """The store's conditions and changes are exactly the domain's, for every task and write."""
+    """For every task and write, the store's conditions and changes equal those of the domain."""
     before = fresh(any_task)
     write = data.draw(writes_to(before))
     task_store.create(before)
@@ -129,7 +129,7 @@ def test_a_write_means_what_permits_and_applied_say(task_store: TaskStore, data:
     ("move", "state"), [(Move.CLAIM_FOLLOW_UP, State.SUCCEEDED), (Move.CLAIM_ROLLBACK, State.ROLLING_BACK)]
 )
 def test_what_only_held_records_allow_is_a_valid_request(task_store: TaskStore, move: Move, state: State) -> None:
-    """A guard on the lease also works for moves that leave no waiting state: the store accepts the condition."""
+    """The store accepts a guard on the lease even for changes that do not leave a waiting state."""
     before = replace(LEASED_TASK, state=state)
     task_store.create(before)
     assert task_store.apply(Write(before.id, move, "n", Guard(leased_until_before=HOME - 6_001))) == ConditionFailed(

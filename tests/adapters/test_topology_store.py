@@ -1,4 +1,4 @@
-"""Counts and tokens of topologies: the same over the fakes, under moto and in the embedded engine."""
+"""Counts and tokens of topologies over the fakes, under moto and in the embedded engine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HEAD = RunState(numbered(1), (Begun(HOME, 16),), fence=3, join_group=9)
 
 
 def test_a_head_is_kept_with_all_that_it_says(topology_store: TopologyStore) -> None:
-    """A saved head is read back at the next version; before that there is none."""
+    """A saved head is read back with the next version; before that, reading it returns `None`."""
     assert topology_store.read(HEAD.topology) is None
     full = replace(HEAD, runs=(*HEAD.runs, Begun(HOME + 5, 32)), ran={"a": 1, "b/c:d": 1}, opened=True, stopped=True)
     assert topology_store.save(full, "n1", LATER)
@@ -35,14 +35,14 @@ def test_a_head_is_kept_with_all_that_it_says(topology_store: TopologyStore) -> 
 
 
 def test_only_the_version_that_was_read_is_replaced(topology_store: TopologyStore) -> None:
-    """An outdated save is refused; a repeated one is not."""
+    """Saving an outdated version is refused, but a repeated save is accepted."""
     assert topology_store.save(HEAD, "n1", LATER)
     assert topology_store.save(HEAD, "n1", LATER)
     assert not topology_store.save(replace(HEAD, stopped=True), "n2", LATER)
 
 
 def test_an_edge_counts_once_as_what_it_was_first(topology_store: TopologyStore) -> None:
-    """A repeated edge changes nothing, and is recognized by a stable chunk."""
+    """An edge's first outcome counts; a repeated edge changes nothing and leaves the chunk as it is."""
     before, after = topology_store.add_edges(NODE, 3, {1: Outcome.FAILED}, LATER)
     assert (before, after) == (Chunk(3), Chunk(3, failed=frozenset({1})))
     assert topology_store.add_edges(NODE, 3, {1: Outcome.SUCCEEDED}, LATER) == (after, after)
@@ -53,7 +53,7 @@ def test_an_edge_counts_once_as_what_it_was_first(topology_store: TopologyStore)
 
 
 def test_of_edges_that_arrive_together_only_the_missing_ones_are_added(topology_store: TopologyStore) -> None:
-    """Each outcome has a separate set; earlier edges keep their outcome."""
+    """Of edges that arrive together, only the missing ones are added; earlier edges keep their outcome."""
     topology_store.add_edges(NODE, 4, {1: Outcome.FAILED}, LATER)
     ends = {0: Outcome.SUCCEEDED, 1: Outcome.SUCCEEDED, 2: Outcome.SKIPPED, 3: Outcome.SUCCEEDED}
     _, after = topology_store.add_edges(NODE, 4, ends, LATER)
@@ -62,7 +62,7 @@ def test_of_edges_that_arrive_together_only_the_missing_ones_are_added(topology_
 
 
 def test_a_run_and_its_task_are_read_together(engine_cloud: Cloud) -> None:
-    """Each is `None` while it is not there."""
+    """A run and its task are read together; each of them is `None` while it does not exist."""
     table = engine_cloud.table()
     topologies = DynamoTopologyStore(engine_cloud.dynamodb, table)
     tasks = DynamoTaskStore(engine_cloud.dynamodb, table, EXECUTOR, SILENT)
@@ -75,14 +75,14 @@ def test_a_run_and_its_task_are_read_together(engine_cloud: Cloud) -> None:
 
 
 def test_edges_beyond_a_hundred_have_another_chunk(topology_store: TopologyStore) -> None:
-    """Each chunk contains its own edges only."""
+    """A chunk contains only its own edges."""
     topology_store.add_edges(NODE, 150, {7: Outcome.SUCCEEDED}, LATER)
     before, after = topology_store.add_edges(NODE, 150, {107: Outcome.SUCCEEDED}, LATER)
     assert (before, after) == (Chunk(50), Chunk(50, succeeded=frozenset({107})))
 
 
 def test_a_fuller_report_of_a_chunk_wins(topology_store: TopologyStore) -> None:
-    """Reports may be reordered or repeated; the tally keeps the fullest of each chunk."""
+    """If reports are reordered or repeated, the fullest report of each chunk is kept."""
     assert topology_store.read_join_count(NODE, 150) == JoinCount(150)
     full, empty, other = Counts(100, succeeded=99, failed=1), Counts(100, failed=1), Counts(50, skipped=50)
     assert topology_store.add_report(NODE, 150, 0, full, LATER) == JoinCount(150, {0: full})
@@ -92,7 +92,7 @@ def test_a_fuller_report_of_a_chunk_wins(topology_store: TopologyStore) -> None:
 
 
 def test_the_last_token_is_the_one(topology_store: TopologyStore) -> None:
-    """A node has one token at a time."""
+    """A node has one token at a time, and the last token replaces the others."""
     assert topology_store.read_token(NODE) is None
     topology_store.put_token(NODE, "first", LATER)
     topology_store.put_token(NODE, "second", LATER)

@@ -1,4 +1,4 @@
-"""Defaults of types in DynamoDB, one item for each owner."""
+"""An owner's defaults for task types are one item in DynamoDB."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TYPES = {"mail.send": OwnDefaults(OPTIONS, HOME, "ann"), "a/b": OwnDefaults({})}
 
 
 def test_defaults_come_back_as_they_were_saved(moto_cloud: Cloud) -> None:
-    """With null, at the next version; another owner has none, and a change of an older version is refused."""
+    """Defaults are read back, including nulls, with the next version; a change based on an older version is refused."""
     store = DynamoTypeDefaultsStore(moto_cloud.dynamodb, moto_cloud.table())
     assert store.read("ann", consistent=True) == OwnerTypes()
     assert store.save("ann", OwnerTypes(TYPES), "one")
@@ -32,7 +32,7 @@ def test_defaults_come_back_as_they_were_saved(moto_cloud: Cloud) -> None:
 
 
 def test_processes_are_told_once_that_there_are_defaults(moto_cloud: Cloud) -> None:
-    """The mark stays when the number of shards grows."""
+    """The mark that there are defaults is kept when the number of shards grows."""
     store = DynamoShardStore(moto_cloud.dynamodb, moto_cloud.table())
     assert not store.announce(4, HOME).has_type_defaults
     store.announce_type_defaults()
@@ -43,7 +43,7 @@ def test_processes_are_told_once_that_there_are_defaults(moto_cloud: Cloud) -> N
 
 
 def test_as_many_types_as_there_may_be_cost_little_to_read(moto_cloud: Cloud) -> None:
-    """A hundred of the longest names, with the usual options: at most five read units every five seconds."""
+    """A hundred types with the longest names and usual options cost at most five read units every five seconds."""
     table = moto_cloud.table()
     store = DynamoTypeDefaultsStore(moto_cloud.dynamodb, table)
     names = [f"{number:0{MAX_TYPE_LENGTH}}" for number in range(MAX_TYPES_WITH_DEFAULTS)]

@@ -1,4 +1,4 @@
-"""Uploads in S3, and the payloads created from them."""
+"""Uploads in S3, and the payloads that are created from them."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ SOON = Expiry(NOW + DAY, provisional=True)
 
 @pytest.fixture(params=IMPLEMENTATIONS)
 def cloud(request: pytest.FixtureRequest) -> Cloud:
-    """Each AWS."""
+    """Return an AWS implementation."""
     return cloud_of(request)
 
 
 def test_an_upload_becomes_the_payload_of_a_task(cloud: Cloud) -> None:
-    """An upload is copied, read as bytes with their type, kept without the upload, and erased with the task."""
+    """An upload is copied, read as bytes with its content type, kept without the upload, and erased with the task."""
     bucket = cloud.bucket()
     uploads = S3UploadStore(cloud.s3, bucket)
     contents = SplitContentStore(cloud.dynamodb, cloud.table(), cloud.s3, bucket)
@@ -51,7 +51,7 @@ def test_an_upload_becomes_the_payload_of_a_task(cloud: Cloud) -> None:
     content = uploads.attach(UPLOAD, TASK, SOON)
     assert content == Content(ContentPlace.OBJECT, UPLOADED.name)
     assert content.uploaded == UPLOADED
-    # Until a record refers to it, it is one of those that a lifecycle rule removes.
+    # A lifecycle rule removes the content unless a record refers to it.
     tag = dict(zip(("Key", "Value"), schema.UNREFERENCED_TAG, strict=True))
     assert cloud.s3.get_object_tagging(Bucket=bucket, Key=f"{TASK}/{content.name}")["TagSet"] == [tag]
     uploads.remove(UPLOAD)
@@ -67,7 +67,7 @@ def test_an_upload_becomes_the_payload_of_a_task(cloud: Cloud) -> None:
 
 
 def test_the_name_of_an_uploaded_payload_says_what_it_is() -> None:
-    """The name contains size and type, in characters that any key allows; other contents have other names."""
+    """A payload's name contains its size and type in characters that any key allows, and differs for other contents."""
     assert UPLOADED.name == "upload.27.aW1hZ2UvcG5nOyBwcm9maWxlPWE"
     assert UploadedBytes.of_name(UPLOADED.name) == UPLOADED
     assert UploadedBytes.of_name("payload.upload.1") is None
@@ -75,7 +75,7 @@ def test_the_name_of_an_uploaded_payload_says_what_it_is() -> None:
 
 
 def test_the_uploads_of_owners_are_apart() -> None:
-    """The same id of another owner is a different object, and no owner's name becomes part of a path."""
+    """The same id of another owner is a different object, and no owner's name is part of a path."""
     other = Upload("ann/../bob", "scan-17")
     assert other.key != UPLOAD.key
     assert [key.count("/") for key in (UPLOAD.key, other.key)] == [2, 2]
@@ -107,7 +107,7 @@ def test_the_signed_requests_work_over_http(
 def test_requests_are_signed_for_the_address_that_the_console_may_call(
     region: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`DUETIME_UPLOAD_URL` is the prefix of each signed address in every region, also of that of us-east-1."""
+    """`DUETIME_UPLOAD_URL` is the prefix of each signed address in every Region, including us-east-1."""
     monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
     session = boto3.Session("AKIDEXAMPLE", "secret", "token", region_name=region)
     s3 = Clients(session).s3()
@@ -121,7 +121,7 @@ def test_requests_are_signed_for_the_address_that_the_console_may_call(
 
 
 def test_everything_that_limits_an_upload_is_signed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Size, type and that it is new are signed headers, by signature version 4, at the endpoint of the region."""
+    """Size, type and the condition that the object is new are headers signed with SigV4 for the Region's endpoint."""
     monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
     session = boto3.Session("AKIDEXAMPLE", "secret", "token", region_name="eu-west-1")
     signed = S3UploadStore(Clients(session).s3(), "contents").sign(UPLOAD, UPLOADED, NOW)

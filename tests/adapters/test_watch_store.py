@@ -32,7 +32,7 @@ EVERYTHING = TaskFilter(
 
 
 def test_a_ticket_opens_one_connection(watch_store: WatchStore) -> None:
-    """The connection that has used it may do so again, as a resend does; no other may, and none once it expired."""
+    """The connection that has used a ticket can use it again until it expires; other connections are refused."""
     ticket = Ticket("digest", OWNER, HOME + 30, session_ends_at=HOME + 40)
     watch_store.put_ticket(ticket)
     assert watch_store.redeem("other", "c1", HOME) is None
@@ -44,7 +44,7 @@ def test_a_ticket_opens_one_connection(watch_store: WatchStore) -> None:
 
 
 def test_a_connection_is_found_until_it_is_closed(watch_store: WatchStore) -> None:
-    """Closing a connection removes its subscriptions; those of other connections stay."""
+    """Closing a connection removes only its own subscriptions."""
     other = replace(WANTED, connection=replace(CONNECTION, id="L0SM9cOFvHcCIhw=2"))
     watch_store.open(CONNECTION)
     assert watch_store.connection(CONNECTION.id) == CONNECTION
@@ -57,7 +57,7 @@ def test_a_connection_is_found_until_it_is_closed(watch_store: WatchStore) -> No
 
 
 def test_a_slot_holds_one_subscription(watch_store: WatchStore) -> None:
-    """One of the same name replaces it, and may be stored twice; one of another name does not."""
+    """Storing a subscription replaces the one with the same name, and a slot refuses one with another name."""
     changed = replace(WANTED, topic=Topic(TopicKind.MINE), task_filter=EVERYTHING)
     assert watch_store.subscribe(WANTED)
     assert watch_store.subscribe(changed)
@@ -71,7 +71,7 @@ def test_a_slot_holds_one_subscription(watch_store: WatchStore) -> None:
 
 
 def test_owners_have_subscriptions_of_their_own(watch_store: WatchStore) -> None:
-    """Whatever characters their names have."""
+    """Owners have separate subscriptions, whatever characters their names contain."""
     assert watch_store.subscribe(WANTED)
     for owner in ("123456789012:role/a", "123456789012:role/a#", "me"):
         assert watch_store.subscriptions(owner) == []

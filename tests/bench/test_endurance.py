@@ -1,4 +1,4 @@
-"""The measurements of many schedules and of a worker's memory, in small."""
+"""Small versions of the benchmarks for many schedules and for a worker's memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def _nothing_stays(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The composition and the handlers are removed afterwards."""
+    """Remove the composition and the handlers after the test."""
     for type_ in (SUCCEEDING, FAILING):
         monkeypatch.setitem(REGISTRY, type_, Registered({}))
     yield
@@ -25,7 +25,7 @@ def _nothing_stays(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_a_tick_costs_each_schedule_of_one_minute_the_same() -> None:
-    """With more schedules, each takes fewer calls and units, because a tick reads its minutes once for all."""
+    """With more schedules, each needs fewer calls and units, because a tick reads its minutes once for all."""
     few, many = schedules(20), schedules(60)
     assert 4 <= many["schedule_tick_write_units"] <= few["schedule_tick_write_units"]
     assert 3 <= many["schedule_tick_calls"] <= few["schedule_tick_calls"]

@@ -1,4 +1,4 @@
-"""The pictures of profiles."""
+"""Flame graphs of profiles."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _STACKS = [
 
 
 def test_a_tree_has_the_measured_work_and_nothing_else() -> None:
-    """Setup, the loop and waiting functions are left out; a function includes the samples of its callees."""
+    """Setup, the loop and waiting functions are left out; a function includes the samples of functions it calls."""
     whole = tree(_STACKS, ("repeat (",), ("wait (",))
     (read,) = whole.callees.values()
     assert (whole.samples, read.samples, {name: each.samples for name, each in read.callees.items()}) == (
@@ -27,7 +27,7 @@ def test_a_tree_has_the_measured_work_and_nothing_else() -> None:
 
 
 def test_each_bar_says_its_function_and_its_share() -> None:
-    """The SVG is well-formed, and a caller is as wide as itself and its callees."""
+    """The SVG is well-formed, and a caller's bar is as wide as its own samples and those of the functions it calls."""
     root = ET.fromstring(svg(tree(_STACKS, ("repeat (",), ("wait (",)), "Reading <one>"))  # noqa: S314 - our own
     titles = [each.text for each in root.iter("{http://www.w3.org/2000/svg}title")]
     assert titles == ["Reading <one>", "read (duetime/contract/a.py:3): 100.0%", "loads (json.py:1): 25.0%"]

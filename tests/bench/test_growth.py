@@ -1,4 +1,4 @@
-"""The cost of operations does not depend on the number of stored tasks: counted over fakes of AWS."""
+"""Counts over fakes of AWS show that the cost of operations does not depend on the number of stored tasks."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 FEW = 200
-"""Enough for a full page."""
+"""Enough tasks for a full page."""
 GROWING = {"list, a tag of few"}
-"""It looks through what there is, up to a limit."""
+"""Operations that examine all tasks, up to a limit."""
 
 
 @pytest.fixture(autouse=True)
 def _nothing_stays(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The composition and the handlers are removed afterwards."""
+    """Remove the composition and the handlers after the test."""
     for type_ in (SUCCEEDING, FAILING):
         monkeypatch.setitem(REGISTRY, type_, Registered({}))
     yield
@@ -34,7 +34,7 @@ def _nothing_stays(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def used_with(tasks: int) -> dict[str, Used]:
-    """The usage of each operation with a number of tasks; with one shard, few tasks fill the pages of the list."""
+    """Return each operation's usage with a number of tasks; with one shard, few tasks fill the pages of the list."""
     stack, put, meter = faked({Variable.SHARDS: "1", Variable.SUMMARY_SPREAD: "1"})
     waiting = Filler(stack, Contents(tasks, a_minute=10, minutes=1), put).fill()
     return {
@@ -52,7 +52,7 @@ def test_calls_and_read_units_do_not_grow_with_the_stored_tasks() -> None:
 
 
 def test_what_has_grown_most_is_named_with_its_ratio() -> None:
-    """The operation that grew most is determined per measure; unused measures have no ratio."""
+    """For each measure, the operation that grew most is named; unused measures have no ratio."""
     few = {"get": Used(1, 1.0, 0.0, 0.002), "create": Used(2, 0.0, 2.0, 0.003)}
     many = {"get": Used(1, 1.5, 0.0, 0.002), "create": Used(3, 0.0, 2.0, 0.006)}
     assert worst(few, many) == {

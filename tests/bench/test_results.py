@@ -1,4 +1,4 @@
-"""The files of `make bench`, and its rule for regressions."""
+"""The files that `make bench` writes, and its rule for regressions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ START = Comparison("start worker", "start boto3 with one client", 1.25, 1.1, 1.4
 
 
 def test_figures_that_are_written_are_read_again(tmp_path: Path) -> None:
-    """Each ratio and each counted figure has a flat key, for programs and in the table for readers."""
+    """Each ratio and each counted figure has a flat key for programs and a row in the table for readers."""
     figures = document([START], {"write_units_per_task": 4.0})
     write(tmp_path, figures, [START])
     assert read(tmp_path) == json.loads(json.dumps(figures))
@@ -28,7 +28,7 @@ def test_figures_that_are_written_are_read_again(tmp_path: Path) -> None:
 
 
 def test_the_figures_of_another_command_are_put_among_the_others(tmp_path: Path) -> None:
-    """Another command's figures replace only its earlier ones; an unlisted key is refused by name."""
+    """Another command's figures replace only its own earlier figures, and an unlisted key is refused by name."""
     write(tmp_path, document([START], {"lateness_p99_ms": 9.0}), [START])
     keep(tmp_path, {"lateness_p99_ms": 1.0})
     assert {key: read(tmp_path)[key] for key in ("lateness_p99_ms", "start_worker")} == {
@@ -40,12 +40,12 @@ def test_the_figures_of_another_command_are_put_among_the_others(tmp_path: Path)
 
 
 def test_nothing_was_committed_before_the_first_run(tmp_path: Path) -> None:
-    """Without committed figures, nothing can be worse."""
+    """Without committed figures, no figure can be worse."""
     assert list(worsenings(read(tmp_path), document([START], {}))) == []
 
 
 def test_only_what_noise_does_not_explain_is_worse() -> None:
-    """A counted figure may not grow at all; a ratio may, up to the slowest pair of before and a little more."""
+    """A counted figure may not grow, but a ratio may grow to the slowest earlier pair and a little more."""
     before = document([START], {"write_units_per_task": 4.0})
     noisy = {**before, "start_worker": 1.6}
     assert list(worsenings(before, noisy)) == []
@@ -57,12 +57,12 @@ def test_only_what_noise_does_not_explain_is_worse() -> None:
 
 
 def test_a_key_is_made_of_words() -> None:
-    """Names with signs become keys that any program can read."""
+    """Names with special characters become keys that any program can read."""
     assert key_of(Comparison("120 occurrences of */5, with a key", "", 1, 1, 1, 1)) == "120_occurrences_of_5_with_a_key"
 
 
 def test_what_another_command_measures_is_listed_with_that_command(tmp_path: Path) -> None:
-    """Its figure is listed with its command, not among the counted ones."""
+    """A figure that another command measures is listed with this command and not among the counted figures."""
     figures = document([START], {"write_units_per_task": 4.0, "requests_vs_celery": 0.82})
     write(tmp_path, figures, [START])
     page = (tmp_path / "RESULTS.md").read_text()

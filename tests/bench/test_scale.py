@@ -1,4 +1,4 @@
-"""The simulator of large scale, held against closed forms and against a model that follows each task."""
+"""The simulator for large scale is compared with formulas and with a model that simulates each task."""
 
 from __future__ import annotations
 
@@ -32,31 +32,31 @@ READY = Deployment(
     concurrency=100,
     batch_seconds=1.0,
 )
-"""A hundred workers, and more of everything else than they need."""
+"""A hundred workers, with more of everything else than they need."""
 
 
 def burst(number: float, seconds: float, step: float) -> Series:
-    """Tasks that are all due at first, and time to run them."""
+    """Return tasks that are all due at the start, and time to run them."""
     due = np.zeros((round(seconds / step), 1))
     due[0] = number
     return due
 
 
 def even(rate: float, seconds: float, step: float, after: float = 0.0) -> Series:
-    """Tasks that are due evenly, and time after them."""
+    """Return tasks that are due evenly, and time after the last task."""
     due = np.zeros((round((seconds + after) / step), 1))
     due[: round(seconds / step)] = rate * step
     return due
 
 
 def slowest(run: Run) -> float:
-    """The longest wait, in seconds."""
+    """Return the longest wait in seconds."""
     assert run.left == pytest.approx(0, abs=1e-6)
     return float(run.waits().max())
 
 
 def test_a_burst_runs_in_waves() -> None:
-    """Ten thousand tasks of a second on a hundred workers of ten: the last of ten waves begins after nine seconds."""
+    """If 10,000 tasks of a second run on a hundred workers of ten, the last of ten waves starts after nine seconds."""
     run = simulate(READY, burst(10_000, 20, 0.01), 0.01)
     assert slowest(run) == pytest.approx(9.0, rel=0.02)
     assert np.median(run.waits()) == pytest.approx(4.5, abs=0.6)
@@ -74,14 +74,14 @@ def test_an_overloaded_table_makes_later_by_its_ratio() -> None:
 
 
 def test_a_table_doubles_in_half_an_hour() -> None:
-    """The longest wait is the shortfall until the table has doubled: a quarter of that time at 4 to 3."""
+    """The longest wait is the shortfall until the table has doubled: a quarter of that time at a ratio of 4 to 3."""
     limited = replace(READY, mapping_start=1e4, mapping_most=1e4, warm=1e4, concurrency=1e4, table_writes=900.0)
     run = simulate(limited, even(600, 3_600, 1.0, after=3_600), 1.0)
     assert slowest(run) == pytest.approx(aws_limits.TABLE_DOUBLES_IN / 4, rel=0.03)
 
 
 def test_a_cold_mapping_grows_by_five_batches_a_second() -> None:
-    """Begun with five, n batches of a second have started after t seconds, 5t + 5t²/2 = n, plus the cold start."""
+    """After t seconds, n batches of a second have started, with 5t + 5t²/2 = n plus the cold start."""
     cold = replace(READY, warm=0.0, mapping_start=5.0, mapping_growth=5.0, mapping_most=1e4, concurrency=1e4)
     run = simulate(cold, burst(10_000, 60, 0.01), 0.01)
     expected = -1 + np.sqrt(1 + 2 * 1_000 / 5)
@@ -98,7 +98,7 @@ def test_an_outage_is_made_up_for_at_the_rest_of_the_capacity() -> None:
 
 
 def test_classes_share_workers_fairly() -> None:
-    """A class that needs less than its half does not wait beside a flood."""
+    """A class that needs less than its half of the workers does not wait beside a flood of other tasks."""
     both = np.hstack([even(200, 60, 0.1), even(5_000, 60, 0.1)])
     run = simulate(replace(READY, batch_seconds=0.5), both, 0.1)
     assert run.waits(0).max() < 0.6
@@ -111,10 +111,10 @@ def test_classes_share_workers_fairly() -> None:
     ids=["burst", "flow", "table"],
 )
 def test_a_model_that_follows_each_task_says_the_same(rate: float, workers: int, units: float) -> None:
-    """Six thousand tasks: percentiles of the wait are the same to a twentieth and the time of a batch.
+    """For six thousand tasks, the percentiles of the wait differ by at most a twentieth plus the time of a batch.
 
-    A free worker takes a single due task, so the first batches are not full, unlike those of the cohort model.
-    And the cohorts' table begins with the units of a second saved up.
+    A free worker takes a single due task, so the first batches are not full, unlike those of the cohort model. The
+    cohort model's table also starts with the saved units of a second.
     """
     apart = 1.1 + (units > 0)
     due = [number / rate for number in range(6_000)]
@@ -129,7 +129,7 @@ def test_a_model_that_follows_each_task_says_the_same(rate: float, workers: int,
 
 
 def test_keys_that_have_a_backlog_share_by_their_weights() -> None:
-    """Of the first 20 000 tasks, a key of weight 3 has three times as many as one of weight 1."""
+    """Of the first 20,000 tasks, a key with weight 3 has three times as many as a key with weight 1."""
     keys = [Key(f"large-{weight}", 30_000, 0.0, str(weight), weight) for weight in (1, 3)]
     found = waits(keys, workers=100, seconds=0.5)
     first = {kind: int((each < 10).sum()) for kind, each in found.items()}
@@ -138,7 +138,7 @@ def test_keys_that_have_a_backlog_share_by_their_weights() -> None:
 
 @pytest.mark.parametrize("weight", others_slow(range(MAX_FAIR_WEIGHT, 0, -1)))
 def test_no_weight_lets_a_key_keep_others_waiting(weight: int) -> None:
-    """While other keys use nearly half of the workers, no weight makes small keys wait."""
+    """While other keys use nearly half of the workers, no weight of a large key makes small keys wait."""
     others = [Key(f"other-{number}", 900, 10.0, "other") for number in range(10)]
     for groups, longest in ((weight, 1.0), (10, 100.0)):
         found = waits([Key("large", 20_000, 0.0, "large", groups), *others], workers=100, seconds=0.5)
@@ -147,7 +147,7 @@ def test_no_weight_lets_a_key_keep_others_waiting(weight: int) -> None:
 
 
 def test_a_key_alone_has_all_workers() -> None:
-    """A fair key is no limit: alone, its tasks run like those without a key."""
+    """A fair key is not a limit: if it is the only key, its tasks run like tasks without a key."""
     alone = waits([Key("large", 10_000, 0.0, "large")], workers=100, seconds=0.5)["large"]
     assert alone.max() == pytest.approx(
         waits([Key(None, 10_000, 0.0, "large")], workers=100, seconds=0.5)["large"].max()
@@ -156,7 +156,7 @@ def test_a_key_alone_has_all_workers() -> None:
 
 @pytest.mark.slow
 def test_the_page_and_the_results_have_what_is_simulated() -> None:
-    """`docs/scale.md` has the three tables, `results.json` both figures, which are below their goals."""
+    """`docs/scale.md` has the three tables, and `results.json` has both figures, which are below their goals."""
     page = (ROOT / "docs/scale.md").read_text("utf-8")
     assert "\n".join(case_table()) in page
     assert "\n".join(step_table()) in page

@@ -1,4 +1,4 @@
-"""The evaluation of task starts in the scheduler comparison."""
+"""How the scheduler comparison evaluates the starts of tasks."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ def _figures(*late: int | None) -> CaseFigures:
 
 
 def test_percentiles_and_the_last_start_are_of_the_tasks_that_started() -> None:
-    """A task that is lost is counted, and is in no other figure."""
+    """A task that is lost is counted, and is not part of any other figure."""
     figures = _figures(*range(101), None)
     assert (figures.p50_ms, figures.p99_ms, figures.all_started_s, figures.lost) == (50.0, 99.0, 0.1, 1)
 
 
 def test_only_a_start_before_the_due_time_is_early() -> None:
-    """A start at the due time is not early; the largest lead is reported, and is 0 if none was early."""
+    """A start at the due time is not early; the largest lead is reported, or 0 if no task was early."""
     figures = _figures(-1, -7, 0, 3)
     assert (figures.early, figures.early_by_ms) == (2, 7)
     assert (_figures(0, 5).early, _figures(0, 5).early_by_ms) == (0, 0)
 
 
 def test_a_scheduler_that_ran_nothing_has_lost_all_and_keeps_no_lateness() -> None:
-    """NaN is left out of the results, which are JSON."""
+    """The lateness of a scheduler that ran no task is NaN, which is left out of the results because they are JSON."""
     nothing, some = _figures(None, None), _figures(2, 4)
     assert isnan(nothing.p50_ms)
     kept = SchedulerFigures(some, nothing).kept("rq_redis")
@@ -48,7 +48,7 @@ def test_a_scheduler_that_ran_nothing_has_lost_all_and_keeps_no_lateness() -> No
 
 
 def test_early_starts_and_lost_tasks_of_both_cases_are_kept_under_keys_that_stay() -> None:
-    """Figures of both cases are added, with the larger lead; `make bench` knows each key."""
+    """The figures of both cases are added, with the larger lead, and `make bench` knows each key."""
     for scheduler in SCHEDULERS:
         kept = SchedulerFigures(_figures(-5, 2, None), _figures(-3, 4)).kept(scheduler.key)
         assert [kept[f"{key}_{scheduler.key}"] for key in ("early", "early_by_ms", "lost")] == [2, 5, 1]
@@ -56,7 +56,7 @@ def test_early_starts_and_lost_tasks_of_both_cases_are_kept_under_keys_that_stay
 
 
 def test_the_tables_have_a_cell_under_each_head() -> None:
-    """A row of each scheduler in each of the three tables."""
+    """Each of the three tables has a row for each scheduler."""
     figures = SchedulerFigures(_figures(1, 2), _figures(3, 4))
     parts = "\n".join(markdown(dict.fromkeys(SCHEDULERS, figures))).split(":\n\n")[1:]
     tables = [[line for line in part.splitlines() if line.startswith("|")] for part in parts]

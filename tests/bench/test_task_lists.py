@@ -36,7 +36,7 @@ EXPECTED = {
     "topologies?state=running": (10, 3, 6, 3),
     "topologies?state=failed": (10, 3, 6, 3),
 }
-"""Tasks, requests, read units, and rounds of requests of the first page of ten."""
+"""The number of tasks and requests, and the read units and rounds of requests for the first page of ten tasks."""
 
 
 MOST_UNITS, MOST_ROUNDS = 10, 4
@@ -44,7 +44,7 @@ MOST_UNITS, MOST_ROUNDS = 10, 4
 
 @pytest.fixture(scope="module")
 def measured() -> dict[str, tuple[int, int, float, int]]:
-    """Figures of each filter, of an owner with 1 600 tasks and 600 nodes."""
+    """Return the figures of each filter for an owner with 1,600 tasks and 600 nodes."""
     return {each.name: (each.hits, each.reads, each.units, each.rounds) for each in measure(1_600, on_engine=False)}
 
 
@@ -52,7 +52,7 @@ def measured() -> dict[str, tuple[int, int, float, int]]:
 def test_the_first_page_of_each_filter_reads_exactly_so_much(
     name: str, measured: dict[str, tuple[int, int, float, int]]
 ) -> None:
-    """An owner with lists finds ten tasks of any filter for at most ten read units, in few rounds of requests."""
+    """With stored lists, ten tasks of any filter need at most ten read units, in few rounds of requests."""
     assert measured[name] == EXPECTED[name]
     _, _, units, rounds = measured[name]
     assert units <= MOST_UNITS

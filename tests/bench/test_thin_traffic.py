@@ -1,4 +1,4 @@
-"""The cost of thin traffic: the counted figures equal those on the pages."""
+"""The counted cost of sparse traffic equals the cost on the pages."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ BUILT = next(each for each in DESIGNS if "built" in each.name)
 
 @pytest.fixture(scope="module")
 def normal() -> thin_traffic.Usage:
-    """The usage of a task of precision `normal`."""
+    """Return the usage of a task with the precision `normal`."""
     return thin_traffic.usage(Precision.NORMAL)
 
 
@@ -54,7 +54,7 @@ def test_the_figures_are_those_of_the_results_and_of_the_page(normal: thin_traff
 def test_the_bills_of_the_results_are_those_of_the_estimator() -> None:
     """The bills of the default deployment and of an idle `prod` are below their goals.
 
-    For `relaxed` the goal of $6 is missed.
+    With the precision `relaxed`, the goal of $6 is missed.
     """
     results = json.loads((ROOT / "bench/results.json").read_text())
     idle = idle_month(PRICES[DEFAULT_REGION]) + watched_month()
@@ -69,7 +69,7 @@ def test_the_bills_of_the_results_are_those_of_the_estimator() -> None:
 
 
 def test_an_estimate_knows_the_lines_of_an_ordinary_task(capsys: pytest.CaptureFixture[str]) -> None:
-    """Only worker and trigger have something to write about it, and a worker's line is as long as assumed."""
+    """Only the worker and the trigger write log lines about a task, and a worker's line is as long as assumed."""
     with Tasks() as tasks:
         tasks.create(MINUTE)
         tasks.run(3 * MINUTE)
@@ -86,14 +86,14 @@ def test_an_estimate_knows_the_lines_of_an_ordinary_task(capsys: pytest.CaptureF
 
 
 def test_no_thin_task_is_early_and_none_is_late_by_more_than_its_calls(normal: thin_traffic.Usage) -> None:
-    """Sending at the best moment delays a task only by the AWS calls before its start."""
+    """Sending a message at the best moment delays a task only by the AWS calls before its start."""
     assert normal.lateness[0] >= 0
     assert normal.lateness[len(normal.lateness) // 2] == 0
     assert normal.lateness[-1] < 20
 
 
 def test_the_designs_are_compared_with_what_was_counted(normal: thin_traffic.Usage) -> None:
-    """The row of the built design equals the counted usage within a twentieth, and the page has every row."""
+    """The row of the implemented design equals the counted usage within a twentieth, and the page has every row."""
     held = normal.gigabyte_seconds["worker"] / BUILT.worker
     assert BUILT.early + thin_traffic_designs.RUN == pytest.approx(held, rel=0.05)
     assert BUILT.tick_seconds * TICKS / MILLION == pytest.approx(normal.gigabyte_seconds["trigger"], rel=0.05)
@@ -105,7 +105,7 @@ def test_the_designs_are_compared_with_what_was_counted(normal: thin_traffic.Usa
 
 
 def test_the_clients_estimate_is_near_what_is_counted(normal: thin_traffic.Usage) -> None:
-    """Within a twentieth of the parts that the bench counts; it assumes processor time in addition."""
+    """The client's estimate is within a twentieth of the parts that the benchmark counts, and adds processor time."""
     counted = sum(thin_traffic.dollars_per_million(normal, 4, 0.5).values())
     others = {"change events", "summary", "lists", "logs and metrics' lines"}
     estimated = sum(line.dollars for line in estimate(THIN_TRAFFIC).lines if line.part not in others)

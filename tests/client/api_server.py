@@ -1,4 +1,4 @@
-"""The real api function behind HTTP, over fakes of AWS, as a client sees it without a deployment."""
+"""Serve the real API function over HTTP, backed by fakes of AWS, as a client sees it without a deployment."""
 
 from __future__ import annotations
 
@@ -13,41 +13,41 @@ from tests.functions.api.gateway import Context
 
 
 class ApiServer(ThreadingHTTPServer):
-    """Serves the api function on the loopback.
+    """Serves the API function on the loopback interface.
 
     Attributes:
-        dead: while set, every request is disconnected without a response.
+        dead: if set, the server closes every connection without a response.
     """
 
-    # Tests that wait for a connection to end would wait for its keep-alive.
+    # Otherwise, tests that wait for a connection to end would wait for its keep-alive timeout.
     daemon_threads = True
 
     def __init__(self, door: type[Door] | None = None) -> None:
         super().__init__(("127.0.0.1", 0), door or Door)
         self.dead = False
-        # One composition serves all requests, as in a function that has one at a time.
+        # One composition serves all requests, as in a Lambda environment, which handles one request at a time.
         self.one_at_a_time = Lock()
 
     @property
     def url(self) -> str:
-        """Its address."""
+        """The server's address."""
         return f"http://127.0.0.1:{self.server_address[1]}"
 
 
 class Door(BaseHTTPRequestHandler):
-    """Hands each request to the function, as the gateway does."""
+    """Passes each request to the function, as API Gateway does."""
 
     protocol_version = "HTTP/1.1"
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
-        """Say nothing."""
+        """Log nothing."""
 
     def answer(self) -> None:
         """Answer a request."""
         server = self.server
         assert isinstance(server, ApiServer)
         length = int(self.headers.get("Content-Length") or 0)
-        # In base 64, because bodies may be compressed.
+        # Bodies are base64-encoded because they may be compressed.
         body = base64.b64encode(self.rfile.read(length)).decode() if length else None
         if server.dead:
             self.close_connection = True

@@ -1,4 +1,4 @@
-"""A deployment to talk to, a client of it, and the command."""
+"""Fixtures: a deployment, a client for the deployment, and the `duetime` command."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def deployment() -> Iterator[Deployment]:
-    """A separate deployment for each test."""
+    """Start a separate deployment for each test."""
     with served(Deployment()) as made:
         yield made
 
 
 class Waits(list[float]):
-    """Records the sleeps; an endless wait fails at once."""
+    """Records the sleeps of a client; an endless wait fails at once."""
 
     def append(self, seconds: float) -> None:
-        """Wait, in no time."""
-        assert len(self) < 50, "waits for ever"
+        """Record a sleep and return without waiting."""
+        assert len(self) < 50, "waits forever"
         super().append(seconds)
 
 
@@ -43,14 +43,14 @@ def waits() -> list[float]:
 
 @pytest.fixture
 def client(deployment: Deployment, waits: list[float]) -> Iterator[Client]:
-    """A client whose waits take no time and whose random numbers are always one half."""
+    """Return a client that does not really sleep and whose random numbers are always one half."""
     with Client(deployment.url, sleep=waits.append, random_source=lambda: 0.5, now=lambda: NOW) as made:
         yield made
 
 
 @pytest.fixture
 def duetime(deployment: Deployment, waits: list[float], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
-    """The command, in Tokyo at noon UTC, pointed at the deployment by its environment."""
+    """Return the command, at noon UTC in the time zone of Tokyo, with the deployment's address in its environment."""
     for variable in ("DUETIME_AUTH", "DUETIME_TOKEN", "DUETIME_API_KEY", "DUETIME_OWNER"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("DUETIME_URL", deployment.url)

@@ -1,4 +1,4 @@
-"""The remote end: a little HTTP server on the loopback that speaks the API's contract over tasks in memory."""
+"""A small HTTP server on the loopback interface that implements the API's contract over tasks in memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 NOW = datetime.fromisoformat("2026-11-21T12:00:00Z")
 PAGE = 2
 STRANGE_FENCE = 9
-"""No attempt has it."""
+"""The id of a task that does not exist."""
 ATTEMPT = {
     "attempt": 2,
     "fence": 2,
@@ -38,7 +38,7 @@ LOST = {**dict.fromkeys(ATTEMPT), "attempt": 1, "fence": 1, "outcome": "lost"}
 
 @dataclass(frozen=True)
 class Received:
-    """One request as received."""
+    """A request as it was received."""
 
     method: str
     target: str
@@ -47,23 +47,23 @@ class Received:
 
     @property
     def path(self) -> str:
-        """The path, decoded."""
+        """The request's path, decoded."""
         return unquote(urlsplit(self.target).path)
 
     @property
     def query(self) -> dict[str, list[str]]:
-        """The parameters, decoded."""
+        """The request's parameters, decoded."""
         return parse_qs(urlsplit(self.target).query)
 
     @property
     def document(self) -> Any:  # noqa: ANN401 - a test looks into JSON of any shape
-        """The body's JSON."""
+        """The request body, parsed as JSON."""
         return json.loads(self.body)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The server's response; without a status it closes the connection."""
+    """A response of the server; without a status, the server closes the connection."""
 
     status: int | None
     document: Any = None
@@ -73,12 +73,12 @@ class Answer:
 
     @property
     def content(self) -> bytes:
-        """The bytes that are sent."""
+        """The body's bytes as they are sent."""
         return json.dumps(self.document).encode() if self.text is None else self.text
 
 
 def problem(status: int, code: str, detail: str, *errors: Mapping[str, str], **headers: str) -> Answer:
-    """An RFC 9457 response."""
+    """Return an RFC 9457 response."""
     document = {"type": "about:blank", "title": f"title of {code}", "status": status, "code": code, "detail": detail}
     listed = {"errors": list(errors)} if errors else {}
     sent = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -86,7 +86,7 @@ def problem(status: int, code: str, detail: str, *errors: Mapping[str, str], **h
 
 
 class Deployment:
-    """Tasks in memory behind the contract; scripted responses come first."""
+    """Implements the contract over tasks in memory; scripted responses are sent first."""
 
     def __init__(self) -> None:
         self.received: list[Received] = []
@@ -94,11 +94,11 @@ class Deployment:
         self.tasks: dict[str, dict[str, Any]] = {}
         self.keys: dict[str, str] = {}
         self.states: deque[str] = deque()
-        """States that the tasks go through, one at each reading."""
+        """The states that the tasks go through, one at each read."""
         self.url = ""
 
     def answer(self, request: Received) -> Answer:
-        """The deployment's response to a request."""
+        """Return the deployment's response to a request."""
         self.received.append(request)
         if self.scripted:
             return self.scripted.popleft()
@@ -113,7 +113,7 @@ class Deployment:
                 return self.one(method, request)
 
     def create(self, body: Mapping[str, Any], key: str) -> dict[str, Any]:
-        """The task of a key, created if there is none."""
+        """Return the task with an idempotency key; create the task if there is none."""
         task_id = self.keys.setdefault(key, f"01TASK{len(self.keys):020}")
         due = body.get("due_at") or (NOW + timedelta(seconds=body.get("delay_seconds", 0))).isoformat()
         defaults = {"priority": "normal", "attempt": 0, "fence": 0, "version": 1, "created_at": "2026-11-21T12:00:00Z"}
@@ -123,21 +123,21 @@ class Deployment:
         )
 
     def batched(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """The result of one task of a batch."""
+        """Return the result for one task of a batch."""
         if body["type"] == "refused":
             return {"status": 422, "problem": problem(422, "fields_invalid", "no such type").document}
         return {"status": 201, "task": self.create(body, f"batch {len(self.keys)}")}
 
     def page(self, query: Mapping[str, list[str]]) -> dict[str, Any]:
-        """One page of all tasks, regardless of the filter."""
+        """Return one page with all tasks, whatever the filter is."""
         start = int(query.get("next_token", ["0"])[0])
         every = list(self.tasks.values())
         more = {"next_token": str(start + PAGE)} if len(every) > start + PAGE else {}
         return {"tasks": every[start : start + PAGE], **more}
 
     def one(self, method: str, request: Received) -> Answer:
-        """Handles requests to one task, or to something below it."""
-        # An encoded segment, whatever it contains.
+        """Handle a request to a task or to a resource below the task."""
+        # A path segment is encoded, whatever it contains.
         segments = urlsplit(request.target).path.removeprefix("/stage/v1/tasks/").split("/")
         task_id, action = unquote(segments[0]), "/".join(segments[1:])
         task = self.tasks.get(task_id)
@@ -155,7 +155,7 @@ class Deployment:
         return Answer(200, task, {"ETag": f'"{task["version"]}"'})
 
     def controlled(self, task: dict[str, Any], action: str, request: Received) -> Answer:
-        """The response to an action on a task: the task, or its attempts."""
+        """Return the response to an action on a task: the task, or its attempts."""
         if action == "attempts":
             return Answer(200, {"attempts": [ATTEMPT, LOST]})
         if action == "query":
@@ -173,7 +173,7 @@ class Handler(BaseHTTPRequestHandler):
 
     deployment: Deployment
     protocol_version = "HTTP/1.1"
-    # One packet for headers and body: two would wait 40 ms for each other on a connection that is kept.
+    # Headers and body are sent in one packet: on a kept-alive connection, a second packet would be delayed by 40 ms.
     wbufsize = -1
 
     def handle_any(self) -> None:
@@ -190,11 +190,11 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(answer.content)
 
-    # The names are the standard library's.
+    # The method names are those of the standard library.
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = handle_any  # noqa: N815 - see the line above
 
     def log_message(self, *_: object) -> None:
-        """Logs nothing: tests read the requests from the deployment."""
+        """Log nothing: tests read the requests from the deployment."""
 
 
 D = TypeVar("D", bound=Deployment)
@@ -202,12 +202,12 @@ D = TypeVar("D", bound=Deployment)
 
 @contextmanager
 def served(deployment: D) -> Iterator[D]:
-    """A deployment that responds on a free port of the loopback within the context."""
+    """Serve a deployment on a free port of the loopback interface while the context is open."""
     handler = type("DeploymentHandler", (Handler,), {"deployment": deployment})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
     deployment.url = f"http://127.0.0.1:{server.server_port}/stage"
-    # Polled often, because shutting down waits for the next poll.
+    # The poll interval is short because shutting down waits for the next poll.
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield deployment

@@ -1,4 +1,4 @@
-"""A deployment that runs topologies in memory, behind the contract: each read of one advances it by a step."""
+"""A deployment that implements the API's contract for topologies in memory: each read advances a topology by a step."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ TERMINAL = frozenset({"succeeded", "failed", "rolled_back", "cancelled"})
 
 
 class GraphDeployment(Deployment):
-    """Topologies by their id."""
+    """Implements topologies in memory, by their ids."""
 
     def __init__(self) -> None:
         super().__init__()
         self.looks: deque[Mapping[str, Any]] = deque()
-        """What changes of the topology at each look at it; `nodes` holds changes of nodes by their names."""
+        """The changes to a topology at each read; `nodes` contains the changes to nodes by name."""
         self.graphs: dict[str, dict[str, Any]] = {}
 
     def answer(self, request: Received) -> Answer:
-        """The deployment's response to a request."""
+        """Return the deployment's response to a request."""
         path = urlsplit(request.target).path.removeprefix("/stage/v1/")
         kind, *rest = path.split("/")
         if self.scripted or kind != "topologies":
@@ -47,7 +47,7 @@ class GraphDeployment(Deployment):
                 return problem(404, "task_not_found", "there is no such task")
 
     def begun(self, body: Mapping[str, Any], key: str) -> dict[str, Any]:
-        """The task of a new topology."""
+        """Create the task of a new topology."""
         task = self.create({"type": "topology", "payload": {"nodes": body["nodes"]}}, key)
         empty = {"task_id": None, "state": "blocked", "reason": None, "percent": 0, "expected_seconds": None}
         times = {"started_at": None, "finished_at": None, "when": None}
@@ -75,7 +75,7 @@ class GraphDeployment(Deployment):
         return task
 
     def looked_at(self, task_id: str) -> dict[str, Any]:
-        """The topology, one step further than at the last read."""
+        """Return the topology, one step further than at the last read."""
         graph = self.graphs[task_id]
         step = self.looks.popleft() if self.looks else {}
         for name, changes in step.get("nodes", {}).items():

@@ -1,4 +1,4 @@
-"""A deployment that keeps schedules and calendars in memory, behind the contract."""
+"""A deployment that keeps schedules and calendars in memory and implements the API's contract."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ SEEN = [
 
 
 def backfills(method: str, action: str) -> Answer:
-    """Handles requests to backfills: there is always the same one."""
+    """Handle a request to backfills; there is always the same backfill."""
     if action == "backfills":
         return Answer(201, BACKFILL) if method == "POST" else Answer(200, {"backfills": [BACKFILL]})
     finished = None if method == "GET" else "2026-11-21T12:00:00.000Z"
@@ -102,7 +102,7 @@ def backfills(method: str, action: str) -> Answer:
 
 
 class ScheduledDeployment(Deployment):
-    """Schedules and calendars by name."""
+    """Implements schedules and calendars in memory, by name."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -110,7 +110,7 @@ class ScheduledDeployment(Deployment):
         self.calendars: dict[str, dict[str, Any]] = {}
 
     def answer(self, request: Received) -> Answer:
-        """The deployment's response to a request."""
+        """Return the deployment's response to a request."""
         path = urlsplit(request.target).path.removeprefix("/stage/v1/")
         kind, *rest = path.split("/")
         if self.scripted or kind not in {"schedules", "calendars"}:
@@ -120,7 +120,7 @@ class ScheduledDeployment(Deployment):
         return self.scheduled(request, names) if kind == "schedules" else self.calendar(request, names)
 
     def scheduled(self, request: Received, names: list[str]) -> Answer:
-        """Handles requests to schedules."""
+        """Handle a request to schedules."""
         match request.method, names:
             case "POST", []:
                 return self.created(request.document)
@@ -136,7 +136,7 @@ class ScheduledDeployment(Deployment):
                 return problem(404, "schedule_not_found", "there is no such schedule")
 
     def created(self, body: Mapping[str, Any]) -> Answer:
-        """A new schedule, unless there is one of its name."""
+        """Create a schedule, unless another schedule has the same name."""
         name = body.get("name", "made-up")
         if name in self.schedules:
             return problem(409, "schedule_exists", f"the schedule {name!r} already exists")
@@ -149,19 +149,19 @@ class ScheduledDeployment(Deployment):
         return self.one_schedule(name, 201)
 
     def fault_of(self, body: Mapping[str, Any]) -> Answer | None:
-        """Some rejections of the API."""
+        """Return a rejection that the API would also make, or `None`."""
         if body.get("cron") == "bad":
             fault = {"field": "cron", "reason": "should have 5 fields"}
             return problem(422, "fields_invalid", "cron: should have 5 fields", fault)
         return None
 
     def previewed(self, body: Mapping[str, Any]) -> Answer:
-        """Always the same, unless the timing is bad."""
+        """Return a fixed preview, unless the timing is invalid."""
         count = body.get("count", len(UPCOMING))
         return self.fault_of(body) or Answer(200, {"occurrences": UPCOMING[:count]})
 
     def controlled_schedule(self, method: str, name: str, action: str, request: Received) -> Answer:
-        """Handles requests to one schedule, or to something below it."""
+        """Handle a request to a schedule or to a resource below the schedule."""
         if action.startswith("backfills"):
             return backfills(method, action)
         schedule = self.schedules[name]
@@ -186,7 +186,7 @@ class ScheduledDeployment(Deployment):
         return self.one_schedule(name)
 
     def updated(self, schedule: dict[str, Any], given: Mapping[str, Any]) -> Answer | None:
-        """Merge an update, unless it is bad."""
+        """Merge an update into a schedule, unless the update is invalid."""
         if bad := self.fault_of(given):
             return bad
         gone = dict.fromkeys(TIMINGS) if set(given) & set(TIMINGS) else {}
@@ -195,7 +195,7 @@ class ScheduledDeployment(Deployment):
         return None
 
     def one_schedule(self, name: str, status: int = 200) -> Answer:
-        """A schedule, whole."""
+        """Return all fields of a schedule."""
         schedule = self.schedules[name]
         reason = "the run of 01TASK is still running"
         skipped = [{"recorded_at": "2026-11-21T11:30:00.000Z", "local_time": None, "reason": reason}]
@@ -203,14 +203,14 @@ class ScheduledDeployment(Deployment):
         return Answer(status, {**schedule, **more}, {"ETag": f'"{schedule["version"]}"'})
 
     def listed(self, kind: str, entries: Mapping[str, Any], query: Mapping[str, list[str]]) -> Answer:
-        """One page of a list."""
+        """Return one page of a list."""
         start = int(query.get("next_token", ["0"])[0])
         every = [entries[name] for name in sorted(entries)]
         token = str(start + PAGE) if len(every) > start + PAGE else None
         return Answer(200, {kind: every[start : start + PAGE], "next_token": token})
 
     def calendar(self, request: Received, names: list[str]) -> Answer:
-        """Handles requests to calendars."""
+        """Handle a request to calendars."""
         if not names:
             return self.listed("calendars", self.calendars, request.query)
         (name,) = names

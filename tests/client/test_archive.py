@@ -44,7 +44,7 @@ KINDS = {
 
 
 def write(folder: Path, tasks: list[Task], day: str = DAY) -> None:
-    """Write tasks to a copy of an archive, as the function does."""
+    """Write tasks to a copy of an archive, as the archive function does."""
     path = folder / ArchiveObject(day, tasks).key
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(gzip.compress("".join(JsonLines().line(each, ()) + "\n" for each in tasks).encode()))
@@ -54,12 +54,12 @@ _NUMBERS = count()
 
 
 def succeeded(**fields: Any) -> Task:  # noqa: ANN401 - fields of a task
-    """A second task, which has succeeded."""
+    """Return another task, which has succeeded."""
     return task(**{"id": TaskId.of(NOW, 0, next(_NUMBERS)), "state": State.SUCCEEDED, "finished_at": NOW, **fields})
 
 
 def failed(**fields: Any) -> Task:  # noqa: ANN401 - fields of a task
-    """A second task, which has failed."""
+    """Return another task, which has failed."""
     return succeeded(**{"state": State.FAILED, "error": TaskError("Timeout", "took too long"), **fields})
 
 
@@ -70,13 +70,13 @@ def query(folder: Path, where: str = "true", **fields: Any) -> list[dict[str, An
 
 
 def test_the_columns_are_those_of_the_lines() -> None:
-    """The client's columns are the fields of a line, in order and with their types."""
+    """The client's columns are the fields of an archive line, in the same order and with matching types."""
     assert {name: KINDS[kind] for name, kind in contract.COLUMNS.items()} == COLUMNS
     assert prefix_of(FIRST) == f"{TASKS_PREFIX}day={DAY}/"
 
 
 def test_a_condition_may_look_into_json(tmp_path: Path) -> None:
-    """Payload, error and tags are JSON, instants are times, and both are shown as the API writes them."""
+    """Payload, error and tags are JSON and instants are times; both are shown as the API writes them."""
     found, other = failed(tags={"team": "dba"}), succeeded()
     write(tmp_path, [found, other])
     where = "state = 'failed' AND error->>'type' = 'Timeout' AND tags->>'team' = 'dba' AND finished_at > '2026-11-01'"
@@ -86,7 +86,7 @@ def test_a_condition_may_look_into_json(tmp_path: Path) -> None:
 
 
 def test_a_task_that_is_there_twice_is_found_once(tmp_path: Path) -> None:
-    """A task in several objects, after a redelivered batch was split differently, is found once."""
+    """If a redelivered batch was split differently, a task that is in several objects is still returned only once."""
     first, second = failed(), failed()
     write(tmp_path, [first, second])
     write(tmp_path, [second])
@@ -94,7 +94,7 @@ def test_a_task_that_is_there_twice_is_found_once(tmp_path: Path) -> None:
 
 
 def test_only_the_days_that_are_named_are_read(tmp_path: Path) -> None:
-    """Both ends are included."""
+    """The first and the last day of a query are both included."""
     tasks = {day: failed() for day in ("2026-11-20", "2026-11-21", "2026-11-22", "2026-11-23")}
     for day, each in tasks.items():
         write(tmp_path, [each], day)
@@ -103,14 +103,14 @@ def test_only_the_days_that_are_named_are_read(tmp_path: Path) -> None:
 
 
 def test_the_latest_come_first(tmp_path: Path) -> None:
-    """A limit leaves out the earliest ends."""
+    """A query with a limit returns the tasks that ended last."""
     tasks = [failed(finished_at=NOW + number) for number in range(5)]
     write(tmp_path, tasks)
     assert [row["id"] for row in query(tmp_path, limit=2)] == [tasks[4].id.text, tasks[3].id.text]
 
 
 def test_no_objects_are_no_tasks(tmp_path: Path) -> None:
-    """Days without objects have no tasks; a wrong condition is rejected anyway."""
+    """A query over days without objects returns no tasks, and an invalid condition is rejected even then."""
     assert query(tmp_path) == []
     with pytest.raises(ArchiveQueryInvalid, match="no_such"):
         query(tmp_path, "no_such = 1")
@@ -133,7 +133,7 @@ def test_no_objects_are_no_tasks(tmp_path: Path) -> None:
     ],
 )
 def test_a_condition_reads_nothing_but_the_archive_and_writes_nothing(tmp_path: Path, where: str) -> None:
-    """Files, networks, further statements and settings are rejected, and change nothing."""
+    """A condition that reads files or the network, adds statements or changes settings is rejected without effect."""
     outside = tmp_path / "secret.txt"
     outside.write_text("secret")
     write(tmp_path / "copy", [failed()])
@@ -150,7 +150,7 @@ def test_a_condition_may_end_with_a_comment(tmp_path: Path) -> None:
 
 
 def test_a_query_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """More days, or more bytes, than fit on a machine are refused before they are downloaded."""
+    """A query over more days or bytes than fit on a machine is refused before anything is downloaded."""
     with pytest.raises(ArchiveQueryInvalid, match="401 days"):
         ArchiveQuery(date(2025, 1, 1), date(2026, 2, 5))
     with pytest.raises(ArchiveQueryInvalid, match="0 days"):
@@ -165,7 +165,7 @@ def test_a_query_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 @dataclass
 class FakeS3:
-    """The parts of S3 that are used, in pages of one object.
+    """Implements the used parts of S3, with one object per page.
 
     Attributes:
         objects: the bodies by key.
@@ -175,18 +175,18 @@ class FakeS3:
     read: list[str] = field(default_factory=list)
 
     def get_paginator(self, name: str) -> FakeS3:
-        """The listing."""
+        """Return the paginator for listings."""
         assert name == "list_objects_v2"
         return self
 
     def paginate(self, *, Bucket: str, Prefix: str) -> Iterator[dict[str, Any]]:  # noqa: N803 - boto's own
-        """The pages of a listing."""
+        """Return the pages of a listing."""
         assert Bucket == "archive"
         for key, body in self.objects.items():
             yield {"Contents": [{"Key": key, "Size": len(body)}]} if key.startswith(Prefix) else {}
 
     def get_object(self, *, Bucket: str, Key: str) -> dict[str, Any]:  # noqa: N803 - same
-        """An object."""
+        """Return an object."""
         assert Bucket == "archive"
         self.read.append(Key)
         return {"Body": BytesIO(self.objects[Key])}
@@ -210,7 +210,7 @@ def test_only_the_objects_of_the_days_are_downloaded(tmp_path: Path) -> None:
 
 
 def test_the_stack_says_which_bucket_it_is() -> None:
-    """The bucket is an output of the stack; a stack without an archive has none."""
+    """The bucket is an output of the stack; without an archive, the stack has no such output."""
 
     class Session:
         outputs: tuple[dict[str, str], ...] = ({"OutputKey": "ArchiveBucketName", "OutputValue": "archive-1"},)
@@ -230,7 +230,7 @@ def test_the_stack_says_which_bucket_it_is() -> None:
 
 
 def test_the_command_shows_a_table_or_json(tmp_path: Path, duetime: Callable[..., Result]) -> None:
-    """Over a copy of the archive on this machine."""
+    """The command queries a local copy of the archive and prints a table or JSON."""
     found = failed()
     write(tmp_path, [found, succeeded()])
     some = ["archive", "query", "--folder", str(tmp_path), "--from", DAY, "--to", DAY, "--where", "state = 'failed'"]
@@ -266,7 +266,7 @@ def test_a_wrong_request_is_refused_in_words(duetime: Callable[..., Result], arg
 def test_without_the_extra_the_command_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, duetime: Callable[..., Result]
 ) -> None:
-    """Without DuckDB the error names the extra to install."""
+    """Without DuckDB, the error names the extra to install."""
 
     def missing(*_arguments: object) -> None:
         raise ModuleNotFoundError("duckdb")

@@ -1,4 +1,4 @@
-"""`AsyncClient`: the same requests, retries and results as those of `Client`."""
+"""`AsyncClient` sends the same requests, retries the same way and returns the same results as `Client`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Run: TypeAlias = "Callable[[Callable[[AsyncClient], Awaitable[Any]]], Any]"
 
 @pytest.fixture
 def run(deployment: Deployment, waits: list[float]) -> Run:
-    """Runs a coroutine with a client whose waits take no time and whose random numbers are always one half."""
+    """Run a coroutine with a client that does not really sleep and whose random numbers are always one half."""
 
     async def sleep(seconds: float) -> None:
         waits.append(seconds)
@@ -58,7 +58,7 @@ def _without_key(received: Received) -> tuple[str, str, bytes, dict[str, str]]:
 
 @pytest.mark.parametrize("method", sorted(CALLS))
 def test_both_clients_send_the_same(client: Client, deployment: Deployment, run: Run, method: str) -> None:
-    """Method, address, headers and body of each request."""
+    """Return the method, address, headers and body of each request."""
     arguments, options = CALLS[method]
 
     async def call(client: AsyncClient) -> None:
@@ -81,7 +81,7 @@ def test_a_create_whose_answer_is_lost_is_sent_again_with_its_key(
     waits: list[float],
     failure: Answer,
 ) -> None:
-    """After a lost response the request is resent with the same key, so there is one task."""
+    """After a lost response, the request is resent with the same key and creates only one task."""
     deployment.scripted.append(failure)
 
     async def create(client: AsyncClient) -> Task:
@@ -94,7 +94,7 @@ def test_a_create_whose_answer_is_lost_is_sent_again_with_its_key(
 
 
 def test_a_change_that_may_have_been_carried_out_is_not_sent_again(deployment: Deployment, run: Run) -> None:
-    """A cancel without a response is raised to the caller."""
+    """A cancel request without a response is not retried and raises an error."""
     deployment.scripted.append(Answer(None))
     with pytest.raises(Unreachable):
         run(lambda client: client.tasks.cancel("x"))
@@ -102,7 +102,7 @@ def test_a_change_that_may_have_been_carried_out_is_not_sent_again(deployment: D
 
 
 def test_tasks_are_created_listed_followed_and_waited_for(deployment: Deployment, run: Run) -> None:
-    """Lists are fetched page by page; a task is polled until its outcome is known. Types are exact."""
+    """Lists are fetched page by page, a task is polled until its outcome is known, and result types are exact."""
 
     async def use(client: AsyncClient) -> list[TaskState]:
         task = assert_type(await client.tasks.create("report", delay_seconds=60), Task)
@@ -122,7 +122,7 @@ def test_tasks_are_created_listed_followed_and_waited_for(deployment: Deployment
 
 
 def test_types_of_the_client_that_waits_are_exact(client: Client) -> None:
-    """The blocking client returns what the asynchronous one awaits."""
+    """The blocking client returns the type that the asynchronous client's coroutine returns."""
     assert_type(client.tasks.create("report"), Task)
     assert_type(client.tasks.list(state="scheduled"), Iterator[Task])
     assert_type(client.topologies.follow("x"), Iterator[Topology])
@@ -131,7 +131,7 @@ def test_types_of_the_client_that_waits_are_exact(client: Client) -> None:
 
 @pytest.mark.parametrize("timeout", [0, 3.0])
 def test_waiting_ends_in_time(client: Client, deployment: Deployment, run: Run, timeout: float) -> None:
-    """A task that has not ended in time raises an error with its state, and continues."""
+    """If a task has not ended in time, the wait raises an error with the task's state, and the task continues."""
     task = client.tasks.create("report")
     elapsed = iter(range(100))
 
@@ -153,24 +153,24 @@ def test_waiting_ends_in_time(client: Client, deployment: Deployment, run: Run, 
 
 @dataclass
 class Connection:
-    """A WebSocket with some messages, after which it is lost."""
+    """A WebSocket connection that is lost after a few messages."""
 
     frames: deque[dict[str, Any]]
     sent: list[Mapping[str, Any]] = field(default_factory=list)
     is_closed: bool = False
 
     async def send(self, message: Mapping[str, Any]) -> None:
-        """Keep the sent messages."""
+        """Record a sent message."""
         self.sent.append(message)
 
     async def receive(self, timeout: float) -> Mapping[str, Any] | None:  # noqa: ARG002, ASYNC109 - as the real one
-        """The next message."""
+        """Return the next message."""
         if not self.frames:
             raise Unreachable("ws", "lost", sent=True)
         return self.frames.popleft()
 
     async def close(self) -> None:
-        """Note that it was closed."""
+        """Record that the connection was closed."""
         self.is_closed = True
 
 
@@ -180,7 +180,7 @@ def _changed(task_id: str, version: int, state: str) -> dict[str, Any]:
 
 
 def test_changes_are_watched_and_the_connection_is_closed(client: Client, deployment: Deployment) -> None:
-    """Messages are an asynchronous iterator, and ending the iteration closes the connection."""
+    """Messages are an asynchronous iterator; leaving the iteration closes the connection."""
     task = client.tasks.create("report")
     connection = Connection(deque([_changed(task.id, 2, "running"), _changed(task.id, 3, "waiting")]))
     ticket = {"ticket": "t", "url": "wss://example.org", "expires_in": 30}
@@ -205,7 +205,7 @@ def test_changes_are_watched_and_the_connection_is_closed(client: Client, deploy
 
 
 def test_a_cancelled_coroutine_stops_waiting(client: Client, deployment: Deployment) -> None:
-    """A wait cancelled by `asyncio.timeout` stops, and the client can still be used."""
+    """`asyncio.timeout` stops a wait, and the client can still be used."""
     task = client.tasks.create("report", delay_seconds=3600)
 
     async def use() -> str:
@@ -227,7 +227,7 @@ def test_a_cancelled_coroutine_stops_waiting(client: Client, deployment: Deploym
 
 
 def test_requests_are_authenticated_and_retries_are_settable(deployment: Deployment) -> None:
-    """Authentication and retries use the same objects as `Client`."""
+    """`AsyncClient` takes the same authentication and retry objects as `Client`."""
     deployment.scripted.append(Answer(500, None))
 
     async def use() -> None:
@@ -243,7 +243,7 @@ def test_requests_are_authenticated_and_retries_are_settable(deployment: Deploym
 
 
 def test_a_conflict_is_raised_where_it_is_awaited(deployment: Deployment, run: Run) -> None:
-    """Errors are those of `Client`."""
+    """`AsyncClient` raises the same errors as `Client`."""
     deployment.scripted.append(problem(409, "state_conflict", "it runs"))
     with pytest.raises(Conflict) as caught:
         run(lambda client: client.tasks.delete("x"))

@@ -1,4 +1,4 @@
-"""`duetime audit`: its requests to CloudWatch Logs, and its output."""
+"""Requests of `duetime audit` to CloudWatch Logs, and its output."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DAY = 24 * 3_600_000
 
 
 def record(operation: str, owner: str, subject: str) -> dict[str, Any]:
-    """A record as the API function writes it."""
+    """Return a record as the API function writes it."""
     return {
         "at": "2026-11-21T11:59:00.000Z",
         "owner": owner,
@@ -42,10 +42,10 @@ def record(operation: str, owner: str, subject: str) -> dict[str, Any]:
 
 @dataclass
 class FakeSession:
-    """A session of botocore with one stack and its audit log, in pages of one record.
+    """A botocore session with one stack and its audit log, with one record per page.
 
     Attributes:
-        records: the records of the log.
+        records: the log's records.
         outputs: the stack's outputs.
         asked: the requests to the log.
     """
@@ -55,7 +55,7 @@ class FakeSession:
     asked: list[dict[str, Any]] = field(default_factory=list)
 
     def create_client(self, _service: str) -> Self:
-        """Any client."""
+        """Return this object as the client of any service."""
         return self
 
     def describe_stacks(self, StackName: str) -> dict[str, Any]:  # noqa: N803 - boto3's name
@@ -65,18 +65,18 @@ class FakeSession:
         return {"Stacks": [{"Outputs": outputs}]}
 
     def get_paginator(self, _operation: str) -> Self:
-        """The reader of pages."""
+        """Return the paginator."""
         return self
 
     def paginate(self, **wanted: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - as botocore's
-        """The pages."""
+        """Return the pages."""
         self.asked.append(wanted)
         return [{"events": [{"message": json.dumps(each)}]} for each in self.records]
 
 
 @pytest.fixture
 def session(monkeypatch: pytest.MonkeyPatch) -> FakeSession:
-    """The responses of botocore."""
+    """Replace botocore's responses."""
     found = FakeSession(
         [record("pauseTask", "ann", "/v1/tasks/A/pause"), record("putSwitch", "bob", "/v1/switches/x/y")]
     )
@@ -85,7 +85,7 @@ def session(monkeypatch: pytest.MonkeyPatch) -> FakeSession:
 
 
 def test_all_records_of_a_time_are_printed(duetime: Run, session: FakeSession) -> None:
-    """Each with caller, subject, status, address and reason."""
+    """Each record is printed with caller, subject, status, address and reason."""
     ended = duetime("audit", "--stack", "duetime-prod", "--since", "2d", "--json")
     assert ended.exit_code == 0, ended.output
     assert json.loads(ended.stdout) == session.records
@@ -95,7 +95,7 @@ def test_all_records_of_a_time_are_printed(duetime: Run, session: FakeSession) -
 
 
 def test_a_time_is_named_by_its_ends(duetime: Run, session: FakeSession) -> None:
-    """A time is a duration before now or a timestamp; anything else is refused before reading."""
+    """A time is a duration before now or a timestamp; any other text is refused before anything is read."""
     options = ("--stack", "duetime-prod", "--since", "2026-11-01T00:00Z", "--until", "1d")
     assert duetime("audit", *options).exit_code == 0
     first = round(datetime(2026, 11, 1, tzinfo=UTC).timestamp() * 1000)
@@ -117,14 +117,14 @@ def test_a_time_is_named_by_its_ends(duetime: Run, session: FakeSession) -> None
 def test_options_select_records(
     duetime: Run, session: FakeSession, options: tuple[str, str], pattern: str | None
 ) -> None:
-    """CloudWatch filters the fields that it can compare; all records are compared again."""
+    """CloudWatch filters by the fields that it can compare, and the command checks all returned records again."""
     ended = duetime("audit", "--stack", "duetime-prod", *options, "--json")
     assert [each["owner"] for each in json.loads(ended.stdout)] == ["ann"]
     assert session.asked[0].get("filterPattern") == pattern
 
 
 def test_a_stack_without_an_audit_log_is_told_the_setting(duetime: Run, session: FakeSession) -> None:
-    """Instead of an empty list."""
+    """For a stack without an audit log, the command names the setting instead of printing an empty list."""
     session.outputs.clear()
     ended = duetime("audit", "--stack", "duetime-prod")
     assert ended.exit_code == 1

@@ -1,4 +1,4 @@
-"""Authentication of requests."""
+"""Authentication of the client's requests."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ SECRET = "a secret of nobody"  # noqa: S105 - signs nothing outside this test
 
 
 def digest(key: bytes, text: str) -> bytes:
-    """One step of the algorithm."""
+    """Compute one HMAC of the algorithm."""
     return hmac.new(key, text.encode(), hashlib.sha256).digest()
 
 
 def expected_signature(request: Received, signed_headers: str, scope: str) -> str:
-    """The signature of a received request by AWS's published algorithm."""
+    """Compute a received request's signature by AWS's published algorithm."""
     address = urlsplit(request.target)
     headers = "".join(f"{name}:{request.headers[name].strip()}\n" for name in signed_headers.split(";"))
     query = "&".join(sorted(address.query.split("&")))
     body = hashlib.sha256(request.body).hexdigest()
-    # A path is encoded once more by every service but S3.
+    # Every service except S3 encodes the path a second time.
     path = address.path.replace("%", "%25")
     canonical = f"{request.method}\n{path}\n{query}\n{headers}\n{signed_headers}\n{body}"
     text = "\n".join(
@@ -49,7 +49,7 @@ def expected_signature(request: Received, signed_headers: str, scope: str) -> st
 
 
 def verified_scope(request: Received) -> str:
-    """The scope of a request's signature, once the signature is found right."""
+    """Return the scope of a request's signature after checking the signature."""
     parts = dict(part.split("=", 1) for part in request.headers["Authorization"].split(" ", 1)[1].split(", "))
     scope = parts["Credential"].split("/", 1)[1]
     assert parts["Signature"] == expected_signature(request, parts["SignedHeaders"], scope)
@@ -57,7 +57,7 @@ def verified_scope(request: Received) -> str:
 
 
 def test_iam_signatures_hold_by_the_published_algorithm(deployment: Deployment) -> None:
-    """Bodies, ids and queries with characters to escape are signed as AWS would check them."""
+    """Signatures of bodies, ids and queries with special characters pass AWS's check."""
     auth = SigV4(Credentials("AKID", SECRET, "session token"), "eu-west-1")
     with Client(deployment.url, auth=auth) as client:
         task = client.tasks.create("report", payload={"größe": "1/2"})
@@ -70,7 +70,7 @@ def test_iam_signatures_hold_by_the_published_algorithm(deployment: Deployment) 
 
 
 def test_coroutines_sign_without_keeping_the_event_loop_waiting(deployment: Deployment) -> None:
-    """Coroutines compute the same signature; credentials are fetched in another thread, as that may take a request."""
+    """The asynchronous client computes the same signature, and fetches credentials in a thread to avoid blocking."""
     threads: list[int] = []
 
     class Fetched(Credentials):
@@ -92,7 +92,7 @@ def test_coroutines_sign_without_keeping_the_event_loop_waiting(deployment: Depl
 
 
 def test_a_retry_is_signed_anew(deployment: Deployment, waits: list[float]) -> None:
-    """Credentials that rotate between two attempts are used at once."""
+    """If credentials rotate between two attempts, the second attempt uses the new credentials."""
     credentials = Credentials("FIRST", SECRET)
     deployment.scripted.append(Answer(500, None))
 
@@ -116,12 +116,12 @@ def test_a_retry_is_signed_anew(deployment: Deployment, waits: list[float]) -> N
     ],
 )
 def test_the_region_is_read_from_an_api_gateway_host(host: str, region: str | None) -> None:
-    """The region is that of the API Gateway host, regardless of the environment."""
+    """The Region is read from the API Gateway host, whatever the environment says."""
     assert region_of(host) == region
 
 
 def test_the_address_decides_the_region_and_the_environment_stands_in() -> None:
-    """For other hosts the environment's region is used; without one, nothing is sent."""
+    """For other hosts the environment's Region is used; without a Region, nothing is sent."""
     credentials = Credentials("AKID", SECRET)
     gateway = httpx.Request("GET", "https://a.execute-api.eu-west-1.amazonaws.com/v1/tasks")
     own = httpx.Request("GET", "https://tasks.example.org/v1/tasks")
@@ -135,7 +135,7 @@ def test_the_address_decides_the_region_and_the_environment_stands_in() -> None:
 
 
 def test_a_bearer_token_is_sent_as_one(deployment: Deployment) -> None:
-    """The token stands in the Authorization header."""
+    """The token is sent in the Authorization header."""
     with Client(deployment.url, auth=BearerToken("t0ken")) as client:
         client.tasks.create("report")
     assert deployment.received[0].headers["Authorization"] == "Bearer t0ken"
@@ -144,7 +144,7 @@ def test_a_bearer_token_is_sent_as_one(deployment: Deployment) -> None:
 def test_the_command_takes_its_identity_from_the_environment(
     duetime: Callable[..., Result], deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The way to authenticate, the token and the owner can all be set once in the environment."""
+    """The authentication method, the token and the owner can all be set in the environment."""
     monkeypatch.setenv("DUETIME_AUTH", "bearer")
     monkeypatch.setenv("DUETIME_TOKEN", "t0ken")
     monkeypatch.setenv("DUETIME_OWNER", "dba")
@@ -156,7 +156,7 @@ def test_the_command_takes_its_identity_from_the_environment(
 def test_the_command_signs_with_the_aws_credentials_of_the_environment(
     duetime: Callable[..., Result], deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With --auth iam a request is signed by the keys that any AWS tool would use."""
+    """With `--auth iam`, a request is signed with the credentials that any AWS tool would use."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKID")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-west-2")
@@ -182,7 +182,7 @@ def test_an_identity_that_cannot_be_sent_is_a_usage_error(
     token: str,
     message: str,
 ) -> None:
-    """Nothing is sent, one line says what is wrong, and no secret is shown."""
+    """An identity that cannot be sent is a usage error on one line; nothing is sent and no secret is shown."""
     monkeypatch.setenv("DUETIME_TOKEN", token)
     result = duetime("tasks", "list", *arguments)
     assert (result.exit_code, result.stdout, deployment.received) == (2, "", [])
@@ -195,7 +195,7 @@ def test_an_identity_that_cannot_be_sent_is_a_usage_error(
 def test_an_api_key_has_paths_of_its_own(
     duetime: Callable[..., Result], deployment: Deployment, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
 ) -> None:
-    """An API key is sent as a bearer token to paths below `/key`; from the environment it needs no option."""
+    """An API key is sent as a bearer token to paths below `/key`; a key in the environment needs no option."""
     deployment.scripted += [Answer(200, {"tasks": [], "next_token": None})] * 2
     monkeypatch.setenv("DUETIME_API_KEY", "dtk_1_2")
     assert duetime("tasks", "list", *arguments).exit_code == 0
@@ -208,7 +208,7 @@ def test_an_api_key_has_paths_of_its_own(
 def test_a_key_of_the_environment_is_for_those_who_choose_nothing_else(
     duetime: Callable[..., Result], deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An explicit authentication method is used, and the key from the environment is not sent."""
+    """If an authentication method is given, the key from the environment is not sent."""
     monkeypatch.setenv("DUETIME_API_KEY", "dtk_1_2")
     monkeypatch.setenv("DUETIME_TOKEN", "t0ken")
     for arguments, header in ((["--auth", "bearer"], "Bearer t0ken"), (["--auth", "none"], None)):
@@ -220,7 +220,7 @@ def test_a_key_of_the_environment_is_for_those_who_choose_nothing_else(
 def test_a_key_that_is_missing_is_a_usage_error(
     duetime: Callable[..., Result], deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing is sent; a key together with another method is a programming error."""
+    """A missing key is a usage error and nothing is sent; `Client` raises `CredentialsMissing` for an empty key."""
     monkeypatch.delenv("DUETIME_API_KEY", raising=False)
     result = duetime("tasks", "list", "--auth", "key")
     assert (result.exit_code, deployment.received) == (2, [])

@@ -1,4 +1,4 @@
-"""The client's request for each call, and its handling of the response."""
+"""The client's request for each call, and how the client reads the response."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Invoice:
-    """A payload of a class where JSON is expected."""
+    """An instance of a class where JSON is expected."""
 
     number: str
 
 
 def test_create_sends_the_fields_that_were_given_and_no_others(client: Client, deployment: Deployment) -> None:
-    """Omitted fields are not sent, while an explicit null payload is."""
+    """Omitted fields are not sent, but an explicit null payload is sent."""
     client.tasks.create("report", payload=None, delay_seconds=60, tags={"team": "dba"})
     assert deployment.received[0].document == {
         "type": "report",
@@ -39,7 +39,7 @@ def test_create_sends_the_fields_that_were_given_and_no_others(client: Client, d
 
 
 def test_a_due_time_names_the_same_moment_in_any_zone(client: Client, deployment: Deployment) -> None:
-    """A time is sent with its offset and fraction of a second, and read back as the same instant."""
+    """A time is sent with its offset and fraction of a second, and is read back as the same instant."""
     at = datetime(2026, 12, 1, 9, 0, 0, 250_000, tzinfo=timezone(timedelta(hours=9)))
     task = client.tasks.create("report", due_at=at)
     assert deployment.received[0].document["due_at"] == "2026-12-01T09:00:00.250000+09:00"
@@ -47,21 +47,21 @@ def test_a_due_time_names_the_same_moment_in_any_zone(client: Client, deployment
 
 
 def test_a_due_time_without_a_zone_is_refused(client: Client, deployment: Deployment) -> None:
-    """A time without a zone, which is ambiguous, is never sent."""
+    """A time without a time zone is ambiguous and is refused before anything is sent."""
     with pytest.raises(TimeWithoutZone):
         client.tasks.create("report", due_at=datetime(2026, 12, 1))  # noqa: DTZ001 - what the test is about
     assert deployment.received == []
 
 
 def test_a_payload_that_json_has_no_word_for_is_refused(client: Client, deployment: Deployment) -> None:
-    """NaN, which only Python reads, is never sent."""
+    """A payload with NaN, which is not valid JSON, is refused before anything is sent."""
     with pytest.raises(NotJson, match=r"payload\.rate: JSON has no NaN"):
         client.tasks.create("report", payload={"rate": float("nan")})
     assert deployment.received == []
 
 
 def test_the_loopback_is_reached_past_any_proxy(deployment: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A proxy of the environment is not used for loopback addresses."""
+    """A proxy from the environment is not used for loopback addresses."""
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.delenv("NO_PROXY", raising=False)
     with Client(deployment.url) as client:
@@ -69,7 +69,7 @@ def test_the_loopback_is_reached_past_any_proxy(deployment: Deployment, monkeypa
 
 
 def test_clients_share_the_trusted_certificates_and_read_them_only_for_tls() -> None:
-    """Certificates are read once per process, and not for the local stack, because reading is slow."""
+    """Certificates are read once per process and not for the local stack, because reading them is slow."""
     first, second = (http_options("https://example.org", {}, 1)["verify"] for _ in range(2))
     assert first is second
     assert first.get_ca_certs()
@@ -80,7 +80,7 @@ def test_clients_share_the_trusted_certificates_and_read_them_only_for_tls() -> 
 
 
 def test_each_create_has_a_key_of_its_own(client: Client, deployment: Deployment) -> None:
-    """Two creates are two tasks, each with its own idempotency key."""
+    """Two create calls use different idempotency keys and create two tasks."""
     first, second = client.tasks.create("report"), client.tasks.create("report")
     keys = [request.headers["Idempotency-Key"] for request in deployment.received]
     assert first.id != second.id
@@ -88,7 +88,7 @@ def test_each_create_has_a_key_of_its_own(client: Client, deployment: Deployment
 
 
 def test_a_chosen_key_creates_one_task(client: Client) -> None:
-    """Creating twice with the same key returns the same task."""
+    """Creating a task twice with the same key returns the same task."""
     ids = {client.tasks.create("report", idempotency_key="monthly").id for _ in range(2)}
     assert len(ids) == 1
 
@@ -112,7 +112,7 @@ def test_a_chosen_key_creates_one_task(client: Client) -> None:
 def test_a_value_that_is_not_json_is_named_with_what_to_write(
     client: Client, deployment: Deployment, value: object, instead: str
 ) -> None:
-    """Nothing is sent; the error names the field and a replacement, but not the value."""
+    """If a value is not JSON, nothing is sent; the error names the field and a replacement, but not the value."""
     with pytest.raises(NotJson) as caught:
         client.tasks.create("report", payload={"rows": [1, value]})
     assert str(caught.value).startswith(f"payload.rows.1: {instead}")
@@ -121,7 +121,7 @@ def test_a_value_that_is_not_json_is_named_with_what_to_write(
 
 
 def test_an_option_that_is_not_json_is_named(client: Client, deployment: Deployment) -> None:
-    """A duration as an option, a list within itself, and one task among many are found as well."""
+    """Values that are not JSON are also found in options, in a list that contains itself, and in one of many tasks."""
     with pytest.raises(NotJson, match=r"^timeout_seconds: timedelta is not JSON; write int\(value.total_seconds"):
         client.tasks.create("report", timeout_seconds=timedelta(minutes=5))  # type: ignore[arg-type]  # the mistake
     endless: list[object] = []
@@ -134,19 +134,19 @@ def test_an_option_that_is_not_json_is_named(client: Client, deployment: Deploym
 
 
 def test_a_filter_takes_a_set(client: Client, deployment: Deployment) -> None:
-    """Several states or ids may be given as any collection."""
+    """A filter takes several states or ids as any collection."""
     list(client.tasks.list(state={"failed"}))  # type: ignore[arg-type]  # a set has no order, but none is needed
     assert "state=failed" in deployment.received[-1].target
 
 
 def test_a_batch_answers_each_task_in_its_place(client: Client) -> None:
-    """A refused task of a batch is an error in its own place, and the others are created."""
+    """A refused task of a batch is an error at its position in the results, and the other tasks are created."""
     results = client.tasks.create_batch([{"type": "report"}, {"type": "refused"}, {"type": "report"}])
     assert [type(result) for result in results] == [Task, InvalidRequest, Task]
 
 
 def test_a_long_batch_is_sent_in_parts_of_a_hundred(client: Client, deployment: Deployment) -> None:
-    """More tasks than one request allows are sent in several, each with a key that depends on its position."""
+    """More tasks than one request allows are sent in several requests, each with a key derived from its position."""
     tasks: list[NewTask] = [{"type": "report", "name": str(number)} for number in range(250)]
     results = client.tasks.create_batch(tasks, idempotency_key="load")
     assert [task.name for task in results if isinstance(task, Task)] == [str(number) for number in range(250)]
@@ -155,42 +155,42 @@ def test_a_long_batch_is_sent_in_parts_of_a_hundred(client: Client, deployment: 
 
 
 def test_a_batch_answer_of_another_length_is_not_believed(client: Client, deployment: Deployment) -> None:
-    """Results that cannot be matched to the tasks are an error, not a guess."""
+    """If the number of results differs from the number of tasks, the client raises an error."""
     deployment.scripted.append(Answer(200, {"results": []}))
     with pytest.raises(UnexpectedResponse):
         client.tasks.create_batch([{"type": "report"}])
 
 
 def test_get_reads_a_task_with_its_version(client: Client) -> None:
-    """A created task is read back with the ETag for updates."""
+    """The client reads a created task with the ETag for later updates."""
     created = client.tasks.create("report", payload={"month": 11})
     task = client.tasks.get(created.id)
     assert (task.payload, task.state, task.etag) == ({"month": 11}, "scheduled", '"1"')
 
 
 def test_a_field_of_a_newer_api_is_kept(client: Client, deployment: Deployment) -> None:
-    """A task with an unknown field is read, and the field is in its document."""
+    """A task with an unknown field can be read, and its document contains the field."""
     created = client.tasks.create("report")
     deployment.tasks[created.id]["color"] = "blue"
     assert client.tasks.get(created.id).document["color"] == "blue"
 
 
 def test_an_id_stays_one_segment_of_the_address(client: Client, deployment: Deployment) -> None:
-    """An id with a slash or a question mark cannot reach another address of the API."""
+    """An id with a slash or a question mark cannot change the address of a request."""
     deployment.tasks["a/b?c"] = {**client.tasks.create("report").document, "id": "a/b?c"}
     assert client.tasks.get("a/b?c").id == "a/b?c"
     assert deployment.received[-1].target == "/stage/v1/tasks/a%2Fb%3Fc"
 
 
 def test_list_goes_through_every_page(client: Client, deployment: Deployment) -> None:
-    """A list of five on pages of two yields all five, by the tokens of the API."""
+    """A list of five tasks on pages of two is read completely, with the API's page tokens."""
     created = [client.tasks.create("report").id for _ in range(5)]
     assert [task.id for task in client.tasks.list()] == created
     assert [request.query.get("next_token") for request in deployment.received[5:]] == [None, ["2"], ["4"]]
 
 
 def test_list_fetches_no_page_that_is_not_asked_for(client: Client, deployment: Deployment) -> None:
-    """Taking one task of a list sends one request."""
+    """Taking one task from a list sends only one request."""
     for _ in range(5):
         client.tasks.create("report")
     next(client.tasks.list())
@@ -198,7 +198,7 @@ def test_list_fetches_no_page_that_is_not_asked_for(client: Client, deployment: 
 
 
 def test_list_sends_its_filters_on_every_page(client: Client, deployment: Deployment) -> None:
-    """Filters are sent in the API's form, and again with the token of the next page."""
+    """Filters are sent in the API's form, and are sent again with the token of the next page."""
     for _ in range(3):
         client.tasks.create("report")
     due_after = datetime(2026, 11, 21, tzinfo=UTC)
@@ -214,19 +214,19 @@ def test_list_sends_its_filters_on_every_page(client: Client, deployment: Deploy
         "limit": ["10"],
     }
     assert queries[1] == {**queries[0], "next_token": ["2"]}
-    # One spelling only, because a signature depends on it: %20, not +.
+    # A space is always encoded as %20 and never as +, because a signature depends on the spelling.
     assert "tag=team%3Aa%20b%3Ac&" in deployment.received[3].target
 
 
 def test_an_empty_page_with_a_token_does_not_end_the_list(client: Client, deployment: Deployment) -> None:
-    """A filter may leave a page empty although later pages are not."""
+    """If a filter leaves a page of a list empty, the following pages are still read."""
     task = client.tasks.create("report")
     deployment.scripted.append(Answer(200, {"tasks": [], "next_token": "0"}))
     assert [found.id for found in client.tasks.list(state="failed")] == [task.id]
 
 
 def test_change_sends_only_what_changes_and_the_version_it_is_based_on(client: Client, deployment: Deployment) -> None:
-    """A change is a PATCH of the given fields under If-Match."""
+    """An update is a PATCH request with the given fields and an If-Match header."""
     task = client.tasks.create("report", payload=1)
     changed = client.tasks.update(task.id, if_match=task.etag, priority="high")
     request = deployment.received[-1]
@@ -235,12 +235,12 @@ def test_change_sends_only_what_changes_and_the_version_it_is_based_on(client: C
 
 
 def test_cancel_answers_the_cancelled_task(client: Client) -> None:
-    """Cancelling returns the cancelled task."""
+    """Cancelling a task returns the cancelled task."""
     assert client.tasks.cancel(client.tasks.create("report").id).state == "cancelled"
 
 
 def test_following_a_task_ends_with_its_outcome(client: Client, deployment: Deployment) -> None:
-    """Following yields each polled task and stops at the first final state."""
+    """Following a task yields it at each poll and stops at the first final state."""
     task = client.tasks.create("report")
     deployment.states.extend(["scheduled", "running", "rolling_back", "failed", "succeeded"])
     states = [seen.state for seen in client.tasks.follow(task.id)]
@@ -250,7 +250,7 @@ def test_following_a_task_ends_with_its_outcome(client: Client, deployment: Depl
 def test_following_waits_for_the_due_time_and_then_ever_longer(
     client: Client, deployment: Deployment, waits: list[float]
 ) -> None:
-    """A task that is not due is polled at least every five seconds, a due one more often at first."""
+    """A task that is not due yet is polled every five seconds; a task that is due is polled more often at first."""
     deployment.states.extend(["scheduled", "scheduled", "running", "running", "succeeded"])
     ahead, due = client.tasks.create("report", delay_seconds=60), client.tasks.create("report", due_at=NOW)
     looks = client.tasks.follow(ahead.id)
@@ -267,14 +267,14 @@ def test_following_waits_for_the_due_time_and_then_ever_longer(
 def test_an_answer_that_is_no_task_is_an_error_of_its_own(
     client: Client, deployment: Deployment, document: object
 ) -> None:
-    """Any invalid response raises one documented error."""
+    """Any invalid response raises the same documented error."""
     deployment.scripted.append(Answer(200, document))
     with pytest.raises(UnexpectedResponse):
         client.tasks.get("x")
 
 
 def test_interim_responses_are_read_past() -> None:
-    """A proxy may send interim responses; the final one counts (Source: RFC 9110, 15.2)."""
+    """A proxy may send interim responses, but the final response counts (Source: RFC 9110, 15.2)."""
     interim = "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n"
     final = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 13\r\n\r\n{"leases":[]}'
     with peer(answering((interim + final).encode())) as proxy, Client(f"http://127.0.0.1:{proxy.port}") as client:

@@ -1,4 +1,4 @@
-"""The codec of the command line: named by an option, a variable or the context."""
+"""The command line's codec is set by an option, a variable or the context."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ NONE = 7
 
 @pytest.fixture(autouse=True)
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The name of a module in the current directory, with a codec; and no contexts."""
+    """Write a module with a codec to the current directory, without any contexts, and return its name."""
     name = f"codec_{tmp_path.name}"
     (tmp_path / f"{name}.py").write_text(MODULE)
     monkeypatch.chdir(tmp_path)
@@ -51,7 +51,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.fixture
 def run(duetime: Run, server: ApiServer, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """The command, for the API itself."""
+    """Return the command, connected to the API itself."""
     monkeypatch.setenv("DUETIME_URL", server.url)
     return duetime
 
@@ -59,7 +59,7 @@ def run(duetime: Run, server: ApiServer, monkeypatch: pytest.MonkeyPatch) -> Run
 def test_create_show_attempts_and_wait_use_the_codec(
     run: Run, server: ApiServer, module: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the codec, values are shown in plain; without it, the payload's size and that the error is encrypted."""
+    """With the codec, values are shown decrypted; without it, the payload's size and encrypted errors are shown."""
     monkeypatch.setenv("DUETIME_CODEC", f"{module}:CODEC")
     task_id = json.loads(run("tasks", "create", TYPE, "--payload", f'{{"card": "{SECRET}"}}', "--json").stdout)["id"]
     codec = __import__(module).CODEC
@@ -87,7 +87,7 @@ def test_create_show_attempts_and_wait_use_the_codec(
 def test_the_codec_of_a_context_is_used_for_its_address_alone(
     duetime: Run, server: ApiServer, module: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An option takes precedence, as for the context's other settings."""
+    """An option takes precedence over the context's codec, as for other settings."""
     monkeypatch.delenv("DUETIME_URL")
     duetime("context", "add", "team", "--url", server.url, "--codec", f"{module}:CODEC", "--use")
     assert json.loads(duetime("context", "show", "--json").stdout)["codec"] == f"{module}:CODEC"
@@ -101,7 +101,7 @@ def test_the_codec_of_a_context_is_used_for_its_address_alone(
 def test_the_current_directory_is_the_last_place_of_modules(
     run: Run, module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A module there does not replace an installed one of its name."""
+    """A module in the current directory does not replace an installed module with the same name."""
     installed, here = tmp_path / "installed", tmp_path / "here"
     for folder in (installed, here):
         folder.mkdir()
@@ -122,14 +122,14 @@ def test_the_current_directory_is_the_last_place_of_modules(
     ],
 )
 def test_a_wrong_codec_is_named(run: Run, module: str, name: str, error: str) -> None:
-    """One error on one line; nothing is sent."""
+    """A wrong codec is reported on one line, and nothing is sent."""
     result = run("tasks", "create", TYPE, "--codec", name.format(module))
     assert result.exit_code == 2
     assert error in " ".join(result.stderr.replace("│", " ").split())
 
 
 def test_what_the_codec_cannot_decrypt_is_an_error_on_one_line(run: Run, module: str, tmp_path: Path) -> None:
-    """For example with a codec of another key."""
+    """A value that was encrypted with another key is reported as an error on one line."""
     codec = ["--codec", f"{module}:CODEC"]
     task_id = json.loads(run("tasks", "create", TYPE, "--payload", "1", *codec, "--json").stdout)["id"]
     (tmp_path / f"{module}_b.py").write_text(MODULE.replace('b"!"', 'b"?"'))

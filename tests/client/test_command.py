@@ -1,4 +1,4 @@
-"""`duetime tasks` in scripts: requests, output and exit codes."""
+"""Requests, output and exit codes of `duetime tasks` in scripts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     ],
 )
 def test_create_describes_a_request(duetime: Run, deployment: Deployment, auth: str, sent: dict[str, str]) -> None:
-    """Method, headers and the secret's name are sent; an unknown scheme is taken as a header's name."""
+    """The method, headers and secret's name are sent; an unknown authentication scheme is taken as a header name."""
     duetime(
         *("tasks", "create", "rows", "--http-url=https://example.org/r", "--http-method=PATCH"),
         *("--http-header=Accept=a=b", "--http-header=X-A=1", f"--http-auth={auth}"),
@@ -44,7 +44,7 @@ def test_create_describes_a_request(duetime: Run, deployment: Deployment, auth: 
 
 
 def test_create_sends_every_option(duetime: Run, deployment: Deployment) -> None:
-    """Each option is sent as its API field, and --json prints the API's response."""
+    """Each option is sent as its API field, and `--json` prints the API's response."""
     options = (
         '--payload={"a": [1, null]} --due-at=2026-12-01T09:00 --priority=high --name=monthly --tag=team=dba '
         "--tag=x=y=z --http-url=https://example.org/r --http-phase=clean --http-phase=rollback --http-query=status "
@@ -142,7 +142,7 @@ def test_create_sends_every_option(duetime: Run, deployment: Deployment) -> None
 def test_an_option_says_what_kind_of_target_it_is(
     duetime: Run, deployment: Deployment, options: str, target: dict[str, object]
 ) -> None:
-    """One option covers all AWS resources; the API validates the name."""
+    """One option covers all AWS resources; the API validates the resource's name."""
     duetime("tasks", "create", "report", *options.split())
     assert deployment.received[0].document["target"] == target
 
@@ -176,14 +176,14 @@ def test_an_option_says_what_kind_of_target_it_is(
 def test_options_of_another_kind_of_target_are_refused(
     duetime: Run, deployment: Deployment, options: str, told: str
 ) -> None:
-    """The command refuses them before it sends anything."""
+    """Options of another kind of target are refused before anything is sent."""
     result = duetime("tasks", "create", "report", *options.split())
     assert (result.exit_code, deployment.received) == (2, [])
     assert told in result.stderr
 
 
 def test_in_counts_from_now_by_the_clock_of_the_api(duetime: Run, deployment: Deployment) -> None:
-    """--in is sent as a delay, so the local clock does not matter."""
+    """`--in` is sent as a delay, so a wrong local clock does not matter."""
     duetime("tasks", "create", "report", "--in", "1h30m")
     duetime("tasks", "create", "report", "--in", "250ms")
     assert [request.document["delay_seconds"] for request in deployment.received] == [5400, 0.25]
@@ -192,7 +192,7 @@ def test_in_counts_from_now_by_the_clock_of_the_api(duetime: Run, deployment: De
 def test_a_payload_comes_from_a_file_or_from_standard_input(
     duetime: Run, deployment: Deployment, tmp_path: Path
 ) -> None:
-    """@file and - are read as JSON in UTF-8."""
+    """`@file` and `-` are read as JSON in UTF-8."""
     path = tmp_path / "payload.json"
     path.write_text('{"città": 1}', encoding="utf-8")
     duetime("tasks", "create", "report", "--payload", f"@{path}")
@@ -237,7 +237,7 @@ def test_a_payload_comes_from_a_file_or_from_standard_input(
 def test_a_wrong_use_is_told_and_sends_nothing(
     duetime: Run, deployment: Deployment, arguments: list[str], reason: str
 ) -> None:
-    """A usage error exits with code 2 and a message that names the mistake."""
+    """A usage error exits with code 2, names the mistake and sends nothing."""
     result = duetime("tasks", *arguments)
     assert (result.exit_code, result.stdout, deployment.received) == (2, "", [])
     assert reason in result.stderr
@@ -247,7 +247,7 @@ def test_a_wrong_use_is_told_and_sends_nothing(
 def test_without_an_address_the_variable_is_named(
     duetime: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without an address, the error names both ways to give one."""
+    """Without an address, the error names both ways to set an address."""
     monkeypatch.delenv("DUETIME_URL")
     monkeypatch.setenv("DUETIME_CONTEXTS", str(tmp_path / "contexts.json"))
     monkeypatch.chdir(tmp_path)
@@ -258,7 +258,7 @@ def test_without_an_address_the_variable_is_named(
 
 
 def test_get_prints_the_apis_document(duetime: Run, deployment: Deployment) -> None:
-    """--json prints the API's JSON, including unknown fields and all characters."""
+    """`--json` prints the API's JSON, including unknown fields and all characters."""
     document = {"id": "x", "state": "new state", "type": "t", "created_at": "2026-11-21T12:00:00Z", "later": "né\ud800"}
     deployment.tasks["x"] = {**document, "due_at": "2026-11-21T12:00:00Z", "version": 1}
     result = duetime("tasks", "get", "x", "--json")
@@ -268,7 +268,7 @@ def test_get_prints_the_apis_document(duetime: Run, deployment: Deployment) -> N
 
 
 def test_list_prints_one_array_up_to_its_limit(duetime: Run) -> None:
-    """A list in JSON is one array across pages, up to the limit."""
+    """A list printed as JSON is one array across all pages, up to the limit."""
     for number in range(5):
         duetime("tasks", "create", "report", "--name", str(number))
     names = [task["name"] for task in json.loads(duetime("tasks", "list", "--json", "--limit", "3").stdout)]
@@ -277,12 +277,12 @@ def test_list_prints_one_array_up_to_its_limit(duetime: Run) -> None:
 
 
 def test_an_empty_list_is_an_empty_array(duetime: Run) -> None:
-    """An empty list is an empty array, so scripts need no special case."""
+    """An empty list is printed as an empty array, so scripts need no special case."""
     assert json.loads(duetime("tasks", "list", "--json").stdout) == []
 
 
 def test_list_sends_every_filter(duetime: Run, deployment: Deployment) -> None:
-    """Each option is sent as its API parameter."""
+    """Each filter option is sent as its API parameter."""
     words = "--state failed --type t --name n --tag a=b --due-after 2026-11-21T09:00 --due-before 2026-11-22T00:00Z"
     parent = "01M7YJJ6RJ000VK12BGKK15FQ0"
     words += " --created-after 2026-11-20T00:00Z --created-before 2026-11-23T00:00Z --finished-after 2026-11-21T00:00Z"
@@ -312,7 +312,7 @@ def test_list_sends_every_filter(duetime: Run, deployment: Deployment) -> None:
 
 
 def test_change_is_guarded_by_the_version_that_was_read(duetime: Run, deployment: Deployment) -> None:
-    """--if-match takes the bare version; the second of two updates with it is rejected."""
+    """`--if-match` takes a version; the second of two updates with the same version is rejected."""
     duetime("tasks", "create", "report")
     (task_id,) = deployment.tasks
     first = duetime("tasks", "update", task_id, "--name", "a", "--if-match", "1", "--json")
@@ -323,14 +323,14 @@ def test_change_is_guarded_by_the_version_that_was_read(duetime: Run, deployment
 
 
 def test_cancel_prints_the_cancelled_task(duetime: Run, deployment: Deployment) -> None:
-    """A cancel prints the cancelled task."""
+    """Cancelling a task prints the cancelled task."""
     duetime("tasks", "create", "report")
     (task_id,) = deployment.tasks
     assert json.loads(duetime("tasks", "cancel", task_id, "--json").stdout)["state"] == "cancelled"
 
 
 def test_children_are_listed_and_cancelled(duetime: Run, deployment: Deployment) -> None:
-    """Options select the parent, and include its children; without an id they are refused."""
+    """Options select a parent and include its children; without a parent's id, the options are refused."""
     duetime("tasks", "create", "report")
     (task_id,) = deployment.tasks
     assert duetime("tasks", "list", "--parent-task-id", task_id).exit_code == 0
@@ -342,7 +342,7 @@ def test_children_are_listed_and_cancelled(duetime: Run, deployment: Deployment)
 
 
 def test_a_type_that_is_not_known_yet_can_be_allowed(duetime: Run, deployment: Deployment) -> None:
-    """The request allows an unknown type only with the option."""
+    """The request allows an unknown type only if the option is given."""
     assert duetime("tasks", "create", "later", "--allow-unknown-type").exit_code == 0
     assert deployment.received[-1].document == {"type": "later", "allow_unknown_type": True}
 
@@ -351,7 +351,7 @@ def test_a_type_that_is_not_known_yet_can_be_allowed(duetime: Run, deployment: D
     ("state", "exit_code"), [("succeeded", 0), ("failed", 1), ("cancelled", 1), ("rolled_back", 1)]
 )
 def test_create_waits_for_the_outcome(duetime: Run, deployment: Deployment, state: str, exit_code: int) -> None:
-    """--wait prints the ended task; the exit code is 0 only after a success."""
+    """`--wait` prints the ended task; the exit code is 0 only if the task succeeded."""
     deployment.states.extend(["scheduled", "running", state])
     result = duetime("tasks", "create", "report", "--wait", "--json")
     assert (result.exit_code, json.loads(result.stdout)["state"]) == (exit_code, state)
@@ -367,7 +367,7 @@ def test_a_broken_wait_still_tells_the_id(duetime: Run, deployment: Deployment) 
 
 
 def test_a_refused_field_has_a_line_of_its_own(duetime: Run, deployment: Deployment) -> None:
-    """An API error is one line, plus one for each rejected field, with nothing on standard output and exit code 1."""
+    """An API error is one line plus one for each rejected field; standard output is empty and the exit code is 1."""
     refused = {"field": "type", "reason": "at most 64 characters"}
     deployment.scripted.append(problem(422, "fields_invalid", "type: at most 64 characters", refused))
     result = duetime("tasks", "create", "report")
@@ -394,14 +394,14 @@ def test_a_refused_field_has_a_line_of_its_own(duetime: Run, deployment: Deploym
     ],
 )
 def test_a_refused_field_names_its_option(duetime: Run, deployment: Deployment, field: str, shown: str) -> None:
-    """Errors name the option of a field; a field without an option keeps its name."""
+    """An error names the option that sets the rejected field, or the field itself if it has no option."""
     deployment.scripted.append(problem(422, "fields_invalid", "no", {"field": field, "reason": "is not right"}))
     result = duetime("tasks", "create", "report")
     assert result.stderr.splitlines()[1] == f"  {shown}: is not right"
 
 
 def test_every_option_of_a_field_is_one() -> None:
-    """Renamed options must be listed here, too."""
+    """Options that are named differently from their fields are listed in this test."""
     known = {option for command, _ in COMMANDS.values() for each in command.params for option in each.opts}
     assert set(messages._OPTIONS.values()) <= known
 
@@ -413,7 +413,7 @@ def test_a_missing_task_is_one_line(duetime: Run) -> None:
 
 
 def test_an_api_out_of_reach_has_its_own_exit_code(duetime: Run) -> None:
-    """An unreachable API has its own exit code, different from a rejection."""
+    """An unreachable API has a different exit code than a rejection."""
     with socket.create_server(("127.0.0.1", 0)) as held:
         port = held.getsockname()[1]
     result = duetime("tasks", "list", "--url", f"http://127.0.0.1:{port}")
@@ -423,7 +423,7 @@ def test_an_api_out_of_reach_has_its_own_exit_code(duetime: Run) -> None:
 
 
 def test_a_page_that_is_no_api_is_one_line(duetime: Run, deployment: Deployment) -> None:
-    """A server that is not duetime's API is reported as such."""
+    """A response from a server other than duetime's API is reported as such."""
     deployment.scripted.append(Answer(200, text=b"<html>", content_type="text/html"))
     result = duetime("tasks", "list")
     assert result.exit_code == 1

@@ -1,4 +1,4 @@
-"""The help of every command: it fits a screen, and its examples are commands that can be typed."""
+"""The help of every command fits a screen, and the examples in it are valid commands."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EVERY_COMMAND = pytest.mark.parametrize("path", sorted(COMMANDS), ids=" ".join)
 
 
 def _help(path: Path, columns: int, monkeypatch: pytest.MonkeyPatch, *, every: bool = False) -> list[str]:
-    """The lines of a command's help."""
+    """Return the lines of a command's help."""
     monkeypatch.setenv("COLUMNS", str(columns))
     lines = help_lines(*COMMANDS[path], every=every) if path in COMMANDS else group_help_lines(*GROUPS[path])
     return "\n".join(line.plain for line in lines).splitlines()
@@ -29,7 +29,7 @@ def _help(path: Path, columns: int, monkeypatch: pytest.MonkeyPatch, *, every: b
 
 @EVERY_COMMAND
 def test_every_command_has_examples_that_parse(path: Path, tmp_path: FilePath, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each example in the help names its own command, and its options parse."""
+    """Each example in a command's help is a call of the command with options that parse."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "graph.json").touch()
     (tmp_path / "nightly.json").touch()
@@ -41,13 +41,13 @@ def test_every_command_has_examples_that_parse(path: Path, tmp_path: FilePath, m
     assert found
     for words in found:
         assert words[: 1 + len(path)] == ["duetime", *path]
-        # Parses only: nothing runs.
+        # The command is only parsed; nothing runs.
         command.make_context(path[-1], words[1 + len(path) :], parent=context.parent)
 
 
 @EVERY_COMMAND
 def test_help_fits_a_screen(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No line is wrapped by the terminal, but for an example; tasks and schedules have options for a few more."""
+    """Help lines do not wrap, except for examples; the help of tasks and schedules may be a few lines longer."""
     more = {"schedules": 12, "tasks": 9}
     most = SCREEN + max((lines for group, lines in more.items() if group in path), default=0)
     for columns in (80, 100):
@@ -58,13 +58,13 @@ def test_help_fits_a_screen(path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.parametrize("path", sorted(GROUPS), ids=" ".join)
 def test_the_help_of_a_group_fits_a_screen(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A group's help lists its commands in one or two lines each; the list of all commands takes a few more."""
+    """A group's help lists each command in one or two lines; the list of all commands may be a few lines longer."""
     assert len(_help(path, 80, monkeypatch)) <= (SCREEN if path else SCREEN + 19)
 
 
 @EVERY_COMMAND
 def test_help_names_every_option_and_help_all_describes_it(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Options that `--help` does not describe are named by it, and described by `--help-all`."""
+    """`--help` names the options that it does not describe; `--help-all` describes them."""
     command, _ = COMMANDS[path]
     short = "\n".join(_help(path, 80, monkeypatch))
     long = " ".join(" ".join(_help(path, 80, monkeypatch, every=True)).split())
@@ -75,7 +75,7 @@ def test_help_names_every_option_and_help_all_describes_it(path: Path, monkeypat
 
 
 def test_help_and_help_all_are_options_of_a_command() -> None:
-    """The short form is shorter, both end well, and neither needs the arguments."""
+    """`--help` is shorter than `--help-all`; both exit with code 0 and work without the command's arguments."""
     short, long = (CliRunner().invoke(app, ["tasks", "create", option]) for option in ("-h", "--help-all"))
     assert (short.exit_code, long.exit_code) == (0, 0)
     assert "--max-attempts N" not in short.stdout
@@ -83,7 +83,7 @@ def test_help_and_help_all_are_options_of_a_command() -> None:
 
 
 def test_a_wrong_name_is_corrected() -> None:
-    """A misspelt command, option or value is reported with a suggestion and exit code 2."""
+    """A misspelled command, option or value is reported with a suggestion and exit code 2."""
     for words, meant in {
         "tsks list": "Did you mean 'tasks'?",
         "tasks lst": "Did you mean 'list'?",

@@ -1,4 +1,4 @@
-"""Shell completion, by the script that `duetime --install-completion` installs."""
+"""Shell completion by the script that `duetime --install-completion` installs."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def _completed(line: str) -> list[str]:
     ],
 )
 def test_commands_options_and_values_are_completed(line: str, found: list[str]) -> None:
-    """Commands of every level, options, and the values of those that have a list of them."""
+    """Commands of every level, options, and option values from a fixed list are completed."""
     assert _completed(line) == found
 
 
 def test_contexts_are_completed_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Added contexts and `local` are completed; a broken file completes nothing."""
+    """Added contexts and `local` are completed; with a broken contexts file, nothing is completed."""
     file = tmp_path / "contexts.json"
     monkeypatch.setenv("DUETIME_CONTEXTS", str(file))
     assert _completed("duetime context use ") == ["local"]
@@ -52,12 +52,12 @@ def test_contexts_are_completed_by_name(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_the_states_are_those_of_the_api() -> None:
-    """A state that is added to the API is completed, too."""
+    """All task states of the API are completed."""
     assert set(STATES) == {state.value for state in State}
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_each_shell_has_a_script(shell: str) -> None:
-    """`--show-completion` prints it."""
+    """`--show-completion` prints the completion script of each shell."""
     environ = {"_DUETIME_COMPLETE": f"source_{shell}"}
     assert "duetime" in CliRunner().invoke(app, [], prog_name="duetime", env=environ).stdout

@@ -1,4 +1,4 @@
-"""Preconditions and idempotency keys of commands: every one that the API supports has an option."""
+"""Every precondition and idempotency key that the API supports has a command option."""
 
 from __future__ import annotations
 
@@ -58,32 +58,34 @@ BY_OTHER_WAYS = {
     "cancelGroup",
     "retryGroup",
 }
-"""No command sends a batch; actions by a filter, by tags, or on a group, have a key of their own for each piece."""
+"""Operations without a key option: no command sends a batch, and actions on many objects use a separate key for each
+part.
+"""
 
 
 class Refusing(Deployment):
-    """A deployment that records requests and does nothing."""
+    """A deployment that records each request and refuses it."""
 
     def __init__(self) -> None:
         super().__init__()
         self.seen: list[Received] = []
 
     def answer(self, request: Received) -> Answer:
-        """Note a request."""
+        """Record a request and refuse it."""
         self.seen.append(request)
         return problem(412, "version_mismatch", "it has changed")
 
 
 @pytest.fixture
 def deployment() -> Iterator[Refusing]:
-    """A deployment that refuses everything."""
+    """Return a deployment that refuses every request."""
     with served(Refusing()) as made:
         yield made
 
 
 @pytest.fixture
 def arguments(tmp_path: Path) -> Callable[[str], list[str]]:
-    """A command line as arguments, with files that exist."""
+    """Return a command line as arguments, with files that exist."""
     graph, calendar = tmp_path / "a.json", tmp_path / "a.ics"
     graph.write_text(json.dumps({"nodes": {"a": {"type": "report"}}}))
     calendar.write_text("BEGIN:VCALENDAR\nEND:VCALENDAR\n")
@@ -92,7 +94,7 @@ def arguments(tmp_path: Path) -> Callable[[str], list[str]]:
 
 
 def asked(deployment: Refusing) -> str:
-    """The only operation that a command has requested."""
+    """Return the only operation that a command has requested."""
     (request,) = deployment.seen
     return operation_at(request.method, request.path.removeprefix("/stage"))[0].id
 
@@ -100,7 +102,7 @@ def asked(deployment: Refusing) -> str:
 def test_every_command_that_changes_something_takes_a_version(
     duetime: Run, deployment: Refusing, arguments: Callable[[str], list[str]]
 ) -> None:
-    """`--if-match` is sent as an ETag; each operation with preconditions has a command."""
+    """`--if-match` is sent as an ETag, and each operation with preconditions has a command with this option."""
     found = set()
     for line in CONDITIONAL:
         deployment.seen.clear()
@@ -114,7 +116,7 @@ def test_every_command_that_changes_something_takes_a_version(
 def test_every_command_that_creates_something_takes_a_key(
     duetime: Run, deployment: Refusing, arguments: Callable[[str], list[str]]
 ) -> None:
-    """`--idempotency-key` is sent; each operation that supports a key has a command."""
+    """`--idempotency-key` is sent, and each operation that supports a key has a command with this option."""
     found = set()
     for line in KEYED:
         deployment.seen.clear()

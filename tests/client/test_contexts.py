@@ -1,4 +1,4 @@
-"""Contexts: the deployment of a command without an option."""
+"""Contexts select the deployment of a command that has no option for its address."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder without a stack, a file of contexts that is not there yet, and no address in the environment."""
+    """Set up a folder without a stack, no contexts file, and no address in the environment."""
     monkeypatch.setenv("DUETIME_CONTEXTS", str(tmp_path / "config" / "contexts.json"))
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -33,13 +33,13 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def unset(duetime: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """The command, with no address in its environment."""
+    """Return the command without an address in its environment."""
     monkeypatch.delenv("DUETIME_URL")
     return duetime
 
 
 def announce(folder: Path, url: str, pid: int) -> None:
-    """Announce a stack in a checkout."""
+    """Write the ready file of a stack to a checkout."""
     file = folder / ".duetime" / "local.json"
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps({"api_url": url, "aws_endpoint_url": "http://127.0.0.1:1", "pid": pid}))
@@ -48,7 +48,7 @@ def announce(folder: Path, url: str, pid: int) -> None:
 def test_without_a_choice_the_stack_of_this_machine_is_used(
     unset: Run, deployment: Deployment, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A folder of the checkout in which the stack runs is enough."""
+    """In any folder of the checkout in which the stack runs, a command finds the stack without an option."""
     announce(home, deployment.url, os.getpid())
     (home / "deep" / "er").mkdir(parents=True)
     monkeypatch.chdir(home / "deep" / "er")
@@ -58,7 +58,7 @@ def test_without_a_choice_the_stack_of_this_machine_is_used(
 
 
 def test_a_stack_that_has_ended_is_not_used(unset: Run, deployment: Deployment, home: Path) -> None:
-    """The ready file of a crashed stack is ignored; the message names all ways to choose a deployment."""
+    """The ready file of a crashed stack is ignored, and the error names all ways to choose a deployment."""
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     announce(home, deployment.url, ended.pid)
@@ -73,7 +73,7 @@ def test_a_stack_that_has_ended_is_not_used(unset: Run, deployment: Deployment, 
 def test_a_stack_with_another_ready_file_is_found_by_a_variable(
     unset: Run, deployment: Deployment, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`DUETIME_READY_FILE` selects a stack from any folder, instead of that of the folder's checkout."""
+    """`DUETIME_READY_FILE` selects a stack from any folder and takes precedence over the stack of the checkout."""
     announce(home, "http://127.0.0.1:1", os.getpid())
     announce(home / "elsewhere", deployment.url, os.getpid())
     monkeypatch.setenv("DUETIME_READY_FILE", str(home / "elsewhere" / ".duetime" / "local.json"))
@@ -102,7 +102,7 @@ def test_the_context_in_use_comes_before_the_stack_of_this_machine(
 
 
 def test_an_address_that_is_named_belongs_to_no_context(unset: Run, deployment: Deployment) -> None:
-    """The owner of a context, and its authentication, are not sent to another deployment."""
+    """The owner and the authentication of a context are not sent to another deployment."""
     unset("context", "add", "team", "--url", "https://tasks.example.org", "--owner", "ada", "--auth", "bearer", "--use")
 
     assert unset("tasks", "list", "--url", deployment.url).exit_code == 0
@@ -114,7 +114,7 @@ def test_an_address_that_is_named_belongs_to_no_context(unset: Run, deployment: 
 def test_a_variable_chooses_a_context_for_one_command(
     unset: Run, deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The variable takes precedence over the context in use; an unknown name is refused with the known ones."""
+    """The variable takes precedence over the current context; the error for an unknown name lists the known names."""
     unset("context", "add", "away", "--url", "http://127.0.0.1:1", "--use")
     unset("context", "add", "team", "--url", deployment.url)
     monkeypatch.setenv("DUETIME_CONTEXT", "team")
@@ -127,7 +127,7 @@ def test_a_variable_chooses_a_context_for_one_command(
 
 
 def test_contexts_are_listed_and_removed(unset: Run, deployment: Deployment) -> None:
-    """The list marks the context in use; a removed one is no longer in use."""
+    """The list marks the current context; a context that is removed is no longer current."""
     unset("context", "add", "team", "--url", deployment.url, "--use")
     unset("context", "add", "away", "--url", "https://tasks.example.org", "--auth", "iam")
 
@@ -153,14 +153,14 @@ def test_contexts_are_listed_and_removed(unset: Run, deployment: Deployment) -> 
     ],
 )
 def test_a_context_that_says_nothing_is_refused(unset: Run, home: Path, arguments: tuple[str, ...]) -> None:
-    """A context has exactly one address, and `local` is reserved; otherwise nothing is written."""
+    """A context must have exactly one address and cannot be called `local`; otherwise it is refused and not written."""
     assert unset("context", *arguments).exit_code == 2
     assert not (home / "config").exists()
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"contexts": {"x": {"nothing": 1}}}', '{"contexts": 3}'])
 def test_a_file_that_is_not_one_of_contexts_is_named(unset: Run, home: Path, text: str) -> None:
-    """No traceback, no request, and the file is not overwritten."""
+    """An invalid contexts file causes an error without a traceback, nothing is sent, and the file stays unchanged."""
     file = home / "config" / "contexts.json"
     file.parent.mkdir()
     file.write_text(text)
@@ -173,19 +173,19 @@ def test_a_file_that_is_not_one_of_contexts_is_named(unset: Run, home: Path, tex
 
 
 def test_only_its_user_reads_the_file(unset: Run, home: Path) -> None:
-    """The file is private because names and addresses of deployments are confidential."""
+    """Only the user can read the contexts file because names and addresses of deployments are confidential."""
     unset("context", "add", "x", "--url", "https://e.org")
     assert stat.S_IMODE((home / "config" / "contexts.json").stat().st_mode) == 0o600
 
 
 class CloudFormation:
-    """Stacks with their outputs."""
+    """Implements stacks with their outputs."""
 
     def __init__(self, outputs: dict[str, str]) -> None:
         self._outputs = outputs
 
     def describe_stacks(self, StackName: str) -> dict[str, Any]:  # noqa: N803 - boto3's own parameter
-        """The outputs of a stack."""
+        """Return the outputs of a stack."""
         assert StackName == "duetime-prod"
         pairs = [{"OutputKey": key, "OutputValue": value} for key, value in self._outputs.items()]
         return {"Stacks": [{"Outputs": pairs}]}
@@ -195,7 +195,7 @@ class CloudFormation:
 def test_a_stack_names_the_address(
     unset: Run, monkeypatch: pytest.MonkeyPatch, outputs: dict[str, str], exit_code: int
 ) -> None:
-    """The outputs of the deployment are read once; its requests are signed."""
+    """The deployment's address is read once from the stack's outputs, and requests are signed."""
     session = botocore.session.Session
     monkeypatch.setattr(session, "create_client", lambda *_, **__: CloudFormation(outputs))
 
@@ -208,7 +208,7 @@ def test_a_stack_names_the_address(
 
 
 def test_the_version_and_short_help(unset: Run) -> None:
-    """`version` prints the same as `--version`, and `-h` works everywhere."""
+    """`duetime version` prints the same as `--version`, and `-h` works with every command."""
     assert unset("version").stdout == unset("--version").stdout
     for arguments in ((), ("tasks",), ("tasks", "create"), ("context", "add")):
         assert unset(*arguments, "-h").stdout == unset(*arguments, "--help").stdout
@@ -226,7 +226,7 @@ def test_the_version_and_short_help(unset: Run) -> None:
 def test_a_slip_of_the_keyboard_is_answered_by_what_was_meant(
     unset: Run, arguments: tuple[str, ...], meant: str
 ) -> None:
-    """Commands and options alike."""
+    """A misspelled command or option is answered with a suggestion."""
     result = unset(*arguments)
     assert result.exit_code == 2
     assert meant in result.stderr

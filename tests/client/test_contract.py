@@ -1,4 +1,4 @@
-"""The client against the operations that the API declares."""
+"""The client is compared with the operations that the API declares."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
         ((), {}),
     ),
 }
-"""Each method that sends a request, with arguments that use all that it can send."""
+"""Each method that sends a request, with arguments that set everything it can send."""
 COMBINED = {
     *(
         "bulk_operations.follow",
@@ -221,16 +221,16 @@ COMBINED = {
     ),
     *("tasks.watch", "topologies.watch", "schedules.watch"),
 }
-"""Methods that send the requests of others."""
+"""Methods that use the requests of other methods."""
 NAMED_OTHERWISE = {
     "listTasks": {"tasks.list", "dead_letters.list"},
     "reportOutcome": {"tasks.notify_success", "tasks.notify_failure"},
     "signalTask": {"tasks.approve", "tasks.reject"},
     "putCalendar": {"calendars.put", "calendars.put_icalendar"},
 }
-"""Operations whose methods are named otherwise."""
+"""Operations whose methods have other names."""
 WITHOUT_METHOD = {"getHealth", "getApiIndex", "getOpenApiDocument"}
-"""Operations for monitors and for generators of clients."""
+"""Operations for monitoring systems and for client generators."""
 
 _OF_A_LEASE = "a lease's id is known to the worker that acquired it: duetime worker run"
 WITHOUT_COMMAND = {
@@ -252,13 +252,13 @@ WITHOUT_COMMAND = {
     "getHealth": "it is for monitors",
     "getOpenApiDocument": "it is for generators of clients",
 }
-"""Operations that no command requests, and why."""
+"""Operations that no command requests, with the reasons."""
 COMMANDS = ("commands", "manifests")
-"""The packages of the client that hold the commands and what they create from files."""
+"""The packages that contain the commands and what commands create from files."""
 
 
 def _names_of(method: str) -> set[str]:
-    """The possible operation names of a method: `cancel_tasks_by_filter` of `tasks.cancel_by_filter`."""
+    """Return the operation names that a method can have: `cancel_tasks_by_filter` for `tasks.cancel_by_filter`."""
     resource, name = method.split(".")
     verb, _, rest = name.partition("_")
     singular = _SINGULAR.get(resource, resource.removesuffix("s"))
@@ -272,7 +272,7 @@ METHODS = {
     for name, value in getmembers(type(operations))
     if isinstance(value, Operation | Stream)
 }
-"""The methods of all resources of the client."""
+"""Return the methods of all client resources."""
 
 
 def _methods_of(operation: ApiOperation) -> set[str]:
@@ -281,7 +281,7 @@ def _methods_of(operation: ApiOperation) -> set[str]:
 
 
 def test_every_operation_has_a_method_of_its_name() -> None:
-    """The methods of the client's resources are those of the declared operations, no more and no fewer."""
+    """The client has exactly one method for each declared operation."""
     found = {one.id: _methods_of(one) for one in OPERATIONS if one.id not in WITHOUT_METHOD}
     assert {id_: methods for id_, methods in found.items() if len(methods) != 1} == NAMED_OTHERWISE
     assert set.union(*found.values()) == METHODS - COMBINED
@@ -289,7 +289,7 @@ def test_every_operation_has_a_method_of_its_name() -> None:
 
 
 def _methods_called() -> set[str]:
-    """The methods of the client's resources that commands call."""
+    """Return the client methods that commands call."""
     modules = [file for folder in COMMANDS for file in Path(duetime_client.__path__[0], folder).rglob("*.py")]
     nodes = (node for file in modules for node in ast.walk(ast.parse(file.read_text())))
     return {
@@ -300,7 +300,7 @@ def _methods_called() -> set[str]:
 
 
 def test_every_operation_has_a_command_or_a_reason_why_not() -> None:
-    """A command that is forgotten is a request that people write by hand; a reason for one that exists is no longer."""
+    """Every operation either has a command or is listed with the reason why it has none."""
     called = _methods_called()
     lacking = {one.id: _methods_of(one) - called for one in OPERATIONS if not _methods_of(one) & called}
     assert lacking.keys() == WITHOUT_COMMAND.keys()
@@ -316,7 +316,7 @@ def _call(client: Client, method: str) -> None:
 
 
 def _sent(client: Client, deployment: Deployment, method: str) -> Received:
-    """The request of a method; the deployment accepts any."""
+    """Return the request that a method sends; the deployment accepts any request."""
     deployment.scripted.append(problem(404, "task_not_found", "there is nothing"))
     with pytest.raises(ApiError):
         _call(client, method)
@@ -326,7 +326,7 @@ def _sent(client: Client, deployment: Deployment, method: str) -> Received:
 
 @pytest.mark.parametrize("method", sorted(CALLS))
 def test_a_method_sends_what_its_operation_declares(client: Client, deployment: Deployment, method: str) -> None:
-    """Path, method, parameters, headers and body of each request are those that the operation of its name declares."""
+    """A method sends the path, HTTP method, parameters, headers and body that its operation declares."""
     received = _sent(client, deployment, method)
     operation, _ = operation_at(received.method, received.path.removeprefix("/stage"))
     assert method in _methods_of(operation)

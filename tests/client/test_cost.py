@@ -1,4 +1,4 @@
-"""`duetime cost`: estimates from the price table without a deployment, and sums of the API's estimates."""
+"""`duetime cost` estimates costs from the price table without a deployment, and adds up the API's estimates."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ PLAIN = Workload(MILLION, has_summary=False, has_lists=False)
 
 
 def part(found: CostEstimate, name: str) -> float:
-    """The dollars of one part."""
+    """Return the dollars of one part of an estimate."""
     (line,) = (line for line in found.lines if line.part == name)
     return line.dollars
 
 
 def test_writes_are_the_counted_ones_times_the_price() -> None:
-    """Four units a task, two a retry, one a key and a heartbeat."""
+    """A task costs four write units, a retry two, and an idempotency key and a heartbeat one each."""
     assert part(estimate(Workload(MILLION)), "table writes") == pytest.approx(2.5)
     dear = Workload(MILLION, retries=0.5, keys=True, heartbeats=2)
     assert part(estimate(dear), "table writes") == pytest.approx((4 + 1 + 1 + 2) * 0.625)
 
 
 def test_full_batches_cost_at_most_three_and_a_half_dollars_a_million() -> None:
-    """The figure is for the default deployment with notifications, counts and logs; sparse traffic costs more."""
+    """A million tasks in full batches cost at most $3.50 in the default deployment; sparse traffic costs more."""
     full, thin = estimate(FULL_BATCHES).per_million, estimate(THIN_TRAFFIC).per_million
     relaxed = estimate(replace(THIN_TRAFFIC, precision="relaxed")).per_million
     assert full < 3.5 < relaxed < 6.75 < thin < 8
 
 
 def test_changes_that_are_gathered_for_longer_cost_less() -> None:
-    """In thin traffic each further second saves deliveries and transactions, also without a summary."""
+    """In sparse traffic, each additional second of the stream window saves deliveries and transactions."""
     windows = [estimate(Workload(MILLION, stream_seconds=seconds)) for seconds in (1, 5, 30)]
     assert [round(part(each, "change events") + part(each, "summary"), 2) for each in windows] == [7.16, 2.01, 0.48]
     without = estimate(PLAIN)
@@ -54,14 +54,14 @@ def test_changes_that_are_gathered_for_longer_cost_less() -> None:
 
 
 def test_what_the_api_sends_is_held_longer_than_what_the_trigger_sends() -> None:
-    """The API's messages are held longer by workers, and the trigger does not wait for tasks within its look-ahead."""
+    """Workers hold the API's messages longer, and the trigger does not wait for tasks due within its look-ahead."""
     soon, later = (estimate(Workload(MILLION, ahead=ahead)) for ahead in (False, True))
     assert part(soon, "worker, duration") > 2 * part(later, "worker, duration")
     assert part(soon, "trigger, waiting to send") == 0 < part(later, "trigger, waiting to send")
 
 
 def test_x_ray_records_all_of_thin_traffic_and_a_twentieth_of_the_rest() -> None:
-    """The first request of each second, and five of a hundred others."""
+    """X-Ray records the first request of each second and 5 % of the other requests."""
     thin = estimate(Workload(MILLION, has_traces=True))
     dense = estimate(Workload(1e10, together=1_000, per_request=100, has_traces=True))
     assert part(thin, "traces") == pytest.approx((2 + 0.0864) * 5)
@@ -69,7 +69,7 @@ def test_x_ray_records_all_of_thin_traffic_and_a_twentieth_of_the_rest() -> None
 
 
 def test_no_tasks_cost_what_an_idle_deployment_does() -> None:
-    """In each region, by its own prices."""
+    """Without tasks, a deployment costs the price of an idle deployment, in each Region."""
     found = estimate(Workload(0))
     assert found.dollars == found.idle == pytest.approx(1.46, abs=0.005)
     months = {region: estimate(Workload(MILLION, region=region)).dollars for region in PRICES}
@@ -80,7 +80,7 @@ def test_no_tasks_cost_what_an_idle_deployment_does() -> None:
     ("field", "value"), [("tasks", -1), ("per_request", 101), ("precision", "nano"), ("region", "mars"), ("retries", 2)]
 )
 def test_a_workload_that_cannot_be_is_rejected_by_its_field(duetime: Run, field: str, value: object) -> None:
-    """The model and the command reject it, the command with its usual exit code."""
+    """The model and the command reject an impossible workload, the command with exit code 2."""
     with pytest.raises(WorkloadError, match=f"{field}: "):
         Workload(**{"tasks": 1, field: value})  # type: ignore[arg-type]  # wrong on purpose
     tasks = str(value) if field == "tasks" else "1"
@@ -91,7 +91,7 @@ def test_a_workload_that_cannot_be_is_rejected_by_its_field(duetime: Run, field:
 
 
 def test_the_command_shows_each_part_and_the_sum(duetime: Run) -> None:
-    """The estimate is a table, or JSON for programs, without a deployment."""
+    """The command prints the estimate as a table or as JSON, and needs no deployment."""
     arguments = ("cost", "estimate", "--tasks", "3000000", "--per-request", "100")
     shown = duetime(*arguments).stdout
     told = json.loads(duetime(*arguments, "--json").stdout)
@@ -115,7 +115,7 @@ ESTIMATE = {
 
 @pytest.mark.parametrize("what", ["tasks", "schedules"])
 def test_a_creation_shows_its_estimate(duetime: Run, deployment: Deployment, what: str) -> None:
-    """With the option, the estimate is shown by part below the created task, and as the API's JSON."""
+    """With `--estimate`, the estimate is printed part by part below the created task, or as the API's JSON."""
     created = listed() if what == "tasks" else {"name": "nightly", "state": "active", **SCHEDULE}
     arguments = (
         what,
@@ -139,7 +139,7 @@ def test_a_creation_shows_its_estimate(duetime: Run, deployment: Deployment, wha
 
 @pytest.mark.parametrize("other", [("--wait",), ("--file", "-")])
 def test_an_estimate_is_of_one_creation(duetime: Run, deployment: Deployment, other: tuple[str, ...]) -> None:
-    """The option is refused where it does not apply, and nothing is sent."""
+    """`--estimate` is refused where it does not apply, and nothing is sent."""
     result = duetime("tasks", "create", "report", "--estimate", *other)
     assert result.exit_code == 2
     assert "--estimate" in result.stderr
@@ -147,7 +147,7 @@ def test_an_estimate_is_of_one_creation(duetime: Run, deployment: Deployment, ot
 
 
 def test_small_traffic_is_sent_once_for_each_task_and_no_more(duetime: Run) -> None:
-    """Sparse tasks never cost more than one delivery each; changes of concurrent tasks share one."""
+    """Sparse tasks cost at most one delivery each, and concurrent tasks share a delivery for their changes."""
     one = estimate(Workload(1))
     assert part(one, "queues") == pytest.approx(4 * 0.4e-6)
     alone, together = (estimate(Workload(100, together=n, per_request=n)) for n in (1, 100))
@@ -159,7 +159,7 @@ def test_small_traffic_is_sent_once_for_each_task_and_no_more(duetime: Run) -> N
 
 
 def listed(**fields: object) -> dict[str, object]:
-    """A task of a list."""
+    """Return a task as in a list."""
     times = dict.fromkeys(("due_at", "created_at"), "2026-11-21T10:00:00Z")
     plain = {"id": "01M7YNDJ1G001YV6ER3QGDA636", "type": "report", "state": "succeeded", "attempt": 1, **times}
     return {**plain, "cost_dollars": 0.000004, **fields}
@@ -185,7 +185,7 @@ RAN = [
 def test_what_tasks_have_cost_is_added_up(
     duetime: Run, deployment: Deployment, by: str, expected: list[tuple[str | None, int, int, int]]
 ) -> None:
-    """The dearest first, page by page; tasks without the schedule or the tag are added up together."""
+    """The costs of all pages are added up by the given key; tasks without the key form a group."""
     pages = [{"tasks": RAN[:2], "next_token": "more"}, {"tasks": RAN[2:], "next_token": None}]
     deployment.scripted += [Answer(200, page) for page in pages]
     found = json.loads(duetime("cost", "sum", "--by", by, "--due-after", "2026-11-01T00:00Z", "--json").stdout)
@@ -194,7 +194,7 @@ def test_what_tasks_have_cost_is_added_up(
 
 
 def test_sums_are_shown_as_a_table(duetime: Run, deployment: Deployment) -> None:
-    """A row per group and the total; an unknown key is rejected before any request."""
+    """The table has a row per group and a total; an unknown key is rejected before any request."""
     deployment.scripted.append(Answer(200, {"tasks": RAN, "next_token": None}))
     shown = duetime("cost", "sum").stdout
     assert ["report", "3", "4", "0.000024", "8.00"] in [line.split() for line in shown.splitlines()]

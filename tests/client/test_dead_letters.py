@@ -1,4 +1,4 @@
-"""Dead letters: the client's requests, and the commands that list and redrive them."""
+"""The client's requests for dead letters, and the commands that list and redrive dead letters."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LETTERS = "/stage/v1/tasks"
 
 
 def page(deployment: Deployment, client: Client, token: str | None = None) -> Answer:
-    """A page with one dead letter."""
+    """Return a page with one dead letter."""
     task = client.tasks.create("report")
     failed = {
         **deployment.tasks[task.id],
@@ -37,18 +37,18 @@ def page(deployment: Deployment, client: Client, token: str | None = None) -> An
 
 
 def piece(changed: int, token: str | None = None, **refused: int) -> Answer:
-    """The API's response to one part of a redrive."""
+    """Return the API's response to one part of a redrive."""
     told = {"examined": 9, "matched": changed + sum(refused.values()), "affected": changed}
     return Answer(200, {**told, "refused": refused, "next_token": token})
 
 
 def bodies(deployment: Deployment) -> list[Any]:
-    """The posted redrives."""
+    """Return the bodies of the redrive requests."""
     return [request.document for request in deployment.received if request.path == f"{LETTERS}/retry"]
 
 
 def test_the_list_is_fetched_page_by_page(client: Client, deployment: Deployment) -> None:
-    """The filters and the token are parameters."""
+    """Listing dead letters sends the filters and the page token as parameters."""
     pages = [page(deployment, client, "more"), page(deployment, client)]
     deployment.scripted += pages
     found = list(client.dead_letters.list(error_type="Boom", tags={"a": "b"}, order="asc"))
@@ -61,7 +61,7 @@ def test_the_list_is_fetched_page_by_page(client: Client, deployment: Deployment
 
 
 def test_a_redrive_goes_on_to_the_end(client: Client, deployment: Deployment) -> None:
-    """Each request has the filter and the token of the previous response."""
+    """Each redrive request has the filter and the token of the previous response."""
     deployment.scripted += [piece(100, "one"), piece(1)]
     assert [each.affected for each in client.tasks.retry_by_filter({"error_type": "Boom"}, per_second=5)] == [100, 1]
     body = {"filter": {"error_type": "Boom"}, "per_second": 5}
@@ -69,7 +69,7 @@ def test_a_redrive_goes_on_to_the_end(client: Client, deployment: Deployment) ->
 
 
 def test_the_command_lists_why_tasks_gave_up(duetime: Run, client: Client, deployment: Deployment) -> None:
-    """A table with error and attempts; --json prints everything; an empty list is stated."""
+    """Dead letters are a table with error and attempts, `--json` prints everything, and an empty list is reported."""
     found = page(deployment, client)
     deployment.scripted += [found, found, Answer(200, {"tasks": [], "next_token": None})]
     table = duetime("dead-letters", "list", "--error-type", "Boom").stdout
@@ -81,7 +81,7 @@ def test_the_command_lists_why_tasks_gave_up(duetime: Run, client: Client, deplo
 
 
 def test_the_command_redrives_after_a_yes(duetime: Run, client: Client, deployment: Deployment) -> None:
-    """The command counts first, shows some tasks and asks; rejections set the exit code."""
+    """The command counts the matching dead letters, shows some tasks and asks; a rejection sets the exit code."""
     found = page(deployment, client)
     deployment.scripted += [piece(3), found, piece(2, state_conflict=1)]
     result = duetime("dead-letters", "retry", "--all", "--per-second", "5", typed="y\n")
@@ -94,7 +94,7 @@ def test_the_command_redrives_after_a_yes(duetime: Run, client: Client, deployme
 
 
 def test_one_letter_is_redriven_by_its_id(duetime: Run, deployment: Deployment) -> None:
-    """Redriving one task is a retry of it."""
+    """Redriving one dead letter by id sends a retry of the task."""
     duetime("tasks", "create", "report", "--in", "1h")
     (task_id,) = deployment.tasks
     duetime("dead-letters", "retry", task_id)
@@ -102,7 +102,7 @@ def test_one_letter_is_redriven_by_its_id(duetime: Run, deployment: Deployment) 
 
 
 def test_the_command_deletes_after_a_yes(duetime: Run, client: Client, deployment: Deployment) -> None:
-    """The command counts first, and deletes only the counted tasks."""
+    """The command counts the matching dead letters first, and deletes only the counted tasks."""
     counted = {"examined": 9, "matched": 3, "affected": 0, "refused": {}, "confirmation_token": "now"}
     deployment.scripted += [Answer(200, {**counted, "next_token": None}), page(deployment, client), piece(3)]
     result = duetime("dead-letters", "delete", "--error-type", "Boom", typed="y\n")

@@ -18,21 +18,21 @@ from duetime_local import plugins
 COMMANDS = [*BUILTIN.values(), plugins.dev, plugins.local]
 FOLDER = Path(deferred_commands.__file__).parent
 SLOW = ("httpx", "pydantic", "yaml", "botocore", "boto3", "duetime_local.stack")
-"""What takes a tenth of a second or more to import."""
+"""Libraries that take a tenth of a second or more to import."""
 SELDOM = ("yaml", "jmespath", "botocore", "boto3", "websockets", "mcp", "duckdb", "duetime_client.topology_files")
-"""What only some commands use."""
+"""Libraries that only some commands use."""
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: str(command.name))
 def test_the_summary_is_that_of_the_command(command: DeferredCommand) -> None:
-    """The summary in the list equals the command's own."""
+    """The summary in the list of commands equals the summary in the command's own help."""
     summary, loaded = command.summarized(), command.load()
     assert (summary.name, loaded.name) == (command.name, command.name)
     assert (loaded.help or "").split("\n")[0] == summary.help
 
 
 def test_a_command_of_another_distribution_names_it() -> None:
-    """A missing distribution is named; an error inside the command's module is raised unchanged."""
+    """If a command's distribution is missing, the error names it; other errors in its module are raised unchanged."""
     absent = DeferredCommand("restore", "absent_distribution.restore", "restore", "Restore.", "duetime-cdk")
     with pytest.raises(UsageError, match="'restore' comes with duetime-cdk: pip install duetime-cdk"):
         absent.load()
@@ -41,7 +41,7 @@ def test_a_command_of_another_distribution_names_it() -> None:
 
 
 def test_every_group_of_commands_is_listed() -> None:
-    """A module that defines a group is a command, or adds its commands to those of another one."""
+    """A module that defines a group is listed as a command, or its commands are listed in another group."""
     modules = {path.stem for path in FOLDER.glob("*.py") if "\napp = CommandGroup(" in path.read_text()}
     assert modules - {command.module.rpartition(".")[2] for command in COMMANDS} == {
         "app",
@@ -53,7 +53,7 @@ def test_every_group_of_commands_is_listed() -> None:
 
 
 def test_the_list_of_commands_imports_no_command() -> None:
-    """`duetime --help` starts fast: none of the slow libraries is imported."""
+    """`duetime --help` imports none of the slow libraries."""
     program = (
         "import sys\nfrom duetime_client.commands.app import app\n"
         "try:\n    app(['--help'])\nexcept SystemExit:\n    pass\n"
@@ -66,7 +66,7 @@ def test_the_list_of_commands_imports_no_command() -> None:
 
 
 def _imported(*arguments: str) -> tuple[set[str], int]:
-    """The slow libraries that a command imports, and its number of modules."""
+    """Return the slow libraries that a command imports, and the number of imported modules."""
     program = (
         "import sys\nfrom duetime_client.commands.app import app\n"
         f"try:\n    app({list(arguments)!r})\nexcept SystemExit:\n    pass\n"
@@ -81,14 +81,14 @@ def _imported(*arguments: str) -> tuple[set[str], int]:
 
 @pytest.mark.parametrize(("arguments", "most"), [(["version"], 260), (["tasks", "get", "--help"], 315)])
 def test_help_and_version_import_no_library_but_that_of_the_command_line(arguments: list[str], most: int) -> None:
-    """Modules are counted, because time differs between machines."""
+    """`--help` and `--version` import only typer and its dependencies, and a limited number of modules."""
     libraries, modules = _imported(*arguments)
     assert libraries == set()
     assert modules <= most
 
 
 def test_a_command_imports_what_it_uses() -> None:
-    """Typer needs pydantic for the values of options, as responses do."""
+    """A command imports only the libraries that it uses; options and responses always need pydantic."""
     libraries, modules = _imported("tasks", "list", "--url", "http://127.0.0.1:1")
     assert libraries == {"httpx", "pydantic"}
     assert modules <= 535

@@ -36,7 +36,7 @@ STATUS: dict[str, Any] = {
 
 
 def test_an_operator_sees_the_trigger_and_the_queues(duetime: Run, deployment: Deployment) -> None:
-    """It prints the time since the last tick, and a row per queue and group of shards; --json prints the response."""
+    """The command prints the time since the last tick and a row per queue and shard group, or the response as JSON."""
     deployment.scripted += [Answer(200, STATUS)] * 2
     lines = duetime("dispatch").stdout.splitlines()
     assert lines[0].startswith("the trigger last ran ")
@@ -48,6 +48,6 @@ def test_an_operator_sees_the_trigger_and_the_queues(duetime: Run, deployment: D
 
 
 def test_a_trigger_that_has_not_run_is_said(duetime: Run, deployment: Deployment) -> None:
-    """A new stack has no times yet, which is stated."""
+    """In a new stack, the command reports that the trigger has not run."""
     deployment.scripted.append(Answer(200, {**STATUS, "last_tick_at": None, "dispatched_until": None}))
     assert duetime("dispatch").stdout.splitlines()[0] == "the trigger has not run yet"

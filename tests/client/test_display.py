@@ -1,4 +1,4 @@
-"""`duetime tasks` for interactive users."""
+"""The output of `duetime tasks` for interactive users."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ TASK: dict[str, Any] = {
 
 
 def sheet(duetime: Run, deployment: Deployment, **fields: object) -> dict[str, str]:
-    """The lines that `get` shows of a task, by their labels."""
+    """Return the lines that `get` prints for a task, by their labels."""
     deployment.tasks["x"] = {**TASK, **fields}
     shown = duetime("tasks", "get", "x").stdout.splitlines()
     return {label: text.strip() for label, _, text in (line.partition("  ") for line in shown)}
 
 
 def test_times_are_local_and_say_how_far_away_they_are(duetime: Run, deployment: Deployment) -> None:
-    """A user in Tokyo sees Tokyo's time, and the distance from now."""
+    """A user in Tokyo sees times in Tokyo's time zone, with the distance from now."""
     lines = sheet(duetime, deployment)
     assert lines["due"] == "2026-11-21 21:05:00 JST (in 5 min)"
     assert lines["created"] == "2026-11-21 20:00:00 JST (1 h ago)"
@@ -50,12 +50,12 @@ def test_times_are_local_and_say_how_far_away_they_are(duetime: Run, deployment:
 def test_the_ends_of_the_calendar_are_shown_in_their_own_zone(
     duetime: Run, deployment: Deployment, due_at: str
 ) -> None:
-    """An instant outside the calendar of the user's zone is still shown."""
+    """An instant that the calendar cannot show in the user's time zone is still printed."""
     assert sheet(duetime, deployment, due_at=due_at)["due"].startswith(due_at[:10])
 
 
 def test_a_sheet_says_all_there_is_to_say(duetime: Run, deployment: Deployment) -> None:
-    """Payload and result are each on a line."""
+    """Payload and result are each printed on one line."""
     lines = sheet(
         duetime,
         deployment,
@@ -87,12 +87,12 @@ def test_a_sheet_says_all_there_is_to_say(duetime: Run, deployment: Deployment) 
 
 
 def test_a_sheet_leaves_out_what_there_is_not(duetime: Run, deployment: Deployment) -> None:
-    """A fresh task shows no empty lines."""
+    """The view of a new task contains no empty lines."""
     assert set(sheet(duetime, deployment)) == {"id", "state", "type", "priority", "due", "created"}
 
 
 def test_a_table_has_a_row_for_each_task(duetime: Run, deployment: Deployment) -> None:
-    """Ids are never cut, and columns that all would leave empty are not there."""
+    """Ids are never cut, and columns without any values are left out."""
     deployment.tasks |= {"x": TASK, "y": {**TASK, "id": "01KAHXQ6C0000000000000000B", "lateness_ms": 3}}
     header, first, second = duetime("tasks", "list").stdout.splitlines()
     assert header.split() == ["id", "state", "due", "late", "type"]
@@ -104,7 +104,7 @@ def test_a_table_has_a_row_for_each_task(duetime: Run, deployment: Deployment) -
 def test_a_narrow_screen_cuts_names_and_nothing_else(
     duetime: Run, deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On eighty columns a task is still one line, with its id, state and time whole."""
+    """On a screen of 80 columns, a task is one line with its complete id, state and time."""
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "80")
@@ -117,14 +117,14 @@ def test_a_narrow_screen_cuts_names_and_nothing_else(
 
 
 def test_a_table_says_when_there_are_more(duetime: Run, deployment: Deployment) -> None:
-    """A cut list is never taken for the whole."""
+    """A list that was cut by its limit says that there are more tasks."""
     deployment.tasks |= {str(number): TASK for number in range(3)}
     assert "2 shown, there are more" in duetime("tasks", "list", "--limit", "2").stdout
     assert "there are more" not in duetime("tasks", "list", "--limit", "3").stdout
 
 
 def test_an_empty_table_says_so(duetime: Run) -> None:
-    """An empty list is stated."""
+    """An empty list is reported in words."""
     assert duetime("tasks", "list").stdout == "no tasks\n"
 
 
@@ -138,7 +138,7 @@ def test_a_name_cannot_control_the_terminal(duetime: Run, deployment: Deployment
 
 @pytest.mark.usefixtures("duetime")
 def test_a_terminal_of_another_encoding_gets_escapes(deployment: Deployment) -> None:
-    """A letter that the output cannot show is no reason to fail, and JSON stays JSON."""
+    """A character that the terminal's encoding lacks is escaped in text and unchanged in JSON."""
     deployment.tasks["x"] = {**TASK, "name": "né"}
     shown = CliRunner(charset="ascii").invoke(app, ["tasks", "get", "x"])
     document = CliRunner(charset="ascii").invoke(app, ["tasks", "get", "x", "--json"])
@@ -148,7 +148,7 @@ def test_a_terminal_of_another_encoding_gets_escapes(deployment: Deployment) -> 
 
 
 def test_a_long_payload_is_cut_with_a_word(duetime: Run, deployment: Deployment) -> None:
-    """A long payload is cut, and the view names the option that shows all."""
+    """A long payload is cut, and the view names the option that shows the complete payload."""
     deployment.tasks["x"] = {**TASK, "payload": "y" * 1_000}
     shown = duetime("tasks", "get", "x").stdout
     assert "… (--json shows all)" in shown

@@ -1,4 +1,4 @@
-"""`duetime doctor` without AWS; with AWS, see `tests/infra/test_doctor.py`."""
+"""`duetime doctor` without AWS; `tests/infra/test_doctor.py` tests it with AWS."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SOURCE = Path(checks.__file__).read_text(encoding="utf-8")
 
 @pytest.fixture(autouse=True)
 def nothing_of_aws(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No credentials and no Region are set."""
+    """Remove all credentials and the Region from the environment."""
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "AWS_DEFAULT_PROFILE"):
         monkeypatch.delenv(name, raising=False)
     for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
@@ -34,7 +34,7 @@ def nothing_of_aws(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_a_region_the_checks_of_aws_are_not_known(duetime: Callable[..., Result], tmp_path: Path) -> None:
-    """The missing Region is reported, and all checks that need AWS are not known, in table and file."""
+    """Without a Region, the doctor reports this and marks all checks that need AWS as not known, in table and file."""
     file = tmp_path / "findings.json"
     ended = duetime("doctor", "--stack", "duetime-dev", "--json", str(file))
     assert ended.exit_code == 1
@@ -57,13 +57,13 @@ def test_without_a_region_the_checks_of_aws_are_not_known(duetime: Callable[...,
     ],
 )
 def test_credentials_that_aws_does_not_take(code: str, seen: str) -> None:
-    """Missing, expired and wrong credentials are distinguished."""
+    """Missing, expired and wrong credentials are reported differently."""
     ((severity, found, advice),) = checks._judge_credentials({"code": code, "error": "no"})
     assert (severity, seen in found, bool(advice)) == (checks.Severity.PROBLEM, True, True)
 
 
 def test_a_queue_near_the_most_messages_in_flight() -> None:
-    """SQS stops to deliver at 120 000; from 100 000 it is a problem."""
+    """SQS stops delivery at 120,000 messages in flight; the doctor reports a problem from 100,000 on."""
     attributes = {"ApproximateNumberOfMessagesNotVisible": "100000", "RedrivePolicy": "{}"}
     read = {"attributes": {"Q": attributes}, "ages": {}, "redrives": {"Q": True}}
     ((severity, found, _),) = checks._judge_queues(read)
@@ -71,7 +71,7 @@ def test_a_queue_near_the_most_messages_in_flight() -> None:
 
 
 def test_a_function_that_fails_is_found_with_the_command_that_reads_its_log() -> None:
-    """Its log group is the configured one, or Lambda's default."""
+    """The log command names the function's configured log group, or Lambda's default group."""
     for logging, group in (({"LogGroup": "/its/own"}, "/its/own"), ({}, "/aws/lambda/duetime-api")):
         configuration = {"FunctionName": "duetime-api", "LoggingConfig": logging}
         sums = {"Errors": {"api": 2.0}, "Throttles": {}, "Invocations": {"api": 9.0}}
@@ -94,14 +94,14 @@ def test_a_function_that_fails_is_found_with_the_command_that_reads_its_log() ->
 def test_a_reserved_concurrency_is_set_back(
     reserved: int, wanted: int | None, severity: checks.Severity, advice: str
 ) -> None:
-    """The command names the function, and restores the value of the template."""
+    """The suggested command names the function and restores the reserved concurrency of the template."""
     ((judged, _, found),) = checks._judge_reservations({"api": ("f", reserved, wanted)})
     assert judged is severity
     assert found.startswith(advice)
 
 
 def test_no_deployment_undoes_what_was_changed_by_hand() -> None:
-    """CloudFormation updates nothing if the template is unchanged, so the advice is to change it back."""
+    """CloudFormation does not update an unchanged template, so the doctor advises to undo manual changes by hand."""
     tick = {"name": "T", "state": "DISABLED", "expression": "rate(1 minute)", "wanted": "rate(1 minute)"}
     ((_, _, disabled),) = checks._judge_tick([{**tick, "function": "trigger", "known": ["trigger"]}])
     ((_, _, drifted),) = checks._judge_drift({"status": "", "pairs": [("MemorySize of Api", 512, 128)]})
@@ -111,7 +111,7 @@ def test_no_deployment_undoes_what_was_changed_by_hand() -> None:
 
 @pytest.mark.parametrize("line", sorted(set(re.findall(r"duetime [a-z][a-z-]+ [a-z][a-z-]*(?: --[a-z-]+)*", SOURCE))))
 def test_what_it_advises_exists(line: str) -> None:
-    """Each command is one, with these options."""
+    """Each command that the doctor suggests exists and has the suggested options."""
     words = shlex.split(line)[1:]
     path = max((each for each in COMMANDS if tuple(words[: len(each)]) == each), key=len, default=None)
     assert path is not None, line

@@ -1,4 +1,4 @@
-"""`--json`, `--output` and `--query`: the same on every command that prints a document."""
+"""`--json`, `--output` and `--query` work the same with every command that prints a document."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ WITHOUT = {
     "template",
     *("dev", "local up", "local demo", "secrets rotate"),
 }
-"""Commands that print a sentence, lines of another format or a report."""
+"""Commands that print a sentence, a report, or lines in another format."""
 
 
 @pytest.fixture
 def tasks(duetime: Run) -> None:
-    """Two tasks."""
+    """Return two tasks."""
     for name in ("first", "second"):
         duetime("tasks", "create", "report", "--name", name, "--payload", '{"città": [1, null]}')
 
@@ -72,7 +72,7 @@ def _names(command: object) -> set[str]:
 
 @pytest.mark.usefixtures("tasks")
 def test_a_query_picks_a_part_of_the_document(duetime: Run) -> None:
-    """With a query alone, the part is printed as JSON; a part that is not there is null."""
+    """With a query, the selected part is printed as JSON; a missing part is null."""
     assert json.loads(duetime("tasks", "list", "--query", "[].name").stdout) == ["first", "second"]
     assert json.loads(duetime("tasks", "list", "--query", "[?name=='second'].payload | [0]").stdout) == {
         "città": [1, None]
@@ -82,7 +82,7 @@ def test_a_query_picks_a_part_of_the_document(duetime: Run) -> None:
 
 @pytest.mark.usefixtures("tasks")
 def test_a_document_is_printed_in_the_format_that_is_asked_for(duetime: Run) -> None:
-    """JSON lines, YAML and text contain the same values as JSON."""
+    """JSON Lines, YAML and text contain the same values as JSON."""
     document = json.loads(duetime("tasks", "list", "--json").stdout)
     assert [json.loads(line) for line in duetime("tasks", "list", "-o", "jsonl").stdout.splitlines()] == document
     assert json.loads(duetime("tasks", "list", "--output=json").stdout) == document
@@ -99,7 +99,7 @@ def test_a_table_is_the_default(duetime: Run) -> None:
 
 
 def test_text_stays_on_its_line(duetime: Run, deployment: Deployment) -> None:
-    """A value with a tab or the end of a line is no two values."""
+    """In text output, a value with a tab or a line break stays in one cell."""
     duetime("tasks", "create", "report", "--name", "a\tb\nc")
     assert duetime("tasks", "list", "--query", "[].[name, state]", "-o", "text").stdout == "a b c\tscheduled\n"
     assert len(deployment.received) == 2
@@ -118,14 +118,14 @@ def test_text_stays_on_its_line(duetime: Run, deployment: Deployment) -> None:
 def test_a_wrong_output_option_is_told_and_sends_nothing(
     duetime: Run, deployment: Deployment, options: list[str], told: str
 ) -> None:
-    """Before anything is sent: a command that has changed something should not fail at its output."""
+    """An invalid output option is refused before anything is sent, so a command cannot fail after a change."""
     result = duetime("tasks", "create", "report", *options)
     assert (result.exit_code, result.stdout, deployment.received) == (2, "", [])
     assert told in result.stderr
 
 
 def test_a_query_that_does_not_fit_is_told(duetime: Run) -> None:
-    """A query function with an unsupported value results in one message without a traceback."""
+    """If a query function does not support a value, the command prints one message without a traceback."""
     result = duetime("tasks", "create", "report", "--query", "sum(state)")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "sum()" in result.stderr

@@ -1,4 +1,4 @@
-"""The client's error for each rejection of the API."""
+"""The error that the client raises for each rejection by the API."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from tests.client.deployment import NOW, Answer, Deployment, problem
 def test_a_problem_becomes_the_error_of_its_status(
     client: Client, deployment: Deployment, status: int, expected: type[ApiError]
 ) -> None:
-    """The error's class follows the status; its message has the API's text and code."""
+    """The status decides the error's class, and the message contains the API's text and code."""
     deployment.scripted.extend([problem(status, "the_code", "what happened")] * 4)
     with pytest.raises(ApiError) as caught:
         client.tasks.get("x")
@@ -56,7 +56,7 @@ def test_a_problem_becomes_the_error_of_its_status(
 
 
 def test_an_invalid_request_names_its_fields(client: Client, deployment: Deployment) -> None:
-    """Every rejected field has its reason and code."""
+    """The error contains the reason and code of every rejected field."""
     refused = {"field": "retry.max_attempts", "reason": "at most 100", "code": "out_of_range"}
     deployment.scripted.append(problem(400, "invalid_request", "one field is wrong", refused))
     with pytest.raises(InvalidRequest) as caught:
@@ -68,14 +68,14 @@ def test_an_invalid_request_names_its_fields(client: Client, deployment: Deploym
 def test_a_mangled_problem_is_still_an_error_of_its_status(
     client: Client, deployment: Deployment, document: object
 ) -> None:
-    """A problem with members of wrong types is read as much as possible."""
+    """If members of a problem have wrong types, the client reads as much of the problem as possible."""
     deployment.scripted.append(Answer(400, document, content_type="application/problem+json"))
     with pytest.raises(InvalidRequest, match=r"^Bad Request \(400 Bad Request\)$"):
         client.tasks.get("x")
 
 
 def test_the_gateways_own_refusal_keeps_its_message(client: Client, deployment: Deployment) -> None:
-    """A gateway's refusal becomes an error with the gateway's message."""
+    """A refusal by API Gateway raises an error with the gateway's message."""
     deployment.scripted.append(Answer(403, {"message": "Missing Authentication Token"}))
     with pytest.raises(Forbidden, match="Missing Authentication Token"):
         client.tasks.get("x")
@@ -94,14 +94,14 @@ def test_the_gateways_own_refusal_keeps_its_message(client: Client, deployment: 
 def test_another_servers_answer_is_never_taken_for_a_missing_task(
     client: Client, deployment: Deployment, answer: Answer
 ) -> None:
-    """A wrong address is distinguished from a wrong id."""
+    """A wrong address raises a different error than a wrong id."""
     deployment.scripted.append(answer)
     with pytest.raises(UnexpectedResponse, match="/stage/v1/tasks/x"):
         client.tasks.get("x")
 
 
 def test_a_path_that_the_api_does_not_have_is_not_a_missing_task(client: Client, deployment: Deployment) -> None:
-    """The API's 404 for an unknown path is an error of the address, not of a task."""
+    """If the path is unknown, the API's 404 raises an error about the address and not about a task."""
     deployment.scripted.append(problem(404, "path_not_found", "there is nothing at this path"))
     with pytest.raises(UnexpectedResponse, match="nothing at this path"):
         client.tasks.get("x")
@@ -115,29 +115,29 @@ def test_an_address_that_http_cannot_use_is_refused_at_once(url: str) -> None:
 
 
 def test_an_address_without_its_scheme_is_told_so() -> None:
-    """A missing scheme, the most frequent mistake, has an error with the correct form."""
-    with pytest.raises(AddressInvalid, match="it begins with https://"):
+    """For an address without a scheme, the most frequent mistake, the error shows the correct form."""
+    with pytest.raises(AddressInvalid, match="it must begin with https://"):
         Client("tasks.example.org")
 
 
 @pytest.mark.parametrize("status", [404, 405])
 def test_an_address_without_the_path_of_the_api_is_told_so(client: Client, deployment: Deployment, status: int) -> None:
-    """The root of the local stack's address belongs to another server, which rejects a POST of tasks."""
+    """If another server at the local stack's root address rejects a request, the error asks for the complete URL."""
     deployment.scripted.append(Answer(status, {}))
-    with pytest.raises(UnexpectedResponse, match="give its whole URL, with the path"):
+    with pytest.raises(UnexpectedResponse, match="give its complete URL, with the path"):
         client.tasks.create("report")
 
 
 @pytest.mark.parametrize("token", ["", " "])
 def test_an_empty_token_is_refused(token: str) -> None:
-    """An unset variable is noticed when the token is created, not by a refused request."""
+    """An empty token, for example from an unset variable, is refused before any request."""
     with pytest.raises(CredentialsMissing, match="empty"):
         BearerToken(token)
 
 
 @pytest.mark.parametrize("key", ["ключ", "two\r\nlines"])
 def test_a_key_that_no_header_can_carry_is_refused(client: Client, deployment: Deployment, key: str) -> None:
-    """A key that cannot be sent unchanged is refused, and nothing is sent."""
+    """An idempotency key that a header cannot carry unchanged is refused, and nothing is sent."""
     with pytest.raises(HeaderInvalid):
         client.tasks.create("report", idempotency_key=key)
     assert deployment.received == []
@@ -159,5 +159,5 @@ def test_a_key_that_no_header_can_carry_is_refused(client: Client, deployment: D
     ],
 )
 def test_retry_after_is_read_in_both_its_forms(header: str | None, seconds: float | None) -> None:
-    """Seconds and HTTP dates are read; anything else is ignored."""
+    """`Retry-After` is read as seconds or an HTTP date; any other value is ignored."""
     assert seconds_of(header, NOW) == seconds

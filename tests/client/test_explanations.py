@@ -1,4 +1,4 @@
-"""Explanations: requests of the client and `duetime why`, and their output."""
+"""The client's requests for explanations, and the output of `duetime why`."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ SCHEDULE = {
 
 
 def test_an_explanation_has_the_gates_in_order(client: Client, deployment: Deployment) -> None:
-    """Gates have their times, and the awaited objects as data."""
+    """The gates are in order and have their times, and the objects that a task waits for are data."""
     deployment.scripted.append(Answer(200, TASK))
     found = client.tasks.explain("01M7/8")
     assert deployment.received[0].target == "/stage/v1/tasks/01M7%2F8/explain"
@@ -66,7 +66,7 @@ def test_an_explanation_has_the_gates_in_order(client: Client, deployment: Deplo
 
 
 def test_a_schedule_is_explained_at_a_time(client: Client, deployment: Deployment) -> None:
-    """The time is sent in UTC as the same instant."""
+    """A schedule is explained at an instant, which is sent in UTC."""
     deployment.scripted.append(Answer(200, SCHEDULE))
     found = client.schedules.explain("a/b", "2026-11-21T01:30:00Z")
     assert deployment.received[0].target.startswith("/stage/v1/schedules/a%2Fb/explain?")
@@ -75,7 +75,7 @@ def test_a_schedule_is_explained_at_a_time(client: Client, deployment: Deploymen
 
 
 def test_what_is_no_explanation_is_an_unexpected_answer(client: Client, deployment: Deployment) -> None:
-    """A rejection raises its own error."""
+    """A response that is not an explanation raises `UnexpectedResponse`."""
     deployment.scripted += [Answer(200, {"gates": 1}), problem(404, "task_not_found", "there is no such task")]
     with pytest.raises(UnexpectedResponse):
         client.tasks.explain("a")
@@ -84,7 +84,7 @@ def test_what_is_no_explanation_is_an_unexpected_answer(client: Client, deployme
 
 
 def test_the_command_answers_in_words_then_in_a_table(duetime: Run, deployment: Deployment) -> None:
-    """The current wait is printed first, then a row for each gate and the total; --json prints the response."""
+    """The current wait is printed first, then a row for each gate and the total; `--json` prints the response."""
     deployment.scripted += [Answer(200, TASK)] * 2
     shown = duetime("why", "01M7")
     assert shown.exit_code == 0, shown.output
@@ -98,7 +98,7 @@ def test_the_command_answers_in_words_then_in_a_table(duetime: Run, deployment: 
 
 
 def test_the_command_names_the_steps_that_are_done(duetime: Run, deployment: Deployment) -> None:
-    """The completed steps are named; a task without steps has no such line."""
+    """The names of completed steps are printed; for a task without steps, the line is left out."""
     deployment.scripted += [Answer(200, {**TASK, "steps": ["charge", "ship"]}), Answer(200, TASK)]
     sentence = "Completed steps: charge, ship. The next attempt does not repeat them."
     assert sentence in duetime("why", "01M7").stdout
@@ -106,7 +106,7 @@ def test_the_command_names_the_steps_that_are_done(duetime: Run, deployment: Dep
 
 
 def test_the_command_explains_a_schedule_at_a_time(duetime: Run, deployment: Deployment) -> None:
-    """A time without a zone is the reader's; a task is named with the command that explains it."""
+    """A time without a time zone is local time; each task is printed with the command that explains it."""
     deployment.scripted.append(Answer(200, SCHEDULE))
     shown = duetime("why", "--schedule", "nightly", "--at", "2026-11-21T10:30")
     assert deployment.received[0].query == {"at": ["2026-11-21T10:30:00+09:00"]}
@@ -118,7 +118,7 @@ def test_the_command_explains_a_schedule_at_a_time(duetime: Run, deployment: Dep
 def test_without_a_time_the_latest_occurrence_is_explained(
     duetime: Run, client: Client, deployment: Deployment
 ) -> None:
-    """No time is sent; the response's time is shown, and the error of a failed run."""
+    """Without a time, the request has none; the response's time and the error of a failed run are printed."""
     error = {"type": "ValueError", "message": "no paper"}
     deployment.scripted += [Answer(200, {**SCHEDULE, "outcome": "ran", "state": "failed", "error": error})] * 2
     assert duetime("why", "--schedule", "nightly").exit_code == 0
@@ -140,6 +140,6 @@ def test_without_a_time_the_latest_occurrence_is_explained(
 def test_the_command_needs_a_task_or_a_schedule(
     duetime: Run, deployment: Deployment, arguments: tuple[str, ...]
 ) -> None:
-    """Any other combination is a usage error, and nothing is sent."""
+    """Any combination other than one task or one schedule is a usage error, and nothing is sent."""
     assert duetime("why", *arguments).exit_code == 2
     assert not deployment.received

@@ -1,4 +1,4 @@
-"""Exports: all that a caller has, in lines of JSON, which an interrupted export continues."""
+"""Exports write all data of a caller as JSON Lines, and an interrupted export can be continued."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ LAST = Answer(200, {"tasks": [{"id": "B", "payload": None}], "next_token": None}
 
 
 def kept(file: Path) -> list[dict[str, Any]]:
-    """The lines of a file without cursors."""
+    """Return the lines of a file without cursors."""
     lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     return [line for line in lines if line["kind"] != "cursor"]
 
 
 def test_an_export_has_everything_with_payloads(duetime: Run, deployment: Deployment, tmp_path: Path) -> None:
-    """Objects with summary lists are read individually; the last line has their number."""
+    """Objects whose lists contain only summaries are read individually; the last line contains the number of lines."""
     deployment.scripted += [*BEFORE_TASKS, FIRST, LAST]
     file = tmp_path / "ada.jsonl"
     ended = duetime("export", str(file))
@@ -81,7 +81,7 @@ def test_an_interrupted_export_continues_after_its_last_page(
 
 
 def test_a_cursor_of_something_else_is_refused(client: Client) -> None:
-    """A cursor of another kind is refused, and nothing is sent."""
+    """A cursor that is not from an export is refused, and nothing is sent."""
     with pytest.raises(InvalidCursor):
         list(client.exports.read({"part": "pages", "next_token": "", "lines": 0}))
 
@@ -89,7 +89,7 @@ def test_a_cursor_of_something_else_is_refused(client: Client) -> None:
 def test_the_api_itself_is_exported(
     duetime: Run, server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every kind of object, as its own operation shows it."""
+    """Every kind of object is exported as its own operation returns it."""
     monkeypatch.setenv("DUETIME_URL", server.url)
     duetime("schedules", "create", "nightly", "report", "--cron", "30 1 * * *", "--payload", '{"month": 11}')
     duetime("types", "set", "report", "retry.max_attempts=3")

@@ -1,4 +1,4 @@
-"""Cancelling and updating by filter: the client's requests by part, and the command's question and totals."""
+"""Actions by filter: the client's requests for each part, and the command's question and totals."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ WANTED = ("--type", "report", "--state", "scheduled")
 def piece(
     changed: int, token: str | None = None, matched: int | None = None, confirm: str | None = None, **refused: int
 ) -> Answer:
-    """The API's response to one part."""
+    """Return the API's response to one part."""
     told = {"matched": changed + sum(refused.values()) if matched is None else matched, "affected": changed}
     tokens = {"next_token": token, "confirmation_token": confirm}
     return Answer(200, {"examined": 100, **told, "refused": refused, **tokens})
 
 
 def bodies(deployment: Deployment, path: str) -> list[Any]:
-    """The posted requests."""
+    """Return the bodies of the POST requests."""
     return [request.document for request in deployment.received if request.path == f"/stage/v1/tasks/{path}"]
 
 
 def test_a_cancel_goes_on_to_the_end(client: Client, deployment: Deployment) -> None:
-    """Each request has the filter and the previous token; times have offsets."""
+    """Each request has the filter and the previous response's token; times are sent with offsets."""
     deployment.scripted += [piece(100, "one"), piece(40, "two"), piece(0)]
     due = datetime(2026, 12, 1, tzinfo=UTC)
     pieces = list(client.tasks.cancel_by_filter({"type": "report", "due_before": due}, per_second=5, force=True))
@@ -46,16 +46,16 @@ def test_a_cancel_goes_on_to_the_end(client: Client, deployment: Deployment) -> 
 
 
 def test_a_change_is_resumed_and_sent_again(client: Client, deployment: Deployment) -> None:
-    """A lost response is requested again, because repeating a part is harmless; a token continues where it stopped."""
+    """After a lost response, a part is requested again, because repeating it is harmless; a token resumes an update."""
     deployment.scripted += [Answer(None), piece(3)]
-    (last,) = client.tasks.update_by_filter({}, {"priority": "low"}, next_token="there", all=True)  # noqa: S106 - a page's
+    (last,) = client.tasks.update_by_filter({}, {"priority": "low"}, next_token="there", all=True)  # noqa: S106 - a page token
     body = {"filter": {}, "all": True, "update": {"priority": "low"}, "next_token": "there"}
     assert bodies(deployment, "update") == [body, body]
     assert last.affected == 3
 
 
 def operation(changed: int, state: str = "running", status: int = 200, **refused: int) -> Answer:
-    """The API's response about a bulk operation."""
+    """Return the API's response about a bulk operation."""
     told = {"id": "01OP", "kind": "cancel", "state": state, "created_at": "2026-11-21T12:00:00Z", "topology_id": None}
     matched = changed + sum(refused.values())
     return Answer(status, {**told, "examined": 10, "matched": matched, "affected": changed, "refused": refused})
@@ -77,7 +77,7 @@ def test_what_goes_on_is_followed_to_its_end(client: Client, deployment: Deploym
 
 
 def test_the_command_shows_and_stops_operations(duetime: Run, deployment: Deployment) -> None:
-    """List, show, watch and cancel; a cancelled operation sets the exit code."""
+    """Bulk operations can be listed, shown, watched and cancelled; a cancelled operation sets the exit code."""
     listed = Answer(200, {"operations": [operation(7).document]})
     deployment.scripted += [listed, operation(7, state_conflict=2)]
     assert "01OP" in duetime("bulk", "list").stdout
@@ -97,7 +97,7 @@ def test_the_command_shows_and_stops_operations(duetime: Run, deployment: Deploy
 
 
 def test_a_command_whose_operation_is_cancelled_says_so(duetime: Run, deployment: Deployment) -> None:
-    """The command names the operation as soon as it is known, and ends with exit code 1."""
+    """The command prints the operation's id as soon as it is known, and exits with code 1 after a cancellation."""
     deployment.scripted += [operation(1, status=202), operation(2, "cancelled")]
     result = duetime("tasks", "cancel", *WANTED, "--yes")
     assert result.exit_code == 1
@@ -106,7 +106,7 @@ def test_a_command_whose_operation_is_cancelled_says_so(duetime: Run, deployment
 
 
 def test_nothing_is_done_before_it_is_asked_for(client: Client, deployment: Deployment) -> None:
-    """A generator that is not iterated sends nothing, and a rejection is an ordinary error."""
+    """An iterator that is not consumed sends nothing, and a rejection raises an ordinary error."""
     pieces = client.tasks.cancel_by_filter({})
     assert not deployment.received
     deployment.scripted.append(problem(422, "fields_invalid", "bad", {"field": "filter", "reason": "is empty"}))
@@ -115,7 +115,7 @@ def test_nothing_is_done_before_it_is_asked_for(client: Client, deployment: Depl
 
 
 def test_the_command_asks_first(duetime: Run, deployment: Deployment) -> None:
-    """The command counts, shows some tasks, and does nothing without confirmation."""
+    """The command counts the matching tasks, shows some of them, and does nothing without confirmation."""
     duetime("tasks", "create", "report", "--in", "1h")
     page = Answer(200, {"tasks": list(deployment.tasks.values()), "next_token": None})
     for typed, done in (("n\n", 1), ("", 2), ("y\n", 4)):
@@ -129,7 +129,7 @@ def test_the_command_asks_first(duetime: Run, deployment: Deployment) -> None:
 
 
 def test_the_command_does_what_it_has_shown(duetime: Run, deployment: Deployment) -> None:
-    """All pages of the dry run count the tasks as of the first page, and the action carries the token."""
+    """All pages of the dry run count the tasks as of the first page, and the action is sent with that page's token."""
     deployment.scripted += [
         piece(0, "more", 100, "until-then"),
         piece(0, None, 7, "until-then"),
@@ -143,7 +143,7 @@ def test_the_command_does_what_it_has_shown(duetime: Run, deployment: Deployment
 
 
 def test_a_script_says_yes_beforehand(duetime: Run, deployment: Deployment) -> None:
-    """With --yes there is no count first; --json sums all parts; rejections set the exit code."""
+    """With `--yes` no count precedes the action; `--json` sums all parts; rejections set the exit code."""
     deployment.scripted += [piece(100, "more"), piece(7, state_conflict=2)]
     result = duetime("tasks", "cancel", *WANTED, "--of-tag", "team=dba", "--yes", "--json", "--per-second", "50")
     body = {
@@ -162,7 +162,7 @@ def test_a_script_says_yes_beforehand(duetime: Run, deployment: Deployment) -> N
 
 
 def test_a_dry_run_ends_there(duetime: Run, deployment: Deployment) -> None:
-    """A dry run counts to the end, shows the tasks, and changes nothing."""
+    """A dry run counts all matching tasks, shows them, and changes nothing."""
     deployment.scripted += [piece(0, "more", matched=9), piece(0, matched=3), Answer(200, {"tasks": []})]
     result = duetime("tasks", "update", "--all", "--dry-run", "--priority", "low")
     assert [body["dry_run"] for body in bodies(deployment, "update")] == [True, True]
@@ -170,7 +170,7 @@ def test_a_dry_run_ends_there(duetime: Run, deployment: Deployment) -> None:
 
 
 def test_the_new_and_the_wanted_are_not_mixed_up(duetime: Run, deployment: Deployment) -> None:
-    """--name and --tag set new values; --of-name and --of-tag select tasks."""
+    """`--name` and `--tag` set new values; `--of-name` and `--of-tag` select tasks."""
     deployment.scripted.append(piece(1))
     duetime(
         "tasks",
@@ -202,7 +202,7 @@ def test_the_new_and_the_wanted_are_not_mixed_up(duetime: Run, deployment: Deplo
     ],
 )
 def test_a_part_of_a_text_selects_tasks(duetime: Run, deployment: Deployment, words: str, path: str) -> None:
-    """Each action by a filter takes the same text conditions as a list."""
+    """Each action by a filter accepts the same text conditions as a list."""
     deployment.scripted.append(piece(1))
     result = duetime(*words.split(), "--name-contains", "close", "--error-contains", "timed out", "--yes")
     (body,) = bodies(deployment, path)
@@ -228,7 +228,7 @@ def test_a_part_of_a_text_selects_tasks(duetime: Run, deployment: Deployment, wo
 def test_an_unclear_command_line_is_refused(
     duetime: Run, deployment: Deployment, arguments: tuple[str, ...], reason: str
 ) -> None:
-    """Nothing is sent, and the message names the missing option."""
+    """An incomplete command line sends nothing, and the error names the missing option."""
     result = duetime("tasks", *arguments)
     assert result.exit_code == 2
     assert reason in " ".join(result.stderr.replace("\u2502", " ").split())

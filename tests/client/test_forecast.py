@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def period(start_at: str, runs: int, **schedules: int) -> dict[str, Any]:
-    """A period of a response."""
+    """Return a period of a forecast response."""
     planned = [{"name": name, "runs": number} for name, number in schedules.items()]
     return {"start_at": start_at, "runs": runs, "schedules": planned}
 
@@ -36,7 +36,7 @@ ROWS = ("4  hourly 1, daily 1, others 2", "1  hourly 1")
 
 
 def test_periods_with_runs_are_listed_and_where_schedules_begin_together(duetime: Run, deployment: Deployment) -> None:
-    """Periods are in local time, with the remaining runs of unlisted schedules; --json prints the response."""
+    """Periods are printed in local time, with the runs of unlisted schedules; `--json` prints the response."""
     deployment.scripted += [Answer(200, FORECAST)] * 2
     lines = duetime("schedules", "forecast").stdout.splitlines()
     assert "21:30:00" in lines[1]
@@ -49,19 +49,19 @@ def test_periods_with_runs_are_listed_and_where_schedules_begin_together(duetime
 
 
 def test_the_length_of_a_forecast_is_sent(duetime: Run, deployment: Deployment) -> None:
-    """A week is 168 hours."""
+    """A forecast of one week is requested as 168 hours."""
     deployment.scripted.append(Answer(200, FORECAST))
     duetime("schedules", "forecast", "--hours", "168")
     assert deployment.received[-1].query == {"hours": ["168"]}
 
 
 def test_a_forecast_of_a_part_says_so(duetime: Run, deployment: Deployment) -> None:
-    """A partial forecast says so."""
+    """The command says that a partial forecast is incomplete."""
     deployment.scripted.append(Answer(200, {**FORECAST, "is_complete": False}))
     assert "only the first by name are included" in duetime("schedules", "forecast").stdout
 
 
 def test_without_a_plan_nothing_is_listed(duetime: Run, deployment: Deployment) -> None:
-    """No empty table."""
+    """Without any planned runs, no empty table is printed."""
     deployment.scripted.append(Answer(200, {**FORECAST, "periods": [], "collisions": []}))
     assert duetime("schedules", "forecast").stdout == "0 runs planned\n"

@@ -1,4 +1,4 @@
-"""Groups: requests of the client and the command, and their output."""
+"""The client's requests for groups, the `groups` commands, and their output."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RESULT = {"examined": 3, "matched": 1, "affected": 1, "refused": {}, "next_token
 
 
 def test_a_group_is_shown_with_its_members_by_state(deployment: Deployment, duetime: Run) -> None:
-    """And with the task that runs after it; the wait is a query parameter."""
+    """A group is printed with the task that runs after it, and `wait` is sent as a query parameter."""
     deployment.scripted += [Answer(200, GROUP), Answer(200, {"groups": [SUMMARY], "next_token": None})]
     shown = duetime("groups", "show", "import-17", "--wait", "25").stdout
     assert deployment.received[0].query == {"wait_seconds": ["25"]}
@@ -37,7 +37,7 @@ def test_a_group_is_shown_with_its_members_by_state(deployment: Deployment, duet
 
 
 def test_a_group_is_closed_with_a_task_or_a_call(deployment: Deployment, duetime: Run) -> None:
-    """A task and a call exclude each other; without both, nothing follows the group."""
+    """`--run` and `--callback-url` exclude each other; without either, nothing runs after the group."""
     deployment.scripted += [Answer(200, GROUP)] * 3
     duetime("groups", "close", "a", "--run", "report", "--payload", '{"n": 1}', "--rule", "all_success")
     duetime("groups", "close", "a", "--callback-url", "https://example.org")
@@ -53,7 +53,7 @@ def test_a_group_is_closed_with_a_task_or_a_call(deployment: Deployment, duetime
 
 
 def test_members_are_cancelled_and_retried(deployment: Deployment, duetime: Run) -> None:
-    """The command prints the number of members."""
+    """The commands print how many members they cancelled or retried."""
     deployment.scripted += [Answer(200, RESULT)] * 2
     assert duetime("groups", "cancel", "a", "--force").stdout == "1 cancelled, 3 scanned\n"
     assert duetime("groups", "retry", "a", "--reason", "fixed").stdout == "1 retried, 3 scanned\n"
@@ -64,7 +64,7 @@ def test_members_are_cancelled_and_retried(deployment: Deployment, duetime: Run)
 
 
 def test_a_task_joins_and_is_listed(deployment: Deployment, duetime: Run) -> None:
-    """The option has the name of the field."""
+    """The option for the group has the field's name."""
     duetime("tasks", "create", "import", "--group", "import-17")
     duetime("tasks", "list", "--group", "import-17")
     assert deployment.received[0].document["group"] == {"id": "import-17"}

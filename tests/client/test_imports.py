@@ -17,23 +17,23 @@ print(sum(name.startswith("duetime_client") for name in sys.modules))
 
 
 def _imported(code: str) -> tuple[set[str], int]:
-    """The libraries that some code imports, and how many modules of the client."""
+    """Return the libraries that some code imports, and how many modules of the client."""
     script = [sys.executable, "-I", "-c", COUNT.format(code=code)]
-    printed = subprocess.run(script, check=True, capture_output=True, text=True)  # noqa: S603 - our own
+    printed = subprocess.run(script, check=True, capture_output=True, text=True)  # noqa: S603 - our own code
     libraries, own = printed.stdout.splitlines()
     return set(libraries.split()), int(own)
 
 
 @pytest.mark.parametrize("names", ["AsyncClient, Client", "NotFound, RateLimited"])
 def test_importing_the_clients_imports_no_library(names: str) -> None:
-    """Neither httpx nor pydantic is imported before the first client and its first use."""
+    """Importing the clients imports neither httpx nor pydantic; they are imported at the first use."""
     libraries, own = _imported(f"from duetime_client import {names}")
     assert libraries == {"duetime_client"}
     assert own <= 11
 
 
 def test_a_client_imports_the_resources_that_are_used() -> None:
-    """The models of schedules and topologies are imported by those who use them."""
+    """The models of schedules and topologies are imported only when they are used."""
     _, own = _imported("from duetime_client import Client; Client('http://localhost').tasks")
     assert own <= 34
     libraries, _ = _imported("from duetime_client import Client; Client('http://localhost')")
@@ -41,7 +41,7 @@ def test_a_client_imports_the_resources_that_are_used() -> None:
 
 
 def test_no_module_of_the_client_imports_itself_by_way_of_others() -> None:
-    """There are no import cycles, neither at run time nor for the type checker."""
+    """The client has no import cycles, neither at run time nor for the type checker."""
     graph = grimp.build_graph("duetime_client", cache_dir=None)
     cycles = [
         (module, imported)

@@ -1,4 +1,4 @@
-"""`duetime import`: conversion of other schedulers' files, without silently dropping anything."""
+"""`duetime import` converts other schedulers' files and reports everything that it cannot convert."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Imported = tuple[dict[str, dict[str, Any]], list[dict[str, Any]], int]
 
 @pytest.fixture
 def imported(duetime: Run, tmp_path: Path) -> Callable[..., Imported]:
-    """Imports files, and returns the schedules by name, the findings and the exit code."""
+    """Import files, and return the schedules by name, the findings and the exit code."""
 
     def run(program: str, *arguments: str) -> Imported:
         report = tmp_path / "report.json"
@@ -58,18 +58,18 @@ def imported(duetime: Run, tmp_path: Path) -> Callable[..., Imported]:
 
 
 def paths(program: str) -> list[str]:
-    """The example files of a program."""
+    """Return the paths of a scheduler's example files."""
     return [str(FILES / name) for name in EXAMPLES[program]]
 
 
 def texts(findings: list[dict[str, Any]], entry: str) -> dict[str, str]:
-    """The reasons for an entry by its parts."""
+    """Return the reasons that are reported for each part of an entry."""
     return {each["field"]: each["text"] for each in findings if each["entry"] == entry}
 
 
 @pytest.mark.parametrize("program", sorted(EXAMPLES))
 def test_the_api_accepts_every_imported_schedule(program: str, imported: Callable[..., Imported]) -> None:
-    """Each has the fields of a schedule and a timing that duetime's own parser reads; graphs are valid."""
+    """Each imported schedule has valid fields and a timing that duetime's parser accepts, and graphs are valid."""
     schedules, findings, _ = imported(program, *paths(program))
     assert schedules
     for name, fields in schedules.items():
@@ -85,7 +85,7 @@ def test_the_api_accepts_every_imported_schedule(program: str, imported: Callabl
 
 
 def test_beat_entries_become_schedules(imported: Callable[..., Imported]) -> None:
-    """Arguments get the names of the task's parameters; its retries, limits and rate are those of its decorator."""
+    """Arguments get the names of the task's parameters; retries, limits and rate are those of the task's decorator."""
     schedules, findings, exit_code = imported("celery", *paths("celery")[:2])
     assert schedules["nightly-report"] == {
         "cron": "30 1 * * *",
@@ -114,7 +114,7 @@ def test_beat_entries_become_schedules(imported: Callable[..., Imported]) -> Non
 
 
 def test_settings_of_celery_are_found_wherever_they_are(imported: Callable[..., Imported]) -> None:
-    """Mappings, classes, updates and conditions are read; settings made by loops or functions are reported."""
+    """Settings in mappings, classes, updates and conditions are read; settings in loops or functions are reported."""
     schedules, findings, _ = imported("celery", str(FILES / "celery_styles.py"))
     assert {name: fields["task"]["type"] for name, fields in schedules.items()} == {
         "annotated": "jobs.common",
@@ -134,7 +134,7 @@ def test_settings_of_celery_are_found_wherever_they_are(imported: Callable[..., 
 
 
 def test_settings_of_celery_are_reported_without_their_secrets(imported: Callable[..., Imported]) -> None:
-    """Each setting is reported with its counterpart; the broker's address, with its password, is not shown."""
+    """Each setting is reported with its counterpart; the broker's address, which contains a password, is not shown."""
     _, findings, _ = imported("celery", *paths("celery")[:2])
     conf = texts(findings, "conf")
     assert conf["task_time_limit"].startswith("1800: `timeout_seconds`")
@@ -143,7 +143,7 @@ def test_settings_of_celery_are_reported_without_their_secrets(imported: Callabl
 
 
 def test_a_retry_policy_of_celery_keeps_its_defaults(imported: Callable[..., Imported], tmp_path: Path) -> None:
-    """`autoretry_for` alone waits 180 s, the same each time, and retries three times."""
+    """With `autoretry_for` alone, Celery retries three times with a constant wait of 180 s."""
     file = tmp_path / "tasks.py"
     file.write_text(
         "@app.task(autoretry_for=(OSError,))\ndef a(): ...\n"
@@ -162,7 +162,7 @@ def test_a_retry_policy_of_celery_keeps_its_defaults(imported: Callable[..., Imp
 
 
 def test_schedules_of_eventbridge_keep_expression_target_and_input(imported: Callable[..., Imported]) -> None:
-    """Templates are included; an ARN known only to CloudFormation becomes a placeholder and is reported."""
+    """Templates are included; an ARN that only CloudFormation knows becomes a placeholder and is reported."""
     schedules, findings, _ = imported("eventbridge-scheduler", *paths("eventbridge-scheduler"))
     assert schedules["nightly"] == {
         "cron": "cron(30 1 ? * MON-FRI *)",
@@ -190,7 +190,7 @@ def test_schedules_of_eventbridge_keep_expression_target_and_input(imported: Cal
 
 
 def test_an_account_is_imported(imported: Callable[..., Imported], monkeypatch: pytest.MonkeyPatch) -> None:
-    """`--from-account` reads every schedule of every group, and the rules that have a schedule, with their targets."""
+    """`--from-account` reads the schedules of all groups, and the rules that have a schedule, with their targets."""
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
     arn = "arn:aws:sqs:eu-west-1:123456789012:reminders"
     with mock_aws():
@@ -215,7 +215,7 @@ def test_an_account_is_imported(imported: Callable[..., Imported], monkeypatch: 
 
 
 def test_a_simple_dag_becomes_a_graph(imported: Callable[..., Imported]) -> None:
-    """`>>`, lists and TaskFlow calls become dependencies; a graph made in a loop is reported."""
+    """`>>`, lists and TaskFlow calls become dependencies; a graph that is built in a loop is reported."""
     schedules, findings, _ = imported("airflow", *paths("airflow")[:2])
     orders = schedules["orders_nightly"]
     assert (orders["cron"], orders["timezone"], orders["overlap"]) == ("30 1 * * *", "Europe/London", "buffer_one")
@@ -240,7 +240,7 @@ def test_a_simple_dag_becomes_a_graph(imported: Callable[..., Imported]) -> None
 
 
 def graph_of(schedule: dict[str, Any]) -> dict[str, list[str]] | None:
-    """The parents of each node of a schedule's graph; `None` if it has no graph."""
+    """Return the parents of each node of a schedule's graph, or `None` if the schedule has no graph."""
     payload = schedule["task"].get("payload", {})
     if "nodes" not in payload:
         return None
@@ -248,7 +248,7 @@ def graph_of(schedule: dict[str, Any]) -> dict[str, list[str]] | None:
 
 
 def test_styles_of_graphs_are_read_or_reported(imported: Callable[..., Imported]) -> None:
-    """Tasks made by running code result in a placeholder and a finding, never in an incomplete graph."""
+    """Tasks that only running code creates become a placeholder and a finding, never an incomplete graph."""
     schedules, findings, _ = imported("airflow", str(FILES / "airflow_styles.py"))
     assert {name: graph_of(fields) for name, fields in schedules.items()} == {
         "legacy": {"t1": [], "t2": ["t1"], "t3": ["t2"]},
@@ -270,7 +270,7 @@ def test_styles_of_graphs_are_read_or_reported(imported: Callable[..., Imported]
 
 
 def test_cronjobs_keep_their_policies(imported: Callable[..., Imported]) -> None:
-    """Concurrency, deadlines and retries are converted; the container becomes the payload."""
+    """Concurrency, deadlines and retries are converted, and the container becomes the payload."""
     schedules, findings, _ = imported("kubernetes-cronjobs", *paths("kubernetes-cronjobs"))
     backup = schedules["db-backup"]
     assert (backup["overlap"], backup["catch_up_seconds"], backup["timezone"]) == ("skip", 300, "Europe/Berlin")
@@ -285,14 +285,14 @@ def test_cronjobs_keep_their_policies(imported: Callable[..., Imported]) -> None
 
 
 def test_suspended_entries_are_imported_if_asked_for(imported: Callable[..., Imported]) -> None:
-    """`--with-suspended` imports them, and the report shows how to pause them: manifests have no paused schedules."""
+    """`--with-suspended` imports suspended entries and reports how to pause them, because manifests cannot do that."""
     schedules, findings, _ = imported("kubernetes-cronjobs", str(FILES / "cronjobs.yaml"), "--with-suspended")
     assert schedules["paused"]["cron"] == "@hourly"
     assert "duetime schedules pause paused" in texts(findings, "paused")["spec.suspend"]
 
 
 def test_each_expression_of_a_workflow_is_a_schedule(imported: Callable[..., Imported]) -> None:
-    """`concurrency` becomes `overlap`; triggers and jobs that stay with GitHub are reported."""
+    """Each cron expression becomes a schedule and `concurrency` becomes `overlap`; other settings are reported."""
     schedules, findings, exit_code = imported("github-actions", *paths("github-actions"))
     assert (exit_code, sorted(schedules)) == (0, ["nightly", "nightly-2", "stale"])
     assert (schedules["nightly"]["overlap"], schedules["stale"]["overlap"]) == ("cancel_other", "allow_all")
@@ -301,7 +301,7 @@ def test_each_expression_of_a_workflow_is_a_schedule(imported: Callable[..., Imp
 
 
 def test_triggers_of_quartz_are_imported(imported: Callable[..., Imported]) -> None:
-    """Cron with seconds and years, simple and calendar triggers; the maps of job and trigger are the payload."""
+    """Cron with seconds and years, simple and calendar triggers are imported, with the maps of job and trigger."""
     schedules, findings, _ = imported("quartz", *paths("quartz"), "--timezone", "Europe/Paris")
     nightly = schedules["nightly"]
     assert (nightly["cron"], nightly["timezone"]) == ("15 30 1 ? * 6L 2026-2030", "Europe/London")
@@ -319,7 +319,7 @@ def test_triggers_of_quartz_are_imported(imported: Callable[..., Imported]) -> N
 
 
 def places(document: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:  # noqa: ANN401 - any document
-    """The paths of all mappings in a document."""
+    """Return the paths of all mappings in a document."""
     found = [path] if isinstance(document, dict) else []
     entries = document.items() if isinstance(document, dict) else enumerate(document)
     for key, each in entries:
@@ -339,7 +339,7 @@ def places(document: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]: 
 def test_a_field_that_nobody_knows_is_never_dropped_silently(
     program: str, name: str, imported: Callable[..., Imported], tmp_path: Path
 ) -> None:
-    """An unknown field at any place is in the manifest or in the report; fields of a reported part are not listed."""
+    """An unknown field, wherever it is, appears in the manifest or in the report."""
     text = (FILES / name).read_text()
     file = tmp_path / name
     document = json.loads(text) if name.endswith("json") else next(iter(yaml.load_all(text, yaml.BaseLoader)))
@@ -395,7 +395,7 @@ HOSTILE = {
 @pytest.mark.parametrize("program", ALL)
 @pytest.mark.parametrize("name", sorted(HOSTILE))
 def test_a_hostile_file_is_reported(name: str, program: str, imported: Callable[..., Imported], tmp_path: Path) -> None:
-    """Nothing is executed, expanded or crashes: the file or an entry is reported."""
+    """A hostile file or entry is reported; nothing in it is executed or expanded, and the import does not crash."""
     file = tmp_path / "file"
     file.write_bytes(HOSTILE[name])
     schedules, findings, exit_code = imported(program, str(file))
@@ -404,7 +404,7 @@ def test_a_hostile_file_is_reported(name: str, program: str, imported: Callable[
 
 
 def test_a_file_that_is_not_there_is_reported(imported: Callable[..., Imported], tmp_path: Path) -> None:
-    """The other files are still imported."""
+    """A missing file is reported, and the other files are still imported."""
     missing = str(tmp_path / "none")
     schedules, findings, exit_code = imported("github-actions", missing, str(FILES / "stale.yaml"))
     assert (set(schedules), exit_code) == ({"stale"}, 1)
@@ -413,7 +413,7 @@ def test_a_file_that_is_not_there_is_reported(imported: Callable[..., Imported],
 
 
 def test_no_value_of_a_file_is_run(imported: Callable[..., Imported], tmp_path: Path) -> None:
-    """Python is read as text: an import of the file would leave a trace."""
+    """A Python file is parsed as text: importing the file would leave a trace."""
     trace = tmp_path / "trace"
     file = tmp_path / "app.py"
     file.write_text(f"open({str(trace)!r}, 'w')\napp.conf.beat_schedule = {{'a': {{'task': 't', 'schedule': 60}}}}")
@@ -422,7 +422,7 @@ def test_no_value_of_a_file_is_run(imported: Callable[..., Imported], tmp_path: 
 
 
 def test_an_import_is_applied_with_its_report(duetime: Run, deployment: ScheduledDeployment, tmp_path: Path) -> None:
-    """`--apply` does the same as `schedules apply` with the printed file; a report not named .json is text."""
+    """`--apply` does the same as `schedules apply` with the printed file; only a report named .json is JSON."""
     report = tmp_path / "report.txt"
     file = str(FILES / "stale.yaml")
     result = duetime("import", "github-actions", file, "--apply", "--yes", "--prefix", "ci-", "--report", str(report))
@@ -433,13 +433,13 @@ def test_an_import_is_applied_with_its_report(duetime: Run, deployment: Schedule
 
 
 def test_files_and_account_exclude_each_other(duetime: Run) -> None:
-    """Exactly one of them is required."""
+    """Either files or `--from-account` must be given, but not both."""
     assert duetime("import", "eventbridge-scheduler").exit_code == 2
     assert duetime("import", "eventbridge-scheduler", "x.json", "--from-account").exit_code == 2
 
 
 def test_every_option_of_celery_has_a_counterpart_or_none() -> None:
-    """The tables have no empty cell, and name the options that `beat_schedule` passes on."""
+    """The tables of options have no empty cells and cover the options of `beat_schedule`."""
     for table in (TASK_OPTIONS, CALL_OPTIONS, ENTRY_KEYS, SETTINGS):
         assert all(text.strip() for text in table.values())
     assert {"countdown", "eta", "expires", "link", "queue", "priority"} <= set(CALL_OPTIONS)

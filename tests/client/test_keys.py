@@ -1,4 +1,4 @@
-"""API keys: requests of the client and the command, and their output."""
+"""The client's requests for API keys, and the `keys` commands."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ TEXT = f"dtk_{KEY['id']}_{'0' * 64}"
 
 
 def test_client_and_command_know_every_role() -> None:
-    """The roles are those of the API, in its order."""
+    """The client and the command know the API's roles, in the API's order."""
     assert [*RoleName] == [*get_args(api_keys.Role)] == [*Role]
 
 
 def test_a_key_is_created_and_printed_once(duetime: Run, deployment: Deployment) -> None:
-    """Only the key is on standard output, for scripts; its roles are on the error stream."""
+    """Standard output contains only the key, for scripts; the key's roles are printed on the error stream."""
     deployment.scripted.append(Answer(201, {**KEY, "key": TEXT}))
     wanted = ("--role", "writer", "--role", "worker", "--for", "billing", "--expires", "90d")
     result = duetime("keys", "create", "billing api", *wanted)
@@ -52,7 +52,7 @@ def test_a_key_is_created_and_printed_once(duetime: Run, deployment: Deployment)
 
 
 def test_a_creation_is_not_repeated(client: Client, deployment: Deployment) -> None:
-    """A repeated creation would leave a key that nobody knows; omitted fields are left to the API."""
+    """Creating a key is not retried, because the first key could be lost; fields that are not given are not sent."""
     deployment.scripted.append(Answer(201, {**KEY, "key": TEXT}))
     assert client.api_keys.create("n", ["reader"]).key == TEXT
     assert deployment.received[0].document == {"name": "n", "roles": ["reader"]}
@@ -60,7 +60,7 @@ def test_a_creation_is_not_repeated(client: Client, deployment: Deployment) -> N
 
 
 def test_keys_are_listed_page_by_page(duetime: Run, deployment: Deployment) -> None:
-    """Keys are a table or one array, without secrets."""
+    """Keys are listed as a table or as one JSON array, without secrets."""
     revoked = {**KEY, "state": "revoked", "used_at": None, "expires_at": None}
     pages = [Answer(200, {"keys": [KEY], "next_token": "t"}), Answer(200, {"keys": [revoked], "next_token": None})]
     deployment.scripted += pages
@@ -72,7 +72,7 @@ def test_keys_are_listed_page_by_page(duetime: Run, deployment: Deployment) -> N
 
 
 def test_a_key_is_revoked_by_its_id(duetime: Run, deployment: Deployment) -> None:
-    """The command prints the key's owner."""
+    """The command prints the owner of the revoked key."""
     deployment.scripted.append(Answer(200, {**KEY, "state": "revoked"}))
     result = duetime("keys", "revoke", str(KEY["id"]))
     assert result.stdout == "revoked the key 01a1fc020e348e0a2aaf (billing api) of billing\n"
@@ -80,7 +80,7 @@ def test_a_key_is_revoked_by_its_id(duetime: Run, deployment: Deployment) -> Non
 
 
 def test_a_role_or_a_duration_that_is_none_is_a_usage_error(duetime: Run, deployment: Deployment) -> None:
-    """Before anything is sent."""
+    """An unknown role or an invalid duration is a usage error, and nothing is sent."""
     for arguments in (["--role", "root"], ["--role", "reader", "--expires", "soon"], []):
         assert duetime("keys", "create", "n", *arguments).exit_code == 2
     assert deployment.received == []

@@ -1,4 +1,4 @@
-"""Links to tasks: requests of the client and the command, and their output."""
+"""The client's requests for links to tasks, and the `links` commands."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ LINK = {
 
 
 def test_client_and_command_know_every_action() -> None:
-    """The actions are those of the API, in its order."""
+    """The client and the command know the API's actions, in the API's order."""
     assert [*ActionName] == [*get_args(task_links.LinkAction)] == [*LinkAction]
 
 
 def test_a_link_is_created_and_printed_once(duetime: Run, deployment: Deployment) -> None:
-    """Only the address is on standard output, for scripts; its actions are on the error stream."""
+    """Standard output contains only the link's address, for scripts; its actions are printed on the error stream."""
     deployment.scripted.append(Answer(201, {**LINK, "url": URL}))
     wanted = ("--action", "approve", "--action", "reject", "--expires", "2d", "--message", "Pay Ann?")
     result = duetime("links", "create", ID, *wanted)
@@ -54,7 +54,7 @@ def test_a_link_is_created_and_printed_once(duetime: Run, deployment: Deployment
 
 
 def test_links_are_listed(duetime: Run, deployment: Deployment) -> None:
-    """Links are a table or one array; an ended one shows the reason."""
+    """Links are listed as a table or as one JSON array; a link that has ended shows the reason."""
     used = {**LINK, "ended": "it has been used", "used_at": "2026-11-21T11:30:00Z", "used_for": "approve"}
     found = [LINK, used, {**LINK, "ended": "it has expired"}]
     deployment.scripted += [Answer(200, {"links": found})] * 2
@@ -71,7 +71,7 @@ def test_a_link_is_deleted_by_its_id(duetime: Run, deployment: Deployment) -> No
 
 
 def test_a_holder_uses_a_link_by_its_token(client: Client, deployment: Deployment) -> None:
-    """With an action, a payload and a reason, or without any of them."""
+    """A link can be used with an action, a payload and a reason, or without any of them."""
     task = {"name": None, "type": "pay", "state": "succeeded", "due_at": "2026-11-21T11:00:00Z", "finished_at": None}
     opened = {**LINK, "is_awaited": False, "task": {**task, "percent": None}, "used_for": "approve"}
     deployment.scripted += [Answer(200, opened)] * 2

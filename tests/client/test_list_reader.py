@@ -1,4 +1,4 @@
-"""A list's page may be empty and have a next one: the command continues, and states what it does not know."""
+"""Commands read past empty pages of a list, and an interrupted command says that its list is incomplete."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 
 server = server_of_the_api
 CROWD = 1_600
-"""More tasks than one page covers."""
+"""A number of tasks that is larger than one page covers."""
 PAGES = 5
 REACHED = "2026-12-03T02:00:00.000Z"
 
 
 class LongList(Deployment):
-    """Lists with empty pages, except for the last.
+    """Serves lists whose pages are all empty except for the last one.
 
     Attributes:
-        hits: entries of the last page.
-        interrupted_at: the page at which Ctrl-C is pressed; `None` for never.
+        hits: the entries of the last page.
+        interrupted_at: the page at which Ctrl-C is pressed, or `None`.
     """
 
     def __init__(self) -> None:
@@ -46,10 +46,10 @@ class LongList(Deployment):
         self.hits: list[dict[str, Any]] = []
         self.interrupted_at: int | None = None
         self.early: list[dict[str, Any]] = []
-        """Entries of the first page."""
+        """The entries of the first page."""
 
     def answer(self, request: Received) -> Answer:
-        """A page of a thousand examined tasks."""
+        """Return a page for which a thousand tasks were examined."""
         self.received.append(request)
         number = int(request.query.get("next_token", ["1"])[0])
         if number == self.interrupted_at:
@@ -63,7 +63,7 @@ class LongList(Deployment):
 
 @pytest.fixture
 def deployment() -> Iterator[LongList]:
-    """A deployment with a long list; Ctrl-C interrupts also where the tests were started in the background."""
+    """Return a deployment with a long list; Ctrl-C interrupts even if the tests were started in the background."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     with served(LongList()) as made:
         yield made
@@ -82,7 +82,7 @@ LISTS = {
 def test_a_list_that_was_read_to_its_end_says_that_there_is_none(
     duetime: Run, deployment: LongList, words: tuple[str, ...]
 ) -> None:
-    """The command says that there are none only after reading the whole list."""
+    """The command says that there are no entries only after it has read the complete list."""
     result = duetime(*words)
     assert (result.exit_code, result.stdout.strip()) == (0, LISTS[words])
     assert len(deployment.received) == PAGES
@@ -92,7 +92,7 @@ def test_a_list_that_was_read_to_its_end_says_that_there_is_none(
 def test_a_list_that_was_stopped_does_not_say_that_there_is_none(
     duetime: Run, deployment: LongList, words: tuple[str, ...]
 ) -> None:
-    """After Ctrl-C the command reports how far it has read and that there may be more, and exits with code 130."""
+    """After Ctrl-C the command prints how far it has read and that there may be more, and exits with code 130."""
     deployment.interrupted_at = 3
     result = duetime(*words)
     assert (result.exit_code, result.stdout) == (130, "")
@@ -101,7 +101,7 @@ def test_a_list_that_was_stopped_does_not_say_that_there_is_none(
 
 
 def test_what_was_found_before_is_shown(duetime: Run, deployment: LongList) -> None:
-    """After Ctrl-C the table has the entries found, and the error stream says that it is incomplete."""
+    """After Ctrl-C the table contains the entries found so far, and the error stream says that it is incomplete."""
     deployment.interrupted_at, deployment.early = 3, [TASK]
     result = duetime("tasks", "list", "--state", "running")
     assert result.exit_code == 130
@@ -110,14 +110,14 @@ def test_what_was_found_before_is_shown(duetime: Run, deployment: LongList) -> N
 
 
 def test_a_program_gets_no_part_of_an_array(duetime: Run, deployment: LongList) -> None:
-    """With --json, Ctrl-C ends the command without output: a part could be taken for the whole."""
+    """With `--json`, Ctrl-C ends the command without output: a partial list could be taken for a complete one."""
     deployment.interrupted_at, deployment.early = 3, [TASK]
     result = duetime("tasks", "list", "--json")
     assert (result.exit_code, result.stdout) == (130, "")
 
 
 def test_costs_of_a_part_are_said_to_be_that(duetime: Run, deployment: LongList) -> None:
-    """The sum up to Ctrl-C is marked as incomplete."""
+    """After Ctrl-C, the sum of the costs so far is marked as incomplete."""
     deployment.interrupted_at, deployment.early = 3, [{**TASK, "cost_dollars": 0.5}]
     result = duetime("cost", "sum", "--by", "type")
     assert (result.exit_code, "stopped after 2,000 tasks" in result.stderr) == (130, True)
@@ -125,7 +125,7 @@ def test_costs_of_a_part_are_said_to_be_that(duetime: Run, deployment: LongList)
 
 
 def test_a_client_is_told_of_each_page(deployment: LongList) -> None:
-    """A listener is called for empty pages, too, with the number of examined tasks and the due time reached."""
+    """A listener is called for each page, even if it is empty, with the examined tasks and the due time reached."""
     deployment.hits = [TASK]
     heard: list[PageRead] = []
     with Client(deployment.url) as client:
@@ -142,7 +142,7 @@ def test_a_client_is_told_of_each_page(deployment: LongList) -> None:
 def test_a_task_is_found_behind_more_tasks_than_a_page_covers(
     duetime: Run, server: ApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Against the real API: a hit on the last page is found, and a missing task is reported as missing."""
+    """With the real API, a task on the last page is found, and a missing task is reported as missing."""
     monkeypatch.setenv("DUETIME_URL", server.url)
     with Client(server.url) as client:
         needle = client.tasks.create("report", name="needle", delay_seconds=600)

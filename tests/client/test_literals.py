@@ -1,4 +1,4 @@
-"""Fields with a fixed set of values."""
+"""Fields whose values are from a fixed set."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize("name", open_literals.__all__)
 def test_the_values_are_those_of_the_apis_document(name: str) -> None:
-    """Each is named as its schema; a value that is added to the API is added to the client."""
+    """Each literal is named like its schema and has the same values as in the API."""
     assert list(get_args(getattr(literals, name))) == document()["components"]["schemas"][name]["enum"]
 
 
 def test_a_value_of_a_newer_api_is_read(client: Client, deployment: Deployment) -> None:
-    """An unknown value is read as text; a value that is not text is not a task."""
+    """An unknown string is read as text, but a value of another type is refused."""
     task = client.tasks.create("report")
     deployment.tasks[task.id] |= {"state": "dreaming", "priority": "highest"}
     newer = client.tasks.get(task.id)

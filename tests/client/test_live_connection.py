@@ -1,4 +1,4 @@
-"""The connection through the package `websockets`, to a server on the loopback."""
+"""The connection through the `websockets` package to a server on the loopback interface."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _answer(connection: ServerConnection) -> None:
 
 @pytest.fixture
 def url() -> Iterator[str]:
-    """The server's address."""
+    """Return the server's address."""
     with serve(_answer, "127.0.0.1", 0) as server:
         thread = Thread(target=server.serve_forever, daemon=True)
         thread.start()
@@ -39,7 +39,7 @@ def url() -> Iterator[str]:
 
 
 def test_messages_are_json(url: str) -> None:
-    """Messages arrive; silence returns none, and a message that is not an object is ignored."""
+    """Messages are received; silence returns `None`, and a message that is not an object is ignored."""
     with WebSocketConnection(f"{url}/live?ticket=t") as connection:
         connection.send({"do": "ping", "ref": "é"})
         assert connection.receive(10) == {"do": "ping", "ref": "é"}
@@ -52,7 +52,7 @@ def test_messages_are_json(url: str) -> None:
 
 
 def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A proxy cannot reach this machine's own loopback, so a watch of the local stack does not use it."""
+    """A proxy cannot reach this machine's loopback interface, so watching the local stack does not use the proxy."""
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     monkeypatch.delenv("no_proxy", raising=False)
     monkeypatch.delenv("NO_PROXY", raising=False)
@@ -62,7 +62,7 @@ def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(url: str, monk
 
 
 def test_the_end_of_a_connection_is_an_error_of_this_package(url: str) -> None:
-    """Errors of the library, and the ticket in the address, are not exposed."""
+    """Errors of the library, and the ticket in the address, are not exposed to callers."""
     connection = WebSocketConnection(f"{url}/live?ticket=secret")
     connection.send({"do": "bye"})
     with pytest.raises(Unreachable) as lost:
@@ -74,6 +74,6 @@ def test_the_end_of_a_connection_is_an_error_of_this_package(url: str) -> None:
 
 
 def test_an_address_where_nobody_is_is_unreachable() -> None:
-    """A refused connection is one of this package's errors."""
+    """A refused connection raises an error of this package."""
     with pytest.raises(Unreachable, match=r"127\.0\.0\.1:1/live"):
         WebSocketConnection("ws://127.0.0.1:1/live?ticket=t")

@@ -38,12 +38,12 @@ Frame = dict[str, Any]
 
 
 def item(id_: str, version: int, state: str = "running") -> Frame:
-    """A task as messages show it."""
+    """Return a task as messages contain it."""
     return {"kind": "task", "id": id_, "version": version, "state": state, "finished_at": None}
 
 
 def changed(id_: str, version: int, state: str = "running", *, left: bool = False) -> Frame:
-    """A message with one change."""
+    """Return a message with one change."""
     entry = {
         "id": id_,
         "version": version,
@@ -60,14 +60,14 @@ ENDED["changes"][0]["item"]["finished_at"] = "2026-11-21T12:00:00Z"
 
 @dataclass
 class Remote:
-    """A deployment with a WebSocket API in its own virtual time.
+    """Simulates a deployment with a WebSocket API in its own virtual time.
 
     Attributes:
-        connections: the messages of each connection that can be opened; after the last one it is lost.
+        connections: the messages of each connection that can be opened; a connection is lost after its last message.
         records: the records as REST returns them, by id.
         sent: the messages sent by clients.
-        slept: how long they have waited before they connected again.
-        codec: of the clients.
+        slept: how long the clients waited before they reconnected.
+        codec: the clients' codec.
     """
 
     connections: deque[list[Frame]] = field(default_factory=deque)
@@ -86,23 +86,23 @@ class Remote:
         return Connection(self, deque(self.connections.popleft()))
 
     def read(self) -> Steps[list[Change]]:
-        """Read over REST."""
+        """Read the records over REST."""
         yield Pause(0)
         return [Change(id_, version, found) for id_, (version, found) in self.records.items()]
 
     def sleep(self, seconds: float) -> None:
-        """Let time pass."""
+        """Advance the virtual time."""
         if seconds:
             self.slept.append(seconds)
         self.now += timedelta(seconds=seconds)
 
     def address(self) -> Steps[str]:
-        """The address to connect to."""
+        """Return the address to connect to."""
         yield Pause(0)
         return "ws://localhost"
 
     def watch(self, topic: str = "mine", **subscription: Any) -> Watch:  # noqa: ANN401 - any JSON
-        """Watch something of it."""
+        """Return a watch of a subject on this deployment."""
         return Watch(
             topic=topic,
             subscription=subscription,
@@ -115,27 +115,27 @@ class Remote:
 
     @property
     def session(self) -> Session:
-        """The client's outgoing connection."""
+        """Return the client's HTTP session."""
         return Session("http://localhost", Retries(), lambda: 1.0, lambda: self.now, codec=self.codec)
 
     def changes(self, watch: Watch) -> Iterator[Change]:
-        """The responses for a waiting client."""
+        """Return the changes that a waiting client receives."""
         return Runner(self.session, httpx.Client(), self.sleep, lambda _url: self.open()).stream(watch.changes())
 
 
 @dataclass
 class Connection:
-    """A connection that ends when it has no more messages."""
+    """A connection that is lost when it has no more messages."""
 
     remote: Remote
     frames: deque[Frame]
 
     def send(self, message: Mapping[str, Any]) -> None:
-        """Keep the sent messages."""
+        """Record a sent message."""
         self.remote.sent.append(message)
 
     def receive(self, timeout: float) -> Mapping[str, Any] | None:
-        """The next message; `{"wait": seconds}` is silence, `after` the time before a message."""
+        """Return the next message; `{"wait": seconds}` is silence, and `after` is the time before a message."""
         if not self.frames:
             raise Unreachable("ws", "lost", sent=True)
         if (seconds := self.frames[0].get("wait")) is not None:
@@ -149,12 +149,12 @@ class Connection:
         return frame
 
     def close(self) -> None:
-        """Note that it was closed."""
+        """Record that the connection was closed."""
         self.remote.closed += 1
 
 
 def test_changes_come_as_they_are_sent_and_end_with_the_task() -> None:
-    """The current task comes first; repeated and older messages are ignored; the stream ends with the task."""
+    """The current task comes first, repeated and older messages are ignored, and the stream ends when the task ends."""
     remote = Remote(deque([[changed("A", 3), changed("A", 3), changed("A", 2), changed("A", 5), ENDED]]))
     remote.records["A"] = (1, item("A", 1))
     assert [change.version for change in remote.changes(remote.watch("task:A"))] == [1, 3, 5, 9]
@@ -163,17 +163,17 @@ def test_changes_come_as_they_are_sent_and_end_with_the_task() -> None:
 
 
 class Reversed:
-    """A codec."""
+    """A codec that reverses texts."""
 
     def encode(self, data: bytes) -> bytes:
-        """Reverse."""
+        """Reverse the text."""
         return data[::-1]
 
     decode = encode
 
 
 def test_texts_in_messages_are_decrypted() -> None:
-    """The error and the progress of a changed task are as the client reads them."""
+    """The error and the progress of a changed task are decrypted."""
     frame = changed("A", 3)
     (change,) = frame["changes"]
     change["item"] = {**change["item"], "error": {"type": "E", "message": encrypted_text(Reversed(), "4111")}}
@@ -185,7 +185,7 @@ def test_texts_in_messages_are_decrypted() -> None:
 
 
 def test_a_list_tells_of_what_changes_from_now_on() -> None:
-    """Listed tasks are not reported as changes; a task that leaves the filter is."""
+    """Tasks that are listed at first are not reported as changes; a task that leaves the filter is reported."""
     remote = Remote(deque([[changed("A", 1), changed("A", 2), changed("B", 1), changed("B", 2, left=True)]]))
     remote.records["A"] = (1, item("A", 1))
     told = list(islice(remote.changes(remote.watch(filter={"state": "running"})), 3))
@@ -201,7 +201,7 @@ def test_a_list_tells_of_what_changes_from_now_on() -> None:
 def test_whatever_becomes_of_messages_the_view_agrees_with_rest(
     writes: list[tuple[str, int]], chance: random.Random
 ) -> None:
-    """Lost, repeated and reordered messages, and lost connections, are corrected by the next reading."""
+    """Lost, repeated and reordered messages and lost connections are corrected by the next REST read."""
     remote = Remote()
     for id_, version in writes:
         if version > remote.records.get(id_, (0, {}))[0]:
@@ -214,7 +214,7 @@ def test_whatever_becomes_of_messages_the_view_agrees_with_rest(
     last = Change("end", 1, item("end", 1))
     view: dict[str, int] = {}
     watch = remote.watch()
-    watch.topic = "schedule:all"  # unlike for a list, its first reading is reported, too
+    watch.topic = "schedule:all"  # unlike a list's, this first read is reported, too
     remote.connections.append([{"kind": "stale", "refs": ["1"]}, changed("end", 1)])
     for change in remote.changes(watch):
         if change.id == last.id:
@@ -225,7 +225,7 @@ def test_whatever_becomes_of_messages_the_view_agrees_with_rest(
 
 
 def test_a_lost_message_goes_unnoticed_for_half_a_minute_at_most() -> None:
-    """Without messages, the watched task is read periodically."""
+    """A watched task is also read periodically, so a lost message is corrected within half a minute."""
     remote = Remote(deque([[{"wait": 200.0}]]))
     remote.records["A"] = (1, item("A", 1))
     changes = remote.changes(remote.watch("task:A"))
@@ -238,7 +238,7 @@ def test_a_lost_message_goes_unnoticed_for_half_a_minute_at_most() -> None:
 
 
 def test_lost_connections_are_opened_again_more_and_more_slowly() -> None:
-    """Reconnection pauses grow from one second to thirty, with a REST reading each time."""
+    """Pauses before a reconnection grow from one second to thirty, with a REST read each time."""
     remote = Remote()
     remote.records["A"] = (1, item("A", 1))
     changes = remote.changes(remote.watch("task:A"))
@@ -249,7 +249,7 @@ def test_lost_connections_are_opened_again_more_and_more_slowly() -> None:
 
 
 def test_without_the_package_the_api_is_polled() -> None:
-    """The same changes arrive later by polling."""
+    """Without the `websockets` package, the same changes arrive later, by polling."""
     remote = Remote(fails=WebSocketMissing)
     remote.records["A"] = (1, item("A", 1))
     changes = remote.changes(remote.watch("task:A"))
@@ -259,7 +259,7 @@ def test_without_the_package_the_api_is_polled() -> None:
 
 
 def test_a_silent_connection_is_kept_open_and_renewed_in_time() -> None:
-    """A sign of life every five minutes; after an hour and 55 minutes the next connection, without a pause."""
+    """The client sends a ping every five minutes, and reconnects without a pause after an hour and 55 minutes."""
     remote = Remote(deque([[{"wait": 7_200.0}], [changed("A", 1)]]))
     changes = remote.changes(remote.watch())
     change = next(changes)
@@ -270,7 +270,7 @@ def test_a_silent_connection_is_kept_open_and_renewed_in_time() -> None:
 
 
 def test_a_task_that_is_deleted_is_told_and_ends_the_watch() -> None:
-    """If its message was lost, the next reading reports the deletion."""
+    """If the message about a deletion was lost, the next read reports the deletion."""
     remote = Remote(deque([[{"wait": 60.0}]]))
     remote.records["A"] = (4, item("A", 4))
     watch = remote.watch("task:A")
@@ -286,7 +286,7 @@ def test_a_task_that_is_deleted_is_told_and_ends_the_watch() -> None:
 
 
 def test_what_never_was_there_is_an_error() -> None:
-    """The API's error is raised."""
+    """Watching a task that never existed raises the API's error."""
     remote = Remote()
     watch = remote.watch("task:A")
 
@@ -300,7 +300,7 @@ def test_what_never_was_there_is_an_error() -> None:
 
 
 def test_a_rejected_subscription_is_an_error_and_is_not_tried_again() -> None:
-    """A filter that is not valid would be rejected on every connection."""
+    """A rejected subscription raises an error and is not retried, because each connection would reject it."""
     refusal = {"kind": "error", "ref": "1", "code": "fields_invalid", "detail": "filter.x: is not a known field"}
     remote = Remote(deque([[refusal], []]))
     with pytest.raises(SubscriptionRejected, match=r"filter\.x"):
@@ -309,14 +309,14 @@ def test_a_rejected_subscription_is_an_error_and_is_not_tried_again() -> None:
 
 
 def test_a_connection_that_is_not_known_any_more_is_opened_again() -> None:
-    """The error of one message is no error of the watch."""
+    """If a message reports a lost subscription, the client reconnects and the watch continues."""
     lost = {"kind": "error", "ref": "1", "code": "unauthenticated", "detail": "the request carries no identity"}
     remote = Remote(deque([[lost], [{"message": "Internal server error"}, {"kind": "new"}, changed("A", 1)]]))
     assert next(remote.changes(remote.watch())).id == "A"
 
 
 def test_the_command_follows_a_task_to_its_end(duetime: Callable[..., Result], deployment: Deployment) -> None:
-    """An API without a WebSocket is polled; a line for each change, and exit code 1 unless the task succeeded."""
+    """An API without a WebSocket is polled; each change is a line, and the exit code is 1 unless the task succeeded."""
     duetime("tasks", "create", "report")
     (task_id,) = deployment.tasks
     deployment.tasks[task_id] |= {"state": "succeeded", "version": 7, "finished_at": "2026-11-21T12:00:00Z"}
@@ -331,12 +331,12 @@ def test_the_command_follows_a_task_to_its_end(duetime: Callable[..., Result], d
 
 @pytest.mark.parametrize("arguments", [(), ("A", "--mine"), ("--schedule=a", "--mine"), ("A", "--state=failed")])
 def test_the_command_watches_one_thing(duetime: Callable[..., Result], arguments: tuple[str, ...]) -> None:
-    """An id, a schedule, or all tasks, which alone can be filtered."""
+    """`watch` takes an id, a schedule, or all tasks; only all tasks can be filtered."""
     assert duetime("watch", *arguments).exit_code == 2
 
 
 def test_many_stale_messages_are_one_reading_a_second() -> None:
-    """A flood of them, as many changes cause, is followed by few readings, and the last of them by one."""
+    """A flood of `stale` messages causes few reads, but the last message is always followed by a read."""
     remote = Remote(deque([[{"kind": "stale", "refs": ["1"], "after": 0.004} for _ in range(500)]]))
     remote.connections[0].append({"wait": 60.0})
     remote.records["end"] = (1, item("end", 1))
@@ -354,5 +354,5 @@ def test_many_stale_messages_are_one_reading_a_second() -> None:
         if change.version == 2:
             break
     assert remote.now - START <= timedelta(seconds=4), "the last message is followed, too"
-    # Two of them are those of a new connection.
+    # Two of the reads are those of a new connection.
     assert len(readings) <= 2 + 3

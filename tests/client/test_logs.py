@@ -29,21 +29,21 @@ AT = round(NOW.timestamp() * 1000)
 
 
 def line(message: object, **fields: object) -> str:
-    """A line as the worker writes it."""
+    """Return a log line as the worker writes it."""
     facts = {"task_id": ID, "attempt": 2, "fence": 2, "type": "report", "owner": "me"}
     return json.dumps({"level": "INFO", "message": message, **facts, **fields})
 
 
 class Missing(Exception):
-    """The log group does not exist."""
+    """The error for a log group that does not exist."""
 
 
 @dataclass
 class FakeLogs:
-    """The used parts of CloudWatch Logs: scripted results in pages of two.
+    """Implements the used parts of CloudWatch Logs with scripted results in pages of two.
 
     Attributes:
-        found: the events by call; the last call's again for any further one.
+        found: the events for each call; additional calls return those of the last call.
         asked: the requests.
     """
 
@@ -53,7 +53,7 @@ class FakeLogs:
     missing: bool = False
 
     def filter_log_events(self, **wanted: Any) -> dict[str, Any]:  # noqa: ANN401 - as botocore's
-        """Answer a page."""
+        """Return a page."""
         if self.missing:
             raise Missing
         self.asked.append(wanted)
@@ -65,17 +65,17 @@ class FakeLogs:
 
 
 def event(at_ms: int, message: str, id_: str = "") -> dict[str, Any]:
-    """An event of a log stream."""
+    """Return an event of a log stream."""
     return {"timestamp": at_ms, "message": message, "logStreamName": "s", "eventId": id_ or f"{at_ms}-{message}"}
 
 
 def texts(reader: LogReader, since_ms: int = AT) -> list[str]:
-    """The messages that are read."""
+    """Return the messages that are read."""
     return [each.text for each in reader.read(since_ms)]
 
 
 def test_all_pages_are_read_and_only_lines_of_the_task() -> None:
-    """Lines of other tasks, which a pattern with an asterisk matches, and non-JSON lines are left out."""
+    """All pages are read; lines that are not JSON, or that match the pattern but are from other tasks, are left out."""
     events = [
         event(AT, line("one")),
         event(AT, line("other", task_id="X")),
@@ -91,7 +91,7 @@ def test_all_pages_are_read_and_only_lines_of_the_task() -> None:
 
 
 def test_a_pattern_holds_whatever_a_name_has_in_it() -> None:
-    """Quotation marks do not end the pattern, and an asterisk finally matches only itself."""
+    """A pattern can contain quotation marks, and an asterisk in a name matches only an asterisk."""
     wanted = LogFilter(task_type='a"b*', schedule="nightly")
     assert wanted.pattern == r'{ ($.type = "a\"b*") && ($.schedule = "nightly") }'
     assert wanted.matches({"task_id": ID, "type": 'a"b*', "schedule": "nightly"})
@@ -100,7 +100,7 @@ def test_a_pattern_holds_whatever_a_name_has_in_it() -> None:
 
 
 def test_following_shows_each_line_once_also_if_it_comes_late() -> None:
-    """Later readings look back: a line ingested late is shown, and none twice."""
+    """Each read looks back, so a line that was ingested late is shown, and no line is shown twice."""
     first = [event(AT, line("a")), event(AT + 10_000, line("c"))]
     second = [event(AT, line("a")), event(AT + 5_000, line("b")), event(AT + 10_000, line("c"))]
     third = [event(AT + 60_000, line("d"))]
@@ -112,12 +112,12 @@ def test_following_shows_each_line_once_also_if_it_comes_late() -> None:
 
 
 def test_a_group_that_is_not_there_has_no_lines() -> None:
-    """Lambda creates the group with the first line."""
+    """A log group that does not exist yet has no lines, because Lambda creates the group with the first line."""
     assert texts(LogReader(FakeLogs([[]], missing=True), "group", LogFilter(task_id=ID))) == []
 
 
 def test_the_embedded_aws_answers_the_same_question(engine: Emulator) -> None:
-    """The embedded AWS is read with the same call; it accepts any JSON pattern, so lines are matched here."""
+    """The same call reads the embedded AWS, which accepts any JSON pattern, so the client matches the lines."""
     logs: Any = engine.client("logs")
     group = f"/aws/lambda/{uuid4().hex}"
     logs.create_log_group(logGroupName=group)
@@ -134,7 +134,7 @@ def test_the_embedded_aws_answers_the_same_question(engine: Emulator) -> None:
 
 @pytest.fixture
 def logs(monkeypatch: pytest.MonkeyPatch) -> FakeLogs:
-    """A stack whose worker has logged some lines."""
+    """Set up a stack whose worker has logged some lines."""
     monkeypatch.delenv("DUETIME_STACK", raising=False)
     made = FakeLogs(
         [
@@ -152,7 +152,7 @@ def logs(monkeypatch: pytest.MonkeyPatch) -> FakeLogs:
 
 
 def test_the_lines_of_a_task_are_printed(duetime: Callable[..., Result], logs: FakeLogs) -> None:
-    """Time, attempt, level and message are printed, with a traceback below, and control characters escaped."""
+    """Time, attempt, level and message are printed with a traceback below, and control characters are escaped."""
     shown = duetime("logs", ID.lower(), "--stack", "duetime-dev", "--since", "10m")
     assert shown.exit_code == 0
     assert shown.stdout.splitlines() == [
@@ -166,7 +166,7 @@ def test_the_lines_of_a_task_are_printed(duetime: Callable[..., Result], logs: F
 
 
 def test_lines_are_printed_as_json(duetime: Callable[..., Result], logs: FakeLogs) -> None:
-    """One line each, as they were written."""
+    """With `--json`, each line is printed as it was written."""
     shown = duetime("logs", "--type", "report", "--stack", "duetime-dev", "--json")
     assert [json.loads(each)["message"] for each in shown.stdout.splitlines()] == [
         "half way\nor more",
@@ -187,7 +187,7 @@ def test_lines_are_printed_as_json(duetime: Callable[..., Result], logs: FakeLog
 def test_a_command_line_that_asks_for_nothing_is_refused(
     duetime: Callable[..., Result], arguments: tuple[str, ...], why: str
 ) -> None:
-    """It names the missing option and exits with 2."""
+    """An incomplete command line exits with code 2, and the error names the missing option."""
     shown = duetime("logs", *arguments)
     assert shown.exit_code == 2
     assert why in " ".join(shown.stderr.replace("│", " ").split())
@@ -196,7 +196,7 @@ def test_a_command_line_that_asks_for_nothing_is_refused(
 def test_the_local_context_needs_no_stack(
     duetime: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The command of `duetime-local` runs on the stack of the context."""
+    """In the `local` context, the command of `duetime-local` reads the stack's log."""
     asked: list[tuple[str, LogFilter]] = []
 
     def reader_at(address: str, wanted: LogFilter) -> LogReader:
@@ -218,7 +218,7 @@ def test_the_local_context_needs_no_stack(
 def test_the_local_context_says_when_no_stack_runs(
     duetime: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """It does not request a stack of AWS."""
+    """In the `local` context without a running stack, the command does not request a stack from AWS."""
     monkeypatch.setenv("DUETIME_READY_FILE", str(tmp_path / "none.json"))
     monkeypatch.setenv("DUETIME_CONTEXT", "local")
     shown = duetime("logs", ID)
@@ -229,7 +229,7 @@ def test_the_local_context_says_when_no_stack_runs(
 def test_a_context_that_was_read_from_a_stack_names_it(
     duetime: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, logs: FakeLogs
 ) -> None:
-    """The stack of the context needs no option."""
+    """A context that was created from a stack needs no option for the stack."""
     contexts = {
         "current": "prod",
         "contexts": {"prod": {"url": "https://api", "auth": "none", "stack": "duetime-prod"}},
@@ -243,7 +243,7 @@ def test_a_context_that_was_read_from_a_stack_names_it(
 def test_encrypted_texts_are_decrypted_by_the_codec(
     duetime: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """By the option, the variable and the context's, in the view and as JSON; what no codec can read stays as it is."""
+    """A codec from an option, the variable or the context decrypts lines; what it cannot read is printed unchanged."""
     name = f"codec_{tmp_path.name}"
     (tmp_path / f"{name}.py").write_text(MODULE)
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""`duetime schedules apply` against the API itself."""
+"""`duetime schedules apply` with the real API."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ PARTS: dict[str, dict[str, Any]] = {
     "notify-on": {"notify_on": {"to": "https://example.org/alerts", "failed": True}},
     "handler": {"target": {"kind": "handler"}},
 }
-"""Tasks whose parts give as little as the API accepts: it adds the rest."""
+"""Tasks whose parts have as few fields as the API accepts; the API adds the default values."""
 
 
 @pytest.mark.parametrize("part", PARTS)
 def test_what_the_api_adds_to_a_part_is_no_difference(
     duetime: Run, server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str
 ) -> None:
-    """A file that omits defaults of a part is applied once, and changes nothing the second time."""
+    """If a file omits defaults, applying the file a second time changes nothing."""
     monkeypatch.setenv("DUETIME_URL", server.url)
     path = tmp_path / "schedules.json"
     schedule = {"name": "nightly", "rate": "1 hour", "task": {"type": "any.report", **PARTS[part]}}

@@ -1,4 +1,4 @@
-"""`duetime mcp`: the API's operations as tools, called through the package's own client against the API itself."""
+"""`duetime mcp` offers the API's operations as tools; the tests call the tools with an MCP client and the real API."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ LEFT_OUT = {
     *("report_outcome", "report_heartbeat", "report_progress", "get_api_index", "get_open_api_document"),
     "preview_task",
 }
-"""Operations of workers, of no use to an assistant, with secrets, or with a schema that is too long."""
+"""Operations that are not tools: for workers, useless to an assistant, with secrets, or with a schema that is too long.
+"""
 
 
 @cache
@@ -52,8 +53,8 @@ def _tools(*, allow_writes: bool) -> dict[str, OperationTool]:
 
 
 def _with(url: str, act: Callable[[Client], Awaitable[R]], *, allow_writes: bool = True) -> R:
-    """Tests with a client of an MCP server, in this process."""
-    # Every process of pytest-xdist collects these tests, and one of them runs them: the imports take a second.
+    """Run a test with a client of an MCP server in this process."""
+    # Every pytest-xdist process collects these tests, but only one process runs them, and the imports take a second.
     from mcp import Client  # noqa: PLC0415 - see above
 
     from duetime_client.assistant.server import server_of  # noqa: PLC0415 - see above
@@ -68,7 +69,7 @@ def _with(url: str, act: Callable[[Client], Awaitable[R]], *, allow_writes: bool
 
 
 def _called(url: str, name: str, arguments: dict[str, Any], *, allow_writes: bool = True) -> tuple[bool, Any]:
-    """Whether a call is an error, and the JSON that it returns."""
+    """Return whether a call is an error, and the returned JSON."""
 
     async def act(client: Client) -> CallToolResult:
         return await client.call_tool(name, arguments)
@@ -83,18 +84,18 @@ async def _listed(client: Client) -> list[Tool]:
 
 
 def test_every_operation_is_a_tool_and_only_what_reads_is_offered_by_itself() -> None:
-    """Tools have the client's names; without permission no tool changes anything, as declared by the API."""
+    """Tools have the client's method names; by default, only tools that the API declares as read-only are offered."""
     names = {re.sub("[A-Z]", lambda each: f"_{each[0].lower()}", one.id): one for one in OPERATIONS}
     assert set(_tools(allow_writes=True)) == set(names) - LEFT_OUT
     safe = {name for name, operation in names.items() if operation.is_safe}
     assert set(_tools(allow_writes=False)) == safe - LEFT_OUT
     assert {"list_tasks", "explain_task", "preview_schedule", "query_task"} <= set(_tools(allow_writes=False))
-    # An assistant reads them all before it does anything.
+    # An assistant reads all tool descriptions before it does anything.
     assert sum(len(json.dumps(tool.input_schema)) for tool in _tools(allow_writes=False).values()) < 30_000
 
 
 def test_the_tools_are_described_by_the_api(server: ApiServer) -> None:
-    """Each has a title, a description, hints, and a schema that is valid and complete by itself."""
+    """Each tool has a title, a description, hints, and a valid schema without external references."""
     listed = {tool.name: tool for tool in _with(server.url, _listed)}
     assert set(listed) == set(_tools(allow_writes=True))
     for tool in listed.values():
@@ -117,7 +118,7 @@ def test_the_tools_are_described_by_the_api(server: ApiServer) -> None:
 
 
 def test_a_task_is_created_found_and_cancelled(server: ApiServer) -> None:
-    """Arguments become path, query, headers and body of the request; the result is the API's JSON."""
+    """Arguments become the path, query, headers and body of a request; the result is the API's JSON."""
     body = {"type": "mail", "delay_seconds": 3600, "tags": {"team": "dba"}}
     error, made = _called(server.url, "create_task", {"body": body, "idempotency_key": "k"})
     assert (error, made["state"]) == (False, "scheduled")
@@ -151,7 +152,7 @@ def test_a_task_is_created_found_and_cancelled(server: ApiServer) -> None:
     ],
 )
 def test_a_wrong_call_gets_a_problem(server: ApiServer, name: str, arguments: dict[str, Any], told: str) -> None:
-    """The problem has a code and names the argument or the field, without a traceback."""
+    """A wrong call returns a problem that has a code and names the argument or field, without a traceback."""
     error, problem = _called(server.url, name, arguments)
     assert error
     assert re.search(told, json.dumps(problem, ensure_ascii=False)), problem
@@ -160,7 +161,7 @@ def test_a_wrong_call_gets_a_problem(server: ApiServer, name: str, arguments: di
 
 
 def test_a_body_that_json_cannot_have_is_told() -> None:
-    """Before anything is sent: there is no such address."""
+    """An argument that JSON cannot represent is refused before anything is sent."""
     with runner_of(Chosen("http://127.0.0.1:1"), Clock()) as runner:
         made = call(runner, _tools(allow_writes=True)["create_task"], {"body": {"payload": float("nan")}})
     assert made.is_error
@@ -168,7 +169,7 @@ def test_a_body_that_json_cannot_have_is_told() -> None:
 
 
 def test_what_changes_something_is_refused_by_a_server_that_only_reads(server: ApiServer) -> None:
-    """The tool is not listed, and calling it names the option that allows it; nothing is sent."""
+    """A tool that changes something is not listed, and calling it names the option that allows it; nothing is sent."""
     assert "create_task" not in {tool.name for tool in _with(server.url, _listed, allow_writes=False)}
     error, problem = _called(server.url, "create_task", {"body": {"type": "mail"}}, allow_writes=False)
     assert (error, problem["code"]) == (True, "tool_unknown")
@@ -177,7 +178,7 @@ def test_what_changes_something_is_refused_by_a_server_that_only_reads(server: A
 
 
 def test_an_api_that_does_not_answer_is_told(server: ApiServer) -> None:
-    """The server continues, and the next call may succeed."""
+    """If the API does not respond, the server reports an error and continues, and the next call can succeed."""
     server.dead = True
     error, problem = _called(server.url, "get_health", {})
     assert (error, problem["code"]) == (True, "request_failed")
@@ -185,7 +186,7 @@ def test_an_api_that_does_not_answer_is_told(server: ApiServer) -> None:
 
 
 def test_a_long_result_is_cut_where_it_can_be_read() -> None:
-    """A long list keeps its first entries without a token that would skip the others; other text is cut."""
+    """A long list keeps its first entries, without a token that would skip the omitted entries; other text is cut."""
     page = {"tasks": [{"id": str(number), "payload": "x" * 100} for number in range(100)], "next_token": "t"}
     assert json.loads(bounded(page)) == page
     shown = json.loads(bounded(page, 2_000))
@@ -203,7 +204,7 @@ def test_a_long_result_is_cut_where_it_can_be_read() -> None:
 def test_the_command_needs_a_deployment_that_describes_itself(
     duetime: Callable[..., Result], deployment: Deployment
 ) -> None:
-    """An address without duetime is reported before serving."""
+    """If the address does not belong to a duetime API, the command reports this before it serves."""
     result = duetime("mcp")
     assert (result.exit_code, result.stdout) == (1, "")
     assert deployment.received[0].path.endswith("/v1/openapi.json")
@@ -212,7 +213,7 @@ def test_the_command_needs_a_deployment_that_describes_itself(
 
 @pytest.mark.slow
 def test_the_command_serves_on_its_standard_streams(server: ApiServer) -> None:
-    """An assistant starts the command and speaks with it: tools are listed and called, by reading only."""
+    """An assistant can start the command and, over its standard streams, list and call the read-only tools."""
     from mcp import Client, StdioServerParameters  # noqa: PLC0415 - as in `_with`
 
     async def run() -> tuple[set[str], str]:

@@ -1,4 +1,4 @@
-"""Bundles of options: a dataclass shared by several commands."""
+"""Option bundles are dataclasses whose fields are options that several commands share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from duetime_client.commands.task_options import TaskOptions
 
 @dataclass(frozen=True)
 class Paint:
-    """Options of a test."""
+    """The options of a test."""
 
     color: Annotated[str, typer.Option(help="Which color.")]
     coats: Annotated[int, typer.Option("--layers", min=1, help="How many layers.")] = 2
@@ -26,13 +26,13 @@ class Paint:
 
 @pytest.fixture
 def painted() -> list[object]:
-    """The arguments of the command."""
+    """Return the arguments of the command."""
     return []
 
 
 @pytest.fixture
 def app(painted: list[object]) -> CommandGroup:
-    """A group with one command that takes a bundle between other parameters."""
+    """Return an app with one command that takes a bundle between other parameters."""
     group = CommandGroup()
 
     @group.command()
@@ -43,14 +43,14 @@ def app(painted: list[object]) -> CommandGroup:
 
 
 def test_a_command_gets_its_bundle_from_options(app: CommandGroup, painted: list[object]) -> None:
-    """Names, defaults and repeated options are those of the fields."""
+    """Options have the names and defaults of the bundle's fields, and list fields are repeated options."""
     result = CliRunner().invoke(app, ["wall", "--color", "red", "--layers", "3", "--spot", "a", "--spot", "b"])
     assert result.exit_code == 0
     assert painted == ["wall", Paint("red", 3, ["a", "b"]), False]
 
 
 def test_a_field_without_default_is_required(app: CommandGroup, painted: list[object]) -> None:
-    """It behaves like a parameter without a default; constraints of a field apply, too."""
+    """A field without a default is a required option, and the field's constraints are checked."""
     assert "--color" in CliRunner().invoke(app, ["wall"]).stderr
     assert CliRunner().invoke(app, ["wall", "--color", "red", "--layers", "0"]).exit_code == 2
     assert painted == []
@@ -58,14 +58,14 @@ def test_a_field_without_default_is_required(app: CommandGroup, painted: list[ob
 
 @dataclass(frozen=True)
 class Job:
-    """A bundle within another one, as an argument of a test's command."""
+    """A bundle that contains another bundle, for a test's command."""
 
     context: typer.Context
     paint: Paint
 
 
 def test_a_bundle_within_a_bundle_has_options_too(painted: list[object]) -> None:
-    """The command gets both; as its first parameter, the bundle has the last options."""
+    """A command gets both the outer and the inner bundle; if a bundle is the first parameter, its options come last."""
     group = CommandGroup()
 
     def work(job: Job, what: str, *, dry_run: bool = False) -> None:
@@ -79,17 +79,17 @@ def test_a_bundle_within_a_bundle_has_options_too(painted: list[object]) -> None
 
 
 def test_help_lists_the_options_of_a_bundle(app: CommandGroup) -> None:
-    """With the help of each field."""
+    """The help lists each option of a bundle with the field's help text."""
     shown = CliRunner().invoke(app, ["--help"]).stdout
     assert "--layers" in shown
     assert "How many layers." in shown
 
 
 def test_two_options_of_one_name_are_an_error() -> None:
-    """A bundle and a parameter with the same option would silently replace each other."""
+    """A bundle and a parameter with the same option are an error, because one would silently replace the other."""
 
     def command(color: str, *, paint: Paint) -> None:
-        """Take the same name twice."""
+        """Take the same option twice."""
 
     with pytest.raises(ValueError, match="duplicate parameter name"):
         unbundled(command)
@@ -97,6 +97,6 @@ def test_two_options_of_one_name_are_an_error() -> None:
 
 @pytest.mark.parametrize("command", [tasks.create, tasks.update, schedules.create, schedules.update])
 def test_the_commands_on_tasks_and_schedules_share_the_options_of_a_task(command: object) -> None:
-    """A field that is added to a task's options is an option of all four."""
+    """A field that is added to the shared task options is an option of all four commands."""
     bundle = {each.name for each in options_of(TaskOptions)}
     assert bundle <= set(unbundled(command).__annotations__)  # type: ignore[arg-type]  # a function

@@ -1,4 +1,4 @@
-"""The confirmation messages of commands, and their wording of counts, times and errors."""
+"""The commands' confirmation messages, and the wording of counts, times and errors."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ LOCK: dict[str, Any] = {
 
 @pytest.fixture
 def deployment() -> Iterator[ScheduledDeployment]:
-    """A separate deployment with schedules for each test."""
+    """Return a separate deployment with schedules for each test."""
     with served(ScheduledDeployment()) as made:
         yield made
 
 
 @pytest.fixture
 def nightly(duetime: Run) -> None:
-    """A schedule."""
+    """Create a schedule."""
     created = duetime("schedules", "create", "nightly", "report", "--cron", "30 1 * * *", "--catch-up", "2h")
     assert created.exit_code == 0
 
 
 def test_deleting_a_switch_says_what_was_deleted(duetime: Run, deployment: ScheduledDeployment) -> None:
-    """A table that shows a switch as stopped would read as if it still were."""
+    """Deleting a switch prints one line, because a table that lists the switch as stopped would be misleading."""
     deployment.scripted += [Answer(200, SWITCH), Answer(200, {**SWITCH, "scope": "all", "name": "all"})]
     deleted = duetime("switches", "delete", "type", "report").stdout
     assert deleted == (
@@ -61,7 +61,7 @@ def test_deleting_a_switch_says_what_was_deleted(duetime: Run, deployment: Sched
 
 @pytest.mark.usefixtures("nightly")
 def test_deleting_a_schedule_says_so(duetime: Run) -> None:
-    """A sheet with a state and next runs would read as if it still existed."""
+    """Deleting a schedule prints one line, because a view with a state and next runs would be misleading."""
     assert duetime("schedules", "delete", "nightly", "--yes").stdout == (
         "deleted the schedule nightly; its queued tasks will not run\n"
     )
@@ -69,7 +69,7 @@ def test_deleting_a_schedule_says_so(duetime: Run) -> None:
 
 @pytest.mark.usefixtures("nightly")
 def test_deleting_a_schedule_asks_first(duetime: Run, deployment: ScheduledDeployment) -> None:
-    """Nothing is sent without a typed confirmation or the option, because queued tasks would be lost."""
+    """Nothing is deleted without a typed confirmation or the option, because queued tasks would be lost."""
     before = len(deployment.received)
     for typed in ("n\n", None):
         refused = duetime("schedules", "delete", "nightly", typed=typed)
@@ -81,13 +81,13 @@ def test_deleting_a_schedule_asks_first(duetime: Run, deployment: ScheduledDeplo
 
 
 def test_deleting_a_calendar_says_so(duetime: Run, deployment: ScheduledDeployment) -> None:
-    """One line instead of the calendar's sheet."""
+    """Deleting a calendar prints one line instead of the calendar's view."""
     deployment.calendars["uk"] = {"name": "uk", "mode": "excludes"}
     assert duetime("calendars", "delete", "uk").stdout == "deleted the calendar uk\n"
 
 
 def test_running_a_task_now_shows_that_it_runs_now(duetime: Run) -> None:
-    """The output says that it runs now, although its due time stays an hour ahead."""
+    """The output says that the task runs now, although its due time is still an hour ahead."""
     duetime("tasks", "create", "report", "--in", "1h")
     shown = duetime("tasks", "run", "01TASK00000000000000000000").stdout
     assert "starts    now, before its due time" in shown
@@ -95,7 +95,7 @@ def test_running_a_task_now_shows_that_it_runs_now(duetime: Run) -> None:
 
 @pytest.mark.usefixtures("nightly")
 def test_a_schedule_lists_events_and_not_what_did_not_run(duetime: Run) -> None:
-    """A run by hand and a pause are events like a skipped occurrence."""
+    """A manual run and a pause are listed as events; a skipped occurrence is not an event."""
     shown = duetime("schedules", "show", "nightly").stdout
     assert "not run" not in shown
     assert "events    2026-11-21 20:30:00 JST (30 min ago)  the run of 01TASK is still running" in shown
@@ -103,7 +103,7 @@ def test_a_schedule_lists_events_and_not_what_did_not_run(duetime: Run) -> None:
 
 @pytest.mark.usefixtures("nightly")
 def test_all_times_of_a_schedule_have_one_format(duetime: Run) -> None:
-    """Times are in the user's zone and never raw RFC 3339, and durations have units."""
+    """Times are in the user's time zone and not in raw RFC 3339, and durations have units."""
     duetime("schedules", "update", "nightly", "--start", "2026-11-01T09:00", "--end", "2026-12-24T09:00")
     shown = duetime("schedules", "show", "nightly").stdout
     for line in (
@@ -116,7 +116,7 @@ def test_all_times_of_a_schedule_have_one_format(duetime: Run) -> None:
 
 
 def test_occurrences_print_each_time_once(duetime: Run) -> None:
-    """Times are in the schedule's zone with an unambiguous offset, including moved ones."""
+    """Times, including moved ones, are in the schedule's time zone with an unambiguous offset."""
     header, first, _, moved = duetime("schedules", "preview", "--cron", "30 1 * * *").stdout.splitlines()
     assert header.split() == ["time", "decision"]
     assert first.split() == ["2026-11-22", "01:30:00+00:00", "runs"]
@@ -128,7 +128,7 @@ def test_occurrences_print_each_time_once(duetime: Run) -> None:
 
 
 def test_a_lock_says_who_holds_it_and_who_waits(duetime: Run, deployment: ScheduledDeployment) -> None:
-    """Each task has a state, and waiting ones a position; a release is confirmed."""
+    """Each task of a lock has a state, and waiting tasks have a position; a release is confirmed."""
     deployment.scripted += [Answer(200, LOCK), Answer(200, {**LOCK, "holders": []})]
     _, holder, waiter = duetime("locks", "show", "db-17").stdout.splitlines()
     assert "held until 21:05:00 (in 5 min)" in holder
@@ -138,13 +138,13 @@ def test_a_lock_says_who_holds_it_and_who_waits(duetime: Run, deployment: Schedu
 
 @pytest.mark.parametrize(("number", "shown"), [(0, "0 tasks"), (1, "1 task"), (2, "2 tasks"), (1200, "1200 tasks")])
 def test_a_count_is_grammatical(number: int, shown: str) -> None:
-    """One task, and several tasks."""
+    """A count says "1 task" but "2 tasks"."""
     assert counted(number, "task") == shown
     assert counted(number, "entry", "entries").endswith("entry" if number == 1 else "entries")
 
 
 def test_the_counts_of_a_bulk_operation_are_grammatical(duetime: Run, deployment: ScheduledDeployment) -> None:
-    """Matched, changed and scanned tasks are counted with the right plural."""
+    """Counts of matched, changed and scanned tasks use the correct singular or plural."""
     one = {"examined": 399, "matched": 1, "affected": 0, "refused": {}, "next_token": None}
     deployment.scripted += [Answer(200, one), Answer(200, {"tasks": [], "next_token": None})]
     assert duetime("tasks", "cancel", "--type", "report", "--dry-run").stdout == "1 matched, 399 scanned\n"
@@ -174,7 +174,7 @@ def test_the_counts_of_a_bulk_operation_are_grammatical(duetime: Run, deployment
     ],
 )
 def test_a_short_duration_is_rounded_to_the_nearest(seconds: float, shown: str) -> None:
-    """A single unit is used from two of it on, so the error stays below a quarter."""
+    """A duration is shown in one unit only from two of that unit on, so the rounding error is below a quarter."""
     assert span(seconds, 1) == shown
 
 
@@ -195,7 +195,7 @@ def test_a_duration_in_two_units_is_rounded_to_the_nearest() -> None:
     ],
 )
 def test_a_bad_option_is_reported_in_plain_words(duetime: Run, arguments: tuple[str, ...], said: str) -> None:
-    """The library that reads the options is not the user's business."""
+    """The error for a bad option does not mention the library that parses options."""
     shown = " ".join(duetime(*arguments).stderr.replace("\u2502", " ").split())
     assert said in shown
     for words in ("Value error", "Input should", "parse string"):

@@ -1,4 +1,4 @@
-"""Sub-commands from other packages."""
+"""Other packages can add sub-commands to `duetime`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., No
 
 
 def test_a_plugin_is_a_sub_command(duetime: Run, install: Callable[..., None]) -> None:
-    """An installed typer app is there under its entry point's name, with its own commands and help."""
+    """An installed typer app is a sub-command with its entry point's name, its own commands and help."""
     install("plugin_that_works", WORKING, "hello")
     assert "Greets" in duetime("--help").stdout
     assert duetime("hello", "greet", "world").stdout == "hello world\n"
@@ -55,7 +55,7 @@ def test_a_plugin_is_a_sub_command(duetime: Run, install: Callable[..., None]) -
 def test_a_broken_plugin_is_told_on_use_only(
     duetime: Run, install: Callable[..., None], source: str, reason: str, request: pytest.FixtureRequest
 ) -> None:
-    """A broken plugin is marked in the help, reports the reason when used, and affects no other command."""
+    """A broken plugin is marked in the help, prints the reason when it is used, and does not affect other commands."""
     install(f"plugin_that_breaks_{request.node.callspec.indices['source']}", source, "broken")
     assert duetime("tasks", "list").exit_code == 0
     listed = duetime("--help")
@@ -69,7 +69,7 @@ def test_a_broken_plugin_is_told_on_use_only(
 
 
 def test_a_plugin_cannot_take_an_own_commands_place(duetime: Run, install: Callable[..., None]) -> None:
-    """`tasks` keeps its meaning, whatever is installed."""
+    """A plugin named `tasks` does not replace the `tasks` command."""
     install("plugin_that_usurps", WORKING, "tasks")
     assert duetime("tasks", "list", "--json").stdout == "[]\n"
 
@@ -82,7 +82,7 @@ def test_an_unknown_command_is_a_usage_error(duetime: Run) -> None:
 
 
 def test_the_version_is_the_distributions(duetime: Run) -> None:
-    """`--version` prints the name and the version, and exits with 0."""
+    """`--version` prints the name and the version, and exits with code 0."""
     result = duetime("--version")
     assert result.exit_code == 0
     assert result.stdout.startswith("duetime ")
@@ -90,7 +90,7 @@ def test_the_version_is_the_distributions(duetime: Run) -> None:
 
 
 def test_a_command_of_another_distribution_is_named_with_it(duetime: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the local stack, `duetime dev` names the package to install."""
+    """Without the local stack's package, `duetime dev` names the package to install."""
     monkeypatch.setattr("duetime_client.commands.plugins.plugins", dict)
     result = duetime("dev")
     assert result.exit_code == 2

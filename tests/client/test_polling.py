@@ -1,4 +1,4 @@
-"""The number of polls of a wait for one task: the figures of the reference page about costs."""
+"""The number of polls while waiting for one task, as stated on the reference page about costs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SEEN: dict[str, Any] = {"id": "X", "state": "running", "type": "report", "create
 
 
 def polls(due: Millis, runs: Millis, *, is_told: bool) -> int:
-    """The polls of `tasks.wait` until it reads the outcome of a task that starts when it is due."""
+    """Return how often `tasks.wait` polls until it reads the outcome of a task that starts when it is due."""
     now, pause, count = NOW, 0.0, 1
     ends = NOW + due + runs
     seen = Task.model_construct(**SEEN, due_at=to_datetime(NOW + due))
@@ -26,7 +26,7 @@ def polls(due: Millis, runs: Millis, *, is_told: bool) -> int:
         state = {"state": State.RUNNING, "run_at": NOW + due} if now >= NOW + due else {"next_at": NOW + due}
         hint = poll_interval(task(**state), now)
         assert hint is not None
-        # The header has whole seconds.
+        # The Retry-After header contains whole seconds.
         pause = pause_after(seen, pause, to_datetime(now), -(-hint // SECOND) if is_told else None)
         now += round(pause * SECOND)
         count += 1
@@ -42,6 +42,6 @@ def polls(due: Millis, runs: Millis, *, is_told: bool) -> int:
     ],
 )
 def test_a_wait_takes_so_many_polls(due: int, runs: int, before: int, after: int) -> None:
-    """With and without the API's hint."""
+    """The number of polls is as documented, with and without the API's Retry-After hint."""
     of = (due * SECOND, runs * SECOND)
     assert (polls(*of, is_told=False), polls(*of, is_told=True)) == (before, after)

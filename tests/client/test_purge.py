@@ -1,4 +1,4 @@
-"""Purges: the client's requests, and the command's question and output."""
+"""The client's requests for purges, and the command's question and output."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def purge(state: str, refused: dict[str, int] | None = None, **removed: int) -> dict[str, Any]:
-    """A purge as the API returns it."""
+    """Return a purge as the API returns it."""
     left = [{"kind": "backups", "until": "2026-12-31T11:00:00Z"}] if state == "succeeded" else []
     return {
         "id": "01M7XZ8CGJ0013P2ZBN3YDT3DX",
@@ -32,7 +32,7 @@ def purge(state: str, refused: dict[str, int] | None = None, **removed: int) -> 
 
 
 def test_the_command_follows_a_purge_and_prints_the_receipt(duetime: Run, deployment: Deployment) -> None:
-    """The command sends filter and reason, and prints what was removed and what is left."""
+    """The command sends the filter and the reason, and prints what was removed and what is left."""
     deployment.scripted += [Answer(202, purge("running")), Answer(200, purge("succeeded", tasks=3, archive_rows=2))]
     ended = duetime("purge", "--of-tag", "customer=7", "--reason", "request 17", "--cancel", "--yes")
     assert ended.exit_code == 0, ended.output
@@ -50,7 +50,7 @@ def test_the_command_follows_a_purge_and_prints_the_receipt(duetime: Run, deploy
 
 
 def test_refused_tasks_give_exit_code_1(duetime: Run, deployment: Deployment) -> None:
-    """The number of refused tasks and the problem's code are printed."""
+    """The number of refused tasks and the problem's code are printed, and the exit code is 1."""
     deployment.scripted += [Answer(202, purge("running")), Answer(200, purge("succeeded", {"state_conflict": 2}))]
     ended = duetime("purge", "A", "B", "--yes")
     assert (ended.exit_code, "2 refused: state_conflict" in ended.stdout) == (1, True)
@@ -59,14 +59,14 @@ def test_refused_tasks_give_exit_code_1(duetime: Run, deployment: Deployment) ->
 
 @pytest.mark.parametrize("arguments", [(), ("ID", "--all"), ("ID", "--type", "x"), ("--all", "--type", "x")])
 def test_exactly_one_selection_is_needed(duetime: Run, deployment: Deployment, arguments: tuple[str, ...]) -> None:
-    """Without a selection, or with two, nothing is sent."""
+    """Without a selection, or with two selections, nothing is sent."""
     ended = duetime("purge", *arguments, "--yes")
     assert (ended.exit_code, deployment.received) == (2, [])
     assert "give one of" in ended.output
 
 
 def test_nothing_is_removed_without_confirmation(duetime: Run, deployment: Deployment) -> None:
-    """The question names the owner; unless it is confirmed, nothing is sent."""
+    """The question names the owner, and nothing is sent unless the user confirms."""
     ended = duetime("purge", "--all", "--of-owner", "ada", typed="n\n")
     assert (ended.exit_code, deployment.received) == (1, [])
     assert "Everything of ada will be removed for good" in ended.output

@@ -1,4 +1,4 @@
-"""Quotas: requests of the client and the command, and the display of quotas and use."""
+"""The client's requests for quotas, the `quotas` commands, and their output of quotas and use."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ STATUS = {
 
 
 def test_the_command_knows_every_quota() -> None:
-    """The quotas are those of the API, in its order."""
+    """The command knows the API's quotas, in the API's order."""
     assert tuple(Quota) == NAMES
 
 
 def test_quotas_are_put_whole_and_read_by_their_path(client: Client, deployment: Deployment) -> None:
-    """The owner is encoded in the path; setting quotas is idempotent, so a lost response is requested again."""
+    """The owner is encoded in the path; setting quotas is idempotent, so it is retried after a lost response."""
     deployment.scripted += [Answer(None), Answer(200, STATUS), Answer(200, STATUS), Answer(200, STATUS)]
     found = client.quotas.put("1:role/a", {"creates_per_second": 20}, reason="a loop")
     assert (found.limits["open_tasks"], found.used["creates_per_second"]) == (10_000, 3.5)
@@ -51,7 +51,7 @@ def test_quotas_are_put_whole_and_read_by_their_path(client: Client, deployment:
 
 
 def test_an_error_names_the_quota(client: Client, deployment: Deployment) -> None:
-    """The error also says when to repeat the request."""
+    """The error names the quota and says when to repeat the request."""
     used_up = problem(429, "quota_exceeded", "used up")
     used_up.document["quota"] = "creates_per_second"
     deployment.scripted += [used_up] * 10
@@ -61,7 +61,7 @@ def test_an_error_names_the_quota(client: Client, deployment: Deployment) -> Non
 
 
 def test_the_command_sets_quotas_and_shows_what_is_used(duetime: Run, deployment: Deployment) -> None:
-    """Each limit is shown with its source; an unknown quota is refused by name before a request."""
+    """Each limit is printed with its source; an unknown quota is refused by name before any request."""
     deployment.scripted.append(Answer(200, STATUS))
     done = duetime("quotas", "set", "1:role/a", "creates_per_second=20", "--reason", "a loop")
     lines = [line.split() for line in done.stdout.splitlines()]
@@ -77,7 +77,7 @@ def test_the_command_sets_quotas_and_shows_what_is_used(duetime: Run, deployment
 
 
 def test_the_command_lists_and_deletes_quotas(duetime: Run, deployment: Deployment) -> None:
-    """The defaults come first; a deletion prints the former quotas."""
+    """The defaults are listed first, and a deletion prints the deleted quotas."""
     listed = {"defaults": {**UNSET, "open_tasks": 10_000}, "owners": [OWN]}
     deployment.scripted += [Answer(200, listed), Answer(200, {"defaults": UNSET, "owners": []}), Answer(200, STATUS)]
     found = duetime("quotas", "list").stdout

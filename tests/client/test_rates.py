@@ -1,4 +1,4 @@
-"""Rates, unique keys and ordered keys: requests of the client and the command, and their output."""
+"""The client's requests for rates, unique keys and ordered keys, the commands, and their output."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ KEY = {"key": "customer/17", "kind": "unique", "until": "ended", "holders": [HEL
 
 
 def test_a_rate_is_shown_with_its_limit_and_its_line(deployment: Deployment, duetime: Run) -> None:
-    """The pinned limit, the requested one, the next start, and each waiting task with its turn are shown."""
+    """The pinned limit, the requested limit, the next start, and each waiting task with its turn are printed."""
     deployment.scripted.append(Answer(200, RATE))
     _, first, waiter = duetime("rates", "show", "crm").stdout.splitlines()
     assert "10 per 60 s, pinned; tasks ask for 50 per 1 s + 5" in first
@@ -48,7 +48,7 @@ def test_a_rate_is_shown_with_its_limit_and_its_line(deployment: Deployment, due
 
 
 def test_a_paused_rate_says_since_when(deployment: Deployment, duetime: Run) -> None:
-    """In the list, where it has no line."""
+    """A rate that is paused is marked in the list, which does not show waiting tasks."""
     paused = {**RATE, "paused_at": "2026-11-21T11:00:00Z", "waiting": None, "next_free_at": None}
     paused.pop("waiters")
     deployment.scripted.append(Answer(200, {"rates": [paused], "next_token": None}))
@@ -57,7 +57,7 @@ def test_a_paused_rate_says_since_when(deployment: Deployment, duetime: Run) -> 
 
 @pytest.mark.parametrize("action", ["pause", "resume", "reset"])
 def test_an_action_sends_its_reason(deployment: Deployment, duetime: Run, action: str) -> None:
-    """The reason is in the body of the request, and the command confirms the action."""
+    """The reason is sent in the request's body, and the command confirms the action."""
     deployment.scripted.append(Answer(200, RATE))
     said = duetime("rates", action, "crm", "--reason", "the CRM is down").stdout.splitlines()[0]
     assert said.endswith("the rate crm")
@@ -67,7 +67,7 @@ def test_an_action_sends_its_reason(deployment: Deployment, duetime: Run, action
 
 
 def test_a_limit_is_pinned_and_unpinned(deployment: Deployment, duetime: Run) -> None:
-    """A pin is a whole limit, and may be sent again."""
+    """Pinning sends a complete limit and can be repeated."""
     deployment.scripted += [Answer(None), Answer(200, RATE), Answer(200, RATE)]
     duetime("rates", "pin", "crm", "10", "--per", "60")
     duetime("rates", "unpin", "crm")
@@ -77,7 +77,7 @@ def test_a_limit_is_pinned_and_unpinned(deployment: Deployment, duetime: Run) ->
 
 
 def test_a_unique_key_names_its_task(client: Client, deployment: Deployment, duetime: Run) -> None:
-    """The key is one part of the path."""
+    """The unique key is one segment of the path."""
     deployment.scripted += [Answer(200, KEY), Answer(200, {"unique_keys": [KEY], "next_token": None})]
     assert client.unique_keys.get("customer/17").holders[0].state == "scheduled"
     assert deployment.received[0].target == "/stage/v1/unique-keys/customer%2F17"
@@ -85,7 +85,7 @@ def test_a_unique_key_names_its_task(client: Client, deployment: Deployment, due
 
 
 def test_an_ordered_key_shows_its_line(client: Client, deployment: Deployment, duetime: Run) -> None:
-    """The task with the turn, and each waiting one with its position; in a list, the turn only."""
+    """The task whose turn it is and the positions of waiting tasks are printed; a list shows only the current task."""
     line = {"key": "customer/17", "turn": HELD | {"state": "failed"}, "waiting": [HELD, HELD]}
     listed = [{"key": "customer/17", "turn": None}]
     deployment.scripted += [Answer(200, line), Answer(200, line), Answer(200, {"ordered_keys": listed})]
@@ -99,7 +99,7 @@ def test_an_ordered_key_shows_its_line(client: Client, deployment: Deployment, d
 
 
 def test_a_preview_is_said_in_words_and_creates_nothing(deployment: Deployment, duetime: Run) -> None:
-    """The body is that of the creation."""
+    """A preview sends the same body as a creation."""
     found = {"as_of": "2026-11-21T12:00:00Z", "due_at": "2026-11-21T12:00:00Z", "expected_start_at": None}
     deployment.scripted.append(Answer(200, {**found, "text": "It is not known when it would start.", "reasons": []}))
     assert duetime("tasks", "create", "report", "--lock", "db", "--preview").stdout == (

@@ -1,4 +1,4 @@
-"""The operations of the API by resource: `client.tasks.create(...)`, `client.schedules.pause(...)`."""
+"""The API's operations by resource, such as `client.tasks.create(...)` and `client.schedules.pause(...)`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _resources(client: Client | AsyncClient) -> dict[str, Resource]:
 
 
 def test_both_clients_have_the_same_resources() -> None:
-    """Every resource of one client exists in the other, with the same name."""
+    """Each resource of one client exists under the same name in the other client."""
     client, async_client = (_resources(made("http://localhost")) for made in (Client, AsyncClient))
     assert client.keys() == async_client.keys()
     for name, resource in client.items():
@@ -32,7 +32,7 @@ def test_both_clients_have_the_same_resources() -> None:
 
 @pytest.mark.parametrize("method", sorted(METHODS))
 def test_a_method_explains_itself(client: Client, method: str) -> None:
-    """`help(client.tasks.create)` shows its parameters and its documentation."""
+    """`help(client.tasks.create)` shows the method's parameters and documentation."""
     resource, name = method.split(".")
     found = getattr(getattr(client, resource), name)
     assert found.__doc__
@@ -41,7 +41,7 @@ def test_a_method_explains_itself(client: Client, method: str) -> None:
 
 
 def test_a_task_is_created_read_and_waited_for(client: Client, deployment: Deployment) -> None:
-    """Each sends one request."""
+    """Creating a task, reading it, and waiting for a task that has ended each send one request."""
     task = client.tasks.create("report", payload={"month": "2026-11"})
     assert client.tasks.get(task.id).payload == {"month": "2026-11"}
     deployment.tasks[task.id]["state"] = "succeeded"
@@ -52,7 +52,7 @@ def test_a_task_is_created_read_and_waited_for(client: Client, deployment: Deplo
 def test_a_task_is_polled_as_seldom_as_the_api_suggests(
     client: Client, deployment: Deployment, waits: list[float]
 ) -> None:
-    """An hour ahead, every 30 s instead of every 5; once it is due, with pauses that grow beyond 3 s."""
+    """A task due in an hour is polled every 30 s instead of 5 s, and a due task with pauses that grow beyond 3 s."""
     far = client.tasks.create("report", delay_seconds=3600)
     due = client.tasks.create("report")
     for task, polls in ((far, 2), (due, 10)):
@@ -65,7 +65,7 @@ def test_a_task_is_polled_as_seldom_as_the_api_suggests(
 
 
 def test_a_schedule_is_created_with_its_name_as_a_keyword(client: Client, deployment: Deployment) -> None:
-    """`name=` is the body's name."""
+    """The keyword `name` is sent as the body's name."""
     with pytest.raises(Exception, match="404"):
         client.schedules.create(name="nightly", cron="30 1 * * *", task={"type": "report"})
     assert deployment.received[-1].document["name"] == "nightly"

@@ -1,4 +1,4 @@
-"""Retries: which requests are sent again, and after how long."""
+"""Which requests the client retries, and after how long."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CALLS: dict[str, Callable[[Client], object]] = {
 
 
 def refusal(retry_after: str | None = None, status: int = 429) -> Answer:
-    """The API asks the client to slow down."""
+    """Return a response that asks the client to slow down."""
     headers = {"Retry_After": retry_after} if retry_after else {}
     return problem(status, "throttled", "slow down", **headers)
 
@@ -34,7 +34,7 @@ def refusal(retry_after: str | None = None, status: int = 429) -> Answer:
 def test_a_create_whose_answer_is_lost_is_sent_again_with_its_key(
     client: Client, deployment: Deployment, failure: Answer
 ) -> None:
-    """After a lost response the request is resent with the same key, so there is one task."""
+    """After a lost response, the request is resent with the same key and creates only one task."""
     deployment.scripted.append(failure)
     client.tasks.create("report")
     first, second = deployment.received
@@ -48,7 +48,7 @@ def test_a_create_whose_answer_is_lost_is_sent_again_with_its_key(
 def test_a_change_that_may_have_been_carried_out_is_not_sent_again(
     client: Client, deployment: Deployment, failure: Answer, call: str
 ) -> None:
-    """A change or a cancel without a response is raised to the caller."""
+    """An update or a cancel request without a response is not retried and raises an error."""
     deployment.scripted.append(failure)
     with pytest.raises((ApiError, Unreachable)):
         CALLS[call](client)
@@ -60,7 +60,7 @@ def test_a_change_that_may_have_been_carried_out_is_not_sent_again(
 def test_whatever_is_refused_for_now_is_sent_again(
     client: Client, deployment: Deployment, call: str, status: int
 ) -> None:
-    """Any request that the API rejects with a time to come back can be retried safely."""
+    """Any request that the API rejects with a `Retry-After` header is retried, because the retry is safe."""
     deployment.tasks["x"] = dict(client.tasks.create("report").document)
     deployment.received.clear()
     deployment.scripted.append(refusal("1", status))
@@ -77,7 +77,7 @@ def test_waiting_follows_retry_after_and_grows(client: Client, deployment: Deplo
 
 
 def test_jitter_spreads_from_nothing_to_the_whole_backoff() -> None:
-    """Full jitter: chance alone decides between no wait and the whole backoff, which has an upper end."""
+    """With full jitter, a wait is random between zero and the backoff, which is capped."""
     retries, error = Retries(initial_seconds=1, max_seconds=5), Unreachable("u", "r", sent=True)
     assert retries.wait_seconds(error, 3, lambda: 0.0) == 0
     assert retries.wait_seconds(error, 3, lambda: 1.0) == 4
@@ -87,7 +87,7 @@ def test_jitter_spreads_from_nothing_to_the_whole_backoff() -> None:
 def test_a_throttle_that_does_not_end_is_told_with_its_time(
     client: Client, deployment: Deployment, waits: list[float]
 ) -> None:
-    """After the last attempt the error contains the time to come back."""
+    """After the last attempt, the error contains the time after which the request can be repeated."""
     deployment.scripted.extend([refusal("2")] * 9)
     with pytest.raises(RateLimited) as caught:
         client.tasks.get("x")
@@ -98,7 +98,7 @@ def test_a_throttle_that_does_not_end_is_told_with_its_time(
 def test_a_wait_beyond_patience_is_left_to_the_caller(
     client: Client, deployment: Deployment, waits: list[float]
 ) -> None:
-    """A `Retry-After` of an hour is not waited for."""
+    """The client does not wait for a `Retry-After` of an hour."""
     deployment.scripted.append(refusal("3600"))
     with pytest.raises(RateLimited):
         client.tasks.get("x")
@@ -106,7 +106,7 @@ def test_a_wait_beyond_patience_is_left_to_the_caller(
 
 
 def test_a_refusal_for_good_is_not_sent_again(client: Client, deployment: Deployment) -> None:
-    """A conflict is not retried."""
+    """A request that is rejected with a conflict is not retried."""
     deployment.scripted.append(problem(409, "conflict", "the task is running"))
     with pytest.raises(Conflict):
         client.tasks.create("report")
@@ -114,7 +114,7 @@ def test_a_refusal_for_good_is_not_sent_again(client: Client, deployment: Deploy
 
 
 def test_a_request_that_never_left_is_sent_again_whatever_it_is(waits: list[float]) -> None:
-    """A refused connection is retried even for a cancel, and then reported as unreachable."""
+    """After a refused connection, even a cancel request is retried, and then the API is reported as unreachable."""
     with socket.create_server(("127.0.0.1", 0)) as held:
         port = held.getsockname()[1]
     with Client(f"http://127.0.0.1:{port}", sleep=waits.append) as client, pytest.raises(Unreachable) as caught:

@@ -1,4 +1,4 @@
-"""`duetime schedules apply` and `import crontab`: the schedules then match the file, and nothing else changes."""
+"""`duetime schedules apply` and `import crontab` make the schedules match a file and change nothing else."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ B = '{"name": "b", "rate": "1 hour", "task": {"type": "report", "payload": {"x":
 
 @pytest.fixture
 def file(tmp_path: Path) -> Callable[[str], str]:
-    """Writes a file and returns its path."""
+    """Return a function that writes a file and returns its path."""
 
     def write(text: str) -> str:
         path = tmp_path / "schedules"
@@ -50,7 +50,7 @@ def file(tmp_path: Path) -> Callable[[str], str]:
 
 
 def changed(deployment: ScheduledDeployment) -> list[tuple[str, str]]:
-    """The requests that changed something, by address."""
+    """Return the requests that changed something, by address."""
     found = [(one.method, one.path) for one in deployment.received if one.method != "GET"]
     return sorted((method, path.removeprefix("/stage/v1/")) for method, path in found)
 
@@ -58,7 +58,7 @@ def changed(deployment: ScheduledDeployment) -> list[tuple[str, str]]:
 def test_a_file_is_applied_and_applying_it_again_changes_nothing(
     duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
 ) -> None:
-    """The first run creates the schedules; the second changes nothing, whatever defaults the API filled in."""
+    """Applying a file creates its schedules; applying it again changes nothing, whatever defaults the API filled in."""
     path = file(f"{A}\n\n{B}\n")
     first = duetime("schedules", "apply", path, "--yes")
     assert (first.exit_code, changed(deployment)) == (0, [("POST", "schedules")] * 2), first.output
@@ -72,7 +72,7 @@ def test_a_file_is_applied_and_applying_it_again_changes_nothing(
 def test_what_differs_is_shown_and_changed(
     duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
 ) -> None:
-    """Only the fields that differ are sent, under the version that was read; a field left out gets its default."""
+    """Only the fields that differ are sent, with the version that was read; an omitted field gets its default."""
     duetime("schedules", "apply", file(f'{A[:-1]}, "timezone": "Europe/London", "overlap": "allow_all"}}\n{B}'), "-y")
     deployment.received.clear()
     new_b = B.replace('"x": 1', '"x": 2').replace("1 hour", "2 hours")
@@ -92,7 +92,7 @@ def test_what_differs_is_shown_and_changed(
 def test_a_timing_of_another_kind_takes_the_place_of_the_old_one(
     duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
 ) -> None:
-    """The old kind is not sent as null, which the API would refuse."""
+    """The previous kind of timing is not sent as null, because the API would refuse this."""
     duetime("schedules", "apply", file(A), "-y")
     duetime("schedules", "apply", file(A.replace('"cron": "0 1 * * *"', '"permanent": {"gap_seconds": 60}')), "-y")
     assert deployment.received[-1].document == {"permanent": {"gap_seconds": 60}, "dialect": "cron"}
@@ -104,7 +104,7 @@ def test_a_timing_of_another_kind_takes_the_place_of_the_old_one(
 def test_nothing_is_deleted_without_prune(
     duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
 ) -> None:
-    """Schedules that a file no longer contains stay unless pruning is requested."""
+    """Schedules that a file no longer contains are kept unless pruning is requested."""
     duetime("schedules", "apply", file(f"{A}\n{B}"), "-y")
     duetime("schedules", "apply", file(A), "-y")
     assert sorted(deployment.schedules) == ["a", "b"]
@@ -115,7 +115,7 @@ def test_nothing_is_deleted_without_prune(
 def test_prune_by_tag_deletes_what_carries_the_tag_only(
     duetime: Run, deployment: ScheduledDeployment, client: Client, file: Callable[[str], str]
 ) -> None:
-    """The tag marks the schedules of a file; those of others, and entries that are invalid now, are kept."""
+    """A tag marks the schedules of a file; other schedules, and those whose entries are now invalid, are kept."""
     client.schedules.create("others", rate="1 hour", task={"type": "x", "tags": {"team": "ops"}})
     duetime("schedules", "apply", file(f"{A}\n{B}"), "-y", "--tag", "file=ours")
     assert deployment.schedules["a"]["task"]["tags"] == {"file": "ours"}
@@ -128,7 +128,7 @@ def test_prune_by_tag_deletes_what_carries_the_tag_only(
 def test_prune_must_say_what_the_file_owns(
     duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str], options: list[str]
 ) -> None:
-    """Pruning requires a tag or all, like kubectl."""
+    """Pruning requires a tag or `all`, as in kubectl."""
     assert duetime("schedules", "apply", file(A), "-y", *options).exit_code == 2
     assert deployment.received == []
 
@@ -136,7 +136,7 @@ def test_prune_must_say_what_the_file_owns(
 def test_a_dry_run_has_the_api_judge_and_changes_nothing(
     duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
 ) -> None:
-    """A dry run finds an invalid timing although nothing is created."""
+    """A dry run finds an invalid timing although it creates nothing."""
     result = duetime(
         "schedules", "apply", file(f"{A}\n{B}\n{A.replace('a', 'c', 1).replace('0 1 * * *', 'bad')}"), "--dry-run"
     )
@@ -144,7 +144,7 @@ def test_a_dry_run_has_the_api_judge_and_changes_nothing(
 
 
 def test_it_asks_first(duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]) -> None:
-    """Without confirmation, or without a terminal, nothing changes."""
+    """Without confirmation, or without a terminal, `apply` changes nothing."""
     path = file(A)
     assert duetime("schedules", "apply", path, typed="n\n").exit_code == 1
     assert duetime("schedules", "apply", path, typed="").exit_code == 1
@@ -156,7 +156,7 @@ def test_it_asks_first(duetime: Run, deployment: ScheduledDeployment, file: Call
 def test_an_error_of_one_stops_no_other(
     duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
 ) -> None:
-    """Each refusal names its line and its field; a second run, with the line corrected, does the rest."""
+    """Each refusal names its line and its field; after a correction, a second run applies the rest."""
     bad = A.replace('"a"', '"bad"').replace("0 1 * * *", "bad")
     lines = [A, bad, '{"cron": "* * * * *"}', "{", B, B]
     result = duetime("schedules", "apply", file("\n".join(lines)), "-y")
@@ -175,7 +175,7 @@ def test_an_error_of_one_stops_no_other(
 def test_where_nobody_answers_the_rest_is_not_tried(
     duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
 ) -> None:
-    """Exit code 3 with the number of remaining entries: applying again continues."""
+    """If the API does not respond, the exit code is 3 and the number of entries left for the next run is printed."""
     deployment.scripted.extend([Answer(200, {"schedules": [], "next_token": None}), *[Answer(None)] * 40])
     many = "\n".join(A.replace('"a"', f'"a{number}"') for number in range(30))
     result = duetime("schedules", "apply", file(many), "-y")
@@ -183,7 +183,7 @@ def test_where_nobody_answers_the_rest_is_not_tried(
 
 
 def test_what_was_done_is_told_as_json(duetime: Run, file: Callable[[str], str]) -> None:
-    """One document, for scripts."""
+    """With `--json`, the result is one document for scripts."""
     result = duetime(
         "schedules", "apply", file(f'{A}\n{{"name": "z", "cron": "bad", "task": {{"type": "x"}}}}'), "-y", "--json"
     )
@@ -200,7 +200,7 @@ def test_what_was_done_is_told_as_json(duetime: Run, file: Callable[[str], str])
 def test_a_list_without_payloads_is_completed(
     duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
 ) -> None:
-    """A payload that lists leave out is read before it is compared."""
+    """A payload that lists leave out is read before payloads are compared."""
     duetime("schedules", "apply", file(B), "-y")
     kept = dict(deployment.schedules["b"])
     entry = {**kept, "task": {name: value for name, value in kept["task"].items() if name != "payload"}}
@@ -213,7 +213,7 @@ def test_a_list_without_payloads_is_completed(
 def test_a_target_that_the_type_decides_is_no_difference(
     duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
 ) -> None:
-    """A file may omit the target if the type determines it."""
+    """A file may omit the target if the type determines the target."""
     duetime("schedules", "apply", file(A), "-y")
     deployment.schedules["a"]["task"]["target"] = {"kind": "handler"}
     deployment.received.clear()
@@ -222,13 +222,13 @@ def test_a_target_that_the_type_decides_is_no_difference(
 
 
 def properties(model: type[BaseModel]) -> dict[str, Any]:
-    """The fields of a body, with the defaults that the API fills in."""
+    """Return the fields of a body with the defaults that the API fills in."""
     found: dict[str, Any] = model.model_json_schema()["properties"]
     return found
 
 
 def test_the_defaults_are_those_of_the_api() -> None:
-    """The command's defaults equal those of the contract."""
+    """The command's defaults equal the contract's defaults."""
     fields, task = properties(ScheduleCreate), properties(TaskTemplate)
     named = {name: fields[name].get("default", []) for name in SCHEDULE_DEFAULTS}
     assert named == SCHEDULE_DEFAULTS
@@ -257,7 +257,7 @@ YAML = """
 
 
 def test_yaml_is_read_as_json_would_be() -> None:
-    """Times and `on` stay text, anchors work, and each entry has its line."""
+    """Times and `on` are read as text, anchors work, and each entry has its line number."""
     first, second = entries_of(YAML)
     assert (first.line, first.name, second.line) == (3, "a", 9)
     assert first.fields == {
@@ -274,7 +274,7 @@ def test_yaml_is_read_as_json_would_be() -> None:
 
 @pytest.mark.parametrize("text", ["a: [1\n", "a: b: c", "- !!python/object:os.system x", "\t- a", "[" * 5_000])
 def test_a_file_that_is_neither_is_refused(text: str) -> None:
-    """The error names the position of the YAML fault, and nothing is executed."""
+    """The error names the position of the YAML error, and nothing in the file is executed."""
     with pytest.raises(ManifestUnreadable):
         entries_of(text)
 
@@ -291,7 +291,7 @@ def test_a_file_that_is_neither_is_refused(text: str) -> None:
     ],
 )
 def test_a_bad_entry_is_named(text: str, fault: str) -> None:
-    """The other entries are still read."""
+    """An invalid entry is reported with its line, and the other entries are still read."""
     assert fault in entries_of(text)[-1].fault
 
 
@@ -336,12 +336,12 @@ def test_a_bad_entry_is_named(text: str, fault: str) -> None:
     ],
 )
 def test_a_prow_job_becomes_a_schedule(job: dict[str, Any], fields: dict[str, Any]) -> None:
-    """An interval from start to start is a rate, one from end to start is permanent."""
+    """An interval from start to start becomes a rate; an interval from end to start becomes a permanent schedule."""
     assert schedule_of_prow(job) == fields
 
 
 def test_prow_jobs_are_applied(duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]) -> None:
-    """The type is that of an option; an invalid duration is reported with its line."""
+    """The type comes from an option, and an invalid duration is reported with its line."""
     lines = [
         '{"name": "ci-a", "cron": "0 6 * * *"}',
         '{"name": "ci-b", "interval": "6h"}',
@@ -371,7 +371,7 @@ CRON_TZ=Europe/London
 
 
 def test_a_crontab_becomes_schedules() -> None:
-    """Comments are skipped, variables are kept, `%` is read as cron does, and unsupported lines are reported."""
+    """Comments are skipped, variables are kept, `%` is read as cron reads it, and unsupported lines are reported."""
     poll, daily, mail, reboot, short, again = entries_of_crontab(CRONTAB, task_type="shell", timezone="Asia/Tokyo")
     env = {"MAILTO": "ops@example.org", "SHELL": "/bin/bash"}
     assert poll.fields == {
@@ -405,13 +405,13 @@ def test_a_crontab_becomes_schedules() -> None:
     ],
 )
 def test_the_input_of_a_command_ends_with_a_line_end(command: str, stdin: str) -> None:
-    """As in Vixie cron, Debian and cronie, the last line gets exactly one line end, so that `while read` reads it."""
+    """As in Vixie cron, Debian's cron and cronie, the input ends with exactly one newline, which `while read` needs."""
     (entry,) = entries_of_crontab(f"30 1 * * * {command}", task_type="shell", timezone=None)
     assert entry.fields["task"]["payload"] == {"command": "cat > /tmp/x", "stdin": stdin}
 
 
 def test_a_line_that_is_not_logged_is_read_without_its_dash() -> None:
-    """A dash before the minute keeps cronie from logging, and is no part of the time."""
+    """A dash before the minute, which turns off cronie's logging, is not read as part of the time."""
     (entry,) = entries_of_crontab("-*/15 * * * * /usr/bin/poll\n-@daily /usr/bin/x", task_type="shell", timezone=None)[
         :1
     ]
@@ -419,7 +419,7 @@ def test_a_line_that_is_not_logged_is_read_without_its_dash() -> None:
 
 
 def test_a_random_time_of_a_crontab_is_drawn_once() -> None:
-    """`low~high` is a value of the range: the same in each import, not the same for all commands."""
+    """`low~high` becomes a value in the range that is the same in each import and differs between commands."""
     lines = [f"0~59 ~ 5~7 * ~2 /usr/bin/job{number}" for number in range(40)]
     drawn = [entries_of_crontab("\n".join(lines), task_type="shell", timezone=None) for _ in range(2)]
     first, second = ([str(entry.fields["cron"]) for entry in entries] for entries in drawn)
@@ -434,13 +434,13 @@ def test_a_random_time_of_a_crontab_is_drawn_once() -> None:
 
 @pytest.mark.parametrize("field", ["9~5", "0~60", "~99"])
 def test_a_random_time_that_cannot_be_is_reported(field: str) -> None:
-    """An empty range, or one beyond an hour, names its line instead of becoming some other time."""
+    """An empty range or a range beyond an hour is an error with the line, and never becomes another time."""
     (entry,) = entries_of_crontab(f"{field} * * * * /usr/bin/x", task_type="shell", timezone=None)
     assert f"{field}: should be a range within 0~59" in (entry.fault or "")
 
 
 def test_imports_keep_the_reading_of_the_cron_that_they_come_from() -> None:
-    """Expressions that the API would refuse as ambiguous are applied: both days for a crontab, either day for Prow."""
+    """Ambiguous expressions are applied as in their source: both days must match in a crontab, either day in Prow."""
     (of_crontab,) = entries_of_crontab("0 0 */2 * 1-5 /usr/bin/x", task_type="shell", timezone=None)
     of_prow = schedule_of_prow({"name": "x", "cron": "0 0 */2 * 1-5"})
     both, either = (
@@ -468,7 +468,7 @@ def test_every_real_job_of_prow_is_accepted() -> None:
 
 
 def test_a_system_crontab_has_users() -> None:
-    """The column before the command; without it the line is refused."""
+    """A system crontab has a user column before the command; a line without the column is refused."""
     first, second = entries_of_crontab(
         "17 * * * * root run-parts /etc/cron.hourly\n@daily root\n", task_type="shell", timezone=None, has_users=True
     )
@@ -477,7 +477,7 @@ def test_a_system_crontab_has_users() -> None:
 
 
 def test_a_command_is_not_cut_where_python_would_end_a_line() -> None:
-    """A form feed, a vertical tab and U+2028 are characters of the command, in the crontab and in the printed lines."""
+    """A form feed, a vertical tab and U+2028 stay in the command, both in the schedule and in the printed lines."""
     command = "a\x0bb\x0cc\u2028d"
     (entry,) = entries_of_crontab(f"0 1 * * * {command}\r\n", task_type="s", timezone=None)
     assert entry.fields["task"]["payload"]["command"] == command
@@ -494,7 +494,7 @@ def test_a_variable_keeps_the_blanks_within_its_value() -> None:
 
 
 def test_a_name_stays_when_its_line_moves_or_its_time_changes() -> None:
-    """A stable name lets a second import change the schedule instead of creating another."""
+    """A schedule's name is stable, so a second import updates the schedule instead of creating another."""
     one = entries_of_crontab("0 1 * * * /bin/a x\n", task_type="s", timezone=None)[0]
     other = entries_of_crontab("# new\n0 2 * * * /bin/a x\n", task_type="s", timezone=None)[0]
     assert (one.name, one.fields["cron"]) != (other.name, other.fields["cron"])
@@ -504,7 +504,7 @@ def test_a_name_stays_when_its_line_moves_or_its_time_changes() -> None:
 def test_an_imported_crontab_is_printed_or_applied(
     duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
 ) -> None:
-    """Applying the printed file has the same result as applying directly."""
+    """Applying the printed file has the same result as applying the crontab directly."""
     path = file(CRONTAB)
     printed = duetime("import", "crontab", path, "--type", "shell", "--prefix", "host-")
     assert (printed.exit_code, len(printed.stdout.splitlines())) == (1, 4)
@@ -516,14 +516,14 @@ def test_an_imported_crontab_is_printed_or_applied(
     deployment.received.clear()
     assert duetime("schedules", "apply", "-", "--yes", typed=printed.stdout).exit_code == 0
     assert changed(deployment) == []
-    # As written by some editors.
+    # Some editors write a byte order mark at the start of a file.
     assert duetime("schedules", "apply", "-", "--yes", typed=f"\ufeff{printed.stdout}").exit_code == 0
 
 
 def test_a_changed_schedule_is_not_overwritten(
     duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
 ) -> None:
-    """A schedule that was changed since the comparison is rejected."""
+    """If a schedule was changed after the comparison, the update is rejected."""
     duetime("schedules", "apply", file(A), "-y")
     listed: dict[str, Any] = {"schedules": [dict(deployment.schedules["a"])], "next_token": None}
     deployment.schedules["a"]["version"] = 9
@@ -535,7 +535,7 @@ def test_a_changed_schedule_is_not_overwritten(
 def test_a_list_that_is_behind_does_no_harm(
     duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
 ) -> None:
-    """A schedule that the list lacks is not created again, and an outdated entry does not revert a change."""
+    """A schedule that a stale list lacks is not created again, and a stale entry does not revert a change."""
     duetime("schedules", "apply", file(A), "-y")
     deployment.scripted.append(Answer(200, {"schedules": [], "next_token": None}))
     assert duetime("schedules", "apply", file(A), "-y").exit_code == 0
@@ -549,7 +549,7 @@ def test_a_list_that_is_behind_does_no_harm(
 def test_a_dry_run_counts_entries_that_are_not_valid(
     duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
 ) -> None:
-    """An entry that the command itself rejects is among the rejected ones, as one that the API rejects is."""
+    """A dry run counts entries that the command rejects together with entries that the API rejects."""
     result = duetime("schedules", "apply", file(f'{A}\n{{"name": 3}}'), "--dry-run")
 
     assert "1 with a valid timing, 1 rejected" in result.stderr

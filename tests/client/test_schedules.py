@@ -27,18 +27,18 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 @pytest.fixture
 def deployment() -> Iterator[ScheduledDeployment]:
-    """A separate deployment with schedules for each test."""
+    """Return a separate deployment with schedules for each test."""
     with served(ScheduledDeployment()) as made:
         yield made
 
 
 def nightly(client: Client, name: str = "nightly") -> Schedule:
-    """A schedule."""
+    """Create a schedule."""
     return client.schedules.create(name, cron="30 1 * * *", timezone="Europe/London", task={"type": "report"})
 
 
 def test_a_schedule_is_created_read_changed_and_deleted(client: Client, deployment: ScheduledDeployment) -> None:
-    """Requests follow the contract, with offsets in times; responses are typed."""
+    """Requests follow the contract, times are sent with offsets, and responses are typed."""
     made = client.schedules.create("nightly", rate="1 hour", start_at=NOON, task={"type": "report"})
     assert deployment.received[0].document == {
         "name": "nightly",
@@ -59,7 +59,7 @@ def test_a_schedule_is_created_read_changed_and_deleted(client: Client, deployme
 def test_a_request_whose_answer_was_lost_is_sent_again_under_its_key(
     client: Client, deployment: ScheduledDeployment
 ) -> None:
-    """A key makes creations, runs and backfills happen once."""
+    """With an idempotency key, a repeated creation, run or backfill happens only once."""
     nightly(client)
     calls = (
         lambda: client.schedules.create("other", rate="1 hour", task={"type": "report"}),
@@ -75,7 +75,7 @@ def test_a_request_whose_answer_was_lost_is_sent_again_under_its_key(
 
 
 def test_a_calendar_is_replaced_as_it_was_read(client: Client, deployment: ScheduledDeployment) -> None:
-    """The ETag that was read guards replacement and deletion."""
+    """Replacing or deleting a calendar sends the ETag that was read."""
     client.calendars.put("uk", weekdays=["sat"])
     read = client.calendars.get("uk")
     assert read.etag == '"1"'
@@ -85,7 +85,7 @@ def test_a_calendar_is_replaced_as_it_was_read(client: Client, deployment: Sched
 
 
 def test_a_name_that_is_taken_is_a_conflict(client: Client) -> None:
-    """A creation never overwrites a schedule."""
+    """A creation never overwrites an existing schedule."""
     nightly(client)
     with pytest.raises(Conflict) as taken:
         nightly(client)
@@ -107,7 +107,7 @@ def test_schedules_are_listed_page_by_page(client: Client, deployment: Scheduled
 def test_a_list_of_schedules_is_filtered_by_the_api(
     client: Client, duetime: Run, deployment: ScheduledDeployment
 ) -> None:
-    """States, type, tags and name prefix are sent as the same parameters by the command."""
+    """The client and the command send states, type, tags and name prefix as the same parameters."""
     wanted = {"state": ["active", "paused"], "type": ["mail"], "tag": ["a:1", "b:2"], "name_prefix": ["n"]}
     tags = {"a": "1", "b": "2"}
     list(client.schedules.list(state=["active", "paused"], type="mail", tags=tags, name_prefix="n"))
@@ -119,7 +119,7 @@ def test_a_list_of_schedules_is_filtered_by_the_api(
 def test_a_run_by_request_has_a_payload_and_a_time(
     client: Client, duetime: Run, deployment: ScheduledDeployment
 ) -> None:
-    """Only the given fields are sent; null is a payload."""
+    """A run by request sends only the given fields, and a null payload is sent."""
     nightly(client)
     client.schedules.run("nightly", payload=None, delay_seconds=1.5)
     client.schedules.run("nightly", due_at=NOON, reason="why")
@@ -134,7 +134,7 @@ def test_a_run_by_request_has_a_payload_and_a_time(
 
 
 def test_a_schedule_is_paused_resumed_run_and_backfilled(client: Client, deployment: ScheduledDeployment) -> None:
-    """Each action has its own path and parameters."""
+    """Each action on a schedule has its own path and parameters."""
     nightly(client)
     assert client.schedules.pause("nightly", "no paper").paused_reason == "no paper"
     assert client.schedules.resume("nightly").state == "active"
@@ -153,7 +153,7 @@ def test_a_schedule_is_paused_resumed_run_and_backfilled(client: Client, deploym
 def test_all_schedules_with_a_tag_are_paused_and_resumed(
     duetime: Run, client: Client, deployment: ScheduledDeployment
 ) -> None:
-    """Client and command support it; the command takes either a schedule or a tag."""
+    """The client and the command pause and resume by tag; the command takes either a schedule or a tag."""
     paused = duetime("schedules", "pause", "--of-tag", "team=dba", "--reason", "a release")
     assert "2 paused, 9 scanned" in paused.stdout
     assert deployment.received[-1].document == {"filter": {"tags": {"team": "dba"}}, "reason": "a release"}
@@ -164,7 +164,7 @@ def test_all_schedules_with_a_tag_are_paused_and_resumed(
 
 
 def test_a_backfill_is_ended_by_its_id(duetime: Run, client: Client, deployment: ScheduledDeployment) -> None:
-    """The view shows the id and the progress."""
+    """A backfill's view shows its id and progress."""
     nightly(client)
     assert "1a2b running: 3 of 19 runs started" in duetime("schedules", "show", "nightly").stdout
     assert duetime("schedules", "backfills", "cancel", "nightly", "1a2b").exit_code == 0
@@ -180,7 +180,7 @@ def test_a_backfill_is_ended_by_its_id(duetime: Run, client: Client, deployment:
 
 
 def test_occurrences_come_with_their_tasks(client: Client, deployment: ScheduledDeployment) -> None:
-    """Bounds and limit have the contract's names."""
+    """The bounds and the limit are sent under the contract's names."""
     nightly(client)
     past, coming = client.schedules.list_occurrences("nightly", scheduled_after=NOON, limit=2)
     assert (past.task_id, past.state, coming.task_id, coming.runs) == ("01TASK", "succeeded", None, False)
@@ -188,7 +188,7 @@ def test_occurrences_come_with_their_tasks(client: Client, deployment: Scheduled
 
 
 def test_a_preview_creates_nothing(client: Client, deployment: ScheduledDeployment) -> None:
-    """A preview is repeated after a failure, as it changes nothing."""
+    """A preview is retried after a failure, because it changes nothing."""
     deployment.scripted.append(Answer(None))
     found = client.schedules.preview(cron="30 1 * * *", start=NOON, count=2)
     assert (len(found), deployment.schedules) == (2, {})
@@ -200,14 +200,14 @@ def test_a_preview_creates_nothing(client: Client, deployment: ScheduledDeployme
 
 
 def test_a_time_without_a_zone_is_refused(client: Client, deployment: ScheduledDeployment) -> None:
-    """The client refuses it before it sends anything."""
+    """A time without a time zone is refused before anything is sent."""
     with pytest.raises(TimeWithoutZone):
         client.schedules.create_backfill("nightly", NOON.replace(tzinfo=None), NOON)
     assert deployment.received == []
 
 
 def test_a_calendar_is_put_as_fields_or_as_a_file(client: Client, deployment: ScheduledDeployment) -> None:
-    """Fields are sent as JSON, and an iCalendar file unchanged under its own type."""
+    """Fields are sent as JSON, and an iCalendar file is sent unchanged with its own content type."""
     client.calendars.put("weekends", weekdays=["sat", "sun"])
     data = b"BEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n"
     assert client.calendars.put_icalendar("uk", data, mode="includes", timezone="Europe/London").dates == {
@@ -224,7 +224,7 @@ def test_a_calendar_is_put_as_fields_or_as_a_file(client: Client, deployment: Sc
 
 
 def test_a_timing_of_another_dialect_is_shown_with_it(duetime: Run, client: Client) -> None:
-    """The dialect is shown if the text means something else there; EventBridge's text is unambiguous."""
+    """The dialect is shown if the expression means something else in another dialect; EventBridge's is unambiguous."""
     task: NewTask = {"type": "report"}
     client.schedules.create("a", cron="0 0 */2 * 1-5", dialect="vixie", task=task)
     client.schedules.create("b", cron="cron(0 10 * * ? *)", dialect="eventbridge", task=task)
@@ -236,7 +236,7 @@ def test_a_timing_of_another_dialect_is_shown_with_it(duetime: Run, client: Clie
 
 
 def test_calendars_show_until_when_they_are_known(duetime: Run, client: Client) -> None:
-    """The end is in the list and in the detail view; a calendar without end says so."""
+    """The list and the detail view show until when a calendar is known, or "always"."""
     client.calendars.put("weekends", weekdays=["sat", "sun"])
     client.calendars.put_icalendar("uk", b"BEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n")
     listed = duetime("calendars", "list").stdout
@@ -247,14 +247,14 @@ def test_calendars_show_until_when_they_are_known(duetime: Run, client: Client) 
 
 @pytest.mark.parametrize("document", [None, [], {"schedules": 1}, {"schedules": [{"id": "x"}]}])
 def test_an_answer_that_is_none_is_an_error(client: Client, deployment: ScheduledDeployment, document: object) -> None:
-    """Another server's response is not mistaken for an empty list."""
+    """A response from another server is not mistaken for an empty list."""
     deployment.scripted.append(Answer(200, document))
     with pytest.raises(UnexpectedResponse):
         list(client.schedules.list())
 
 
 def test_create_sends_every_option(duetime: Run, deployment: ScheduledDeployment) -> None:
-    """Each option is sent as its API field."""
+    """Each option of `create` is sent as its API field."""
     options = [
         *("--cron", "30 1 * * *", "--timezone", "Europe/London", "--dst-gap", "shift_forward", "--dst-fold", "both"),
         *(
@@ -310,7 +310,7 @@ def test_create_sends_every_option(duetime: Run, deployment: ScheduledDeployment
 
 
 def test_a_schedule_has_every_option_of_a_task(duetime: Run, deployment: ScheduledDeployment) -> None:
-    """All options, including name, AWS target and callback URL, are sent."""
+    """A schedule accepts all options of a task, including name, AWS target and callback URL."""
     options = ("--name", "n", "--arn", "arn:aws:sqs:r:1:q", "--callback-url", "https://example.org/e")
     assert duetime("schedules", "create", "x", "report", "--rate", "1 hour", *options).exit_code == 0
     assert deployment.received[0].document["task"] == {
@@ -334,7 +334,7 @@ def test_a_schedule_has_every_option_of_a_task(duetime: Run, deployment: Schedul
 def test_every_kind_of_timing_has_its_option(
     duetime: Run, deployment: ScheduledDeployment, options: list[str], sent: dict[str, object]
 ) -> None:
-    """There are options for five kinds of timing and the dialect."""
+    """There are options for five kinds of timing and for the dialect."""
     assert duetime("schedules", "create", "x", "report", *options).exit_code == 0
     document = deployment.received[0].document
     assert {key: len(document[key]) if key == "dates" else document[key] for key in sent} == sent
@@ -359,13 +359,13 @@ def test_every_kind_of_timing_has_its_option(
 def test_a_bad_command_line_sends_nothing(
     duetime: Run, deployment: ScheduledDeployment, arguments: list[str], reason: str
 ) -> None:
-    """The command exits with code 2 and names the wrong word."""
+    """A bad command line exits with code 2 and names the wrong word."""
     result = duetime("schedules", *arguments)
     assert (result.exit_code, reason in result.stderr, deployment.received) == (2, True, [])
 
 
 def test_update_sends_of_the_task_what_options_name(duetime: Run, deployment: ScheduledDeployment) -> None:
-    """The API merges, so the command reads nothing first, and other fields keep their values."""
+    """An update sends only the given fields and reads nothing first, because the API merges the fields."""
     create = ("--cron", "* * * * *", "--payload", "1", "--timeout", "30")
     duetime("schedules", "create", "x", "report", *create)
     assert duetime("schedules", "update", "x", "--payload", "2", "--no-calendars").exit_code == 0
@@ -381,7 +381,7 @@ def test_update_sends_of_the_task_what_options_name(duetime: Run, deployment: Sc
 
 
 def test_a_list_shows_the_next_run_in_local_time(duetime: Run, client: Client) -> None:
-    """A user in Tokyo sees Tokyo's time, and the timing as written."""
+    """A user in Tokyo sees times in Tokyo's time zone, and the timing as written."""
     nightly(client)
     client.schedules.create("tick", rate="30 seconds", task={"type": "tick"})
     client.schedules.pause("tick")
@@ -393,7 +393,7 @@ def test_a_list_shows_the_next_run_in_local_time(duetime: Run, client: Client) -
 
 
 def test_a_sheet_shows_what_comes_and_what_did_not_run(duetime: Run, client: Client) -> None:
-    """The next runs are in local time, and skipped ones have their reasons."""
+    """The next runs are in local time, and skipped runs have their reasons."""
     nightly(client)
     shown = duetime("schedules", "show", "nightly").stdout
     assert "30 1 * * * (Europe/London)" in shown
@@ -403,7 +403,7 @@ def test_a_sheet_shows_what_comes_and_what_did_not_run(duetime: Run, client: Cli
 
 
 def test_an_expectation_that_is_missed_is_shown(duetime: Run, client: Client, deployment: ScheduledDeployment) -> None:
-    """The list marks the miss until the next success, and the view says since when and how often."""
+    """The list marks a missed expectation until the next success, and the view says since when and how often."""
     nightly(client)
     schedule = deployment.schedules["nightly"]
     schedule["expectation"] = {"missed_at": "2026-11-21T06:00:00.000Z", "met_at": None, "misses": 2}
@@ -416,7 +416,7 @@ def test_an_expectation_that_is_missed_is_shown(duetime: Run, client: Client, de
 
 
 def test_an_expectation_is_removed_by_none(duetime: Run, client: Client, deployment: ScheduledDeployment) -> None:
-    """Both options accept `none`, sent as null; an invalid duration is refused first."""
+    """The options for expectations accept `none`, which is sent as null, and refuse an invalid duration."""
     nightly(client)
     duetime("schedules", "update", "nightly", "--expect-success-by", "none", "--expect-every", "none")
     assert deployment.received[-1].document == {"expect_success_by": None, "expect_every_seconds": None}
@@ -426,7 +426,7 @@ def test_an_expectation_is_removed_by_none(duetime: Run, client: Client, deploym
 
 
 def test_a_preview_says_in_words_what_was_decided(duetime: Run) -> None:
-    """Each occurrence has its local time, and whether it runs."""
+    """Each previewed occurrence has its local time and whether it will run."""
     shown = duetime("schedules", "preview", "--cron", "30 1 * * *").stdout.splitlines()
     assert shown[0].split() == ["time", "decision"]
     assert "uk: 2026-11-23 (Holiday): skipped" in shown[2]
@@ -434,7 +434,7 @@ def test_a_preview_says_in_words_what_was_decided(duetime: Run) -> None:
 
 
 def test_occurrences_are_shown_with_their_tasks(duetime: Run, client: Client) -> None:
-    """Each occurrence has its task and state, or the reason why there is none."""
+    """Each occurrence has its task and state, or the reason why there is no task."""
     nightly(client)
     shown = duetime("schedules", "occurrences", "nightly", "--after", "2026-11-21").stdout.splitlines()
     assert shown[1].split()[-2:] == ["01TASK", "succeeded"]
@@ -443,7 +443,7 @@ def test_occurrences_are_shown_with_their_tasks(duetime: Run, client: Client) ->
 
 @pytest.mark.parametrize("action", ["pause", "resume", "run", "delete --yes"])
 def test_an_action_on_an_unknown_schedule_fails(duetime: Run, action: str) -> None:
-    """The command exits with code 1 and the API's text."""
+    """An action on an unknown schedule exits with code 1 and prints the API's text."""
     result = duetime("schedules", *action.split(), "nobody")
     assert (result.exit_code, "no such schedule" in result.stderr) == (1, True)
 
@@ -476,7 +476,7 @@ def test_a_calendar_is_put_by_the_kind_of_its_file(
 def test_a_bad_calendar_file_sends_nothing(
     duetime: Run, deployment: ScheduledDeployment, tmp_path: Path, content: str, options: list[str], reason: str
 ) -> None:
-    """The command exits with code 2 and the reason."""
+    """A bad calendar file exits with code 2 and the reason."""
     path = tmp_path / "calendar.json"
     path.write_text(content)
     result = duetime("calendars", "put", "x", str(path), *options)
@@ -485,7 +485,7 @@ def test_a_bad_calendar_file_sends_nothing(
 
 
 def test_a_refusal_names_the_field(duetime: Run, deployment: ScheduledDeployment) -> None:
-    """The API's reasons are printed on separate lines."""
+    """The API's reasons for a refusal are printed on separate lines."""
     deployment.scripted.append(problem(422, "fields_invalid", "x", {"field": "task.type", "reason": "is required"}))
     result = duetime("schedules", "create", "x", "t", "--cron", "* * * * *")
     assert (result.exit_code, "task.type: is required" in result.stderr) == (1, True)

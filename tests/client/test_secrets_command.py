@@ -1,4 +1,4 @@
-"""`duetime secrets`: its output, and the secret that it stores."""
+"""`duetime secrets`: its output, and the secret that the command stores."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ PAIRS = [
 
 
 class VersionExists(Exception):
-    """The version exists with another value."""
+    """The error for a secret version that exists with another value."""
 
 
 class _Account:
-    """CloudFormation and Secrets Manager, with one stack and its secret."""
+    """Implements CloudFormation and Secrets Manager with one stack and its secret."""
 
     def __init__(self) -> None:
         self.stored = FIRST
         self.versions = {"0": FIRST}
         self.meanwhile: list[str] = []
-        """What another operator stores, from the same version, before the command does."""
+        """Values that another operator stores, based on the same version, before the command does."""
         self.exceptions = SimpleNamespace(ResourceExistsException=VersionExists)
 
     def create_client(self, _name: str) -> _Account:
@@ -60,14 +60,14 @@ class _Account:
 
 @pytest.fixture
 def account(monkeypatch: pytest.MonkeyPatch) -> _Account:
-    """The account that the command finds."""
+    """The account that the command uses."""
     made = _Account()
     monkeypatch.setattr(stack_outputs, "_session", lambda _stack: made)
     return made
 
 
 def test_secrets_are_listed_with_their_public_keys(duetime: Run, deployment: Deployment) -> None:
-    """The previous ones are marked, and the next rotation of a schedule is announced."""
+    """Previous keys are marked, and the next rotation of a schedule is announced."""
     deployment.scripted.append(Answer(200, {"secrets": PAIRS, "rotates_at": "2026-12-01T00:00:00Z"}))
     shown = duetime("secrets", "list").stdout
     assert shown.splitlines()[:4] == ["whsec_new", "whsec_old  (previous)", "whpk_new", "whpk_old  (previous)"]
@@ -75,14 +75,14 @@ def test_secrets_are_listed_with_their_public_keys(duetime: Run, deployment: Dep
 
 
 def test_public_keys_of_an_owner_are_listed(duetime: Run, deployment: Deployment) -> None:
-    """The owner's name may contain slashes."""
+    """An owner's name may contain slashes."""
     deployment.scripted.append(Answer(200, {"owner": "a/b", "keys": PAIRS[:1], "rotates_at": None}))
     assert duetime("secrets", "keys", "a/b").stdout == "whpk_new\n"
     assert deployment.received[0].query == {"owner": ["a/b"]}
 
 
 def test_a_rotation_of_all_stores_a_new_key_and_the_one_before(duetime: Run, account: _Account) -> None:
-    """The second rotation removes the first key; the schedule stays until another one is given."""
+    """The second rotation removes the first key, and the schedule stays until another schedule is given."""
     duetime("secrets", "rotate", "--stack=prod", "--yes", "--every-days=90")
     keys = SigningKeys.parse(account.stored).keys
     assert (keys[0].days, keys[1].key, len(keys)) == (90, FIRST, 2)
@@ -96,7 +96,7 @@ def test_a_rotation_of_all_stores_a_new_key_and_the_one_before(duetime: Run, acc
 
 
 def test_a_rotation_of_one_owner_changes_no_other(duetime: Run, account: _Account) -> None:
-    """The key of the deployment stays."""
+    """Rotating one owner's key leaves the deployment's key unchanged."""
     before = SigningKeys.parse(account.stored)
     duetime("secrets", "rotate", "--stack=prod", "--yes", "--owner=ann")
     after = SigningKeys.parse(account.stored)
@@ -106,7 +106,7 @@ def test_a_rotation_of_one_owner_changes_no_other(duetime: Run, account: _Accoun
 
 
 def test_no_rotation_is_lost_to_one_of_the_same_moment(duetime: Run, account: _Account) -> None:
-    """If two operators read the same version, the second reads again and keeps the first one's change."""
+    """If two operators read the same version, the second reads again and keeps the first operator's change."""
     present = SigningKeys.parse(account.stored)
     account.meanwhile.append(present.rotated_for("bob", 1_000).text)
     assert duetime("secrets", "rotate", "--stack=prod", "--yes", "--owner=ann").exit_code == 0
@@ -114,7 +114,7 @@ def test_no_rotation_is_lost_to_one_of_the_same_moment(duetime: Run, account: _A
 
 
 def test_a_rotation_that_is_always_forestalled_ends_with_an_error(duetime: Run, account: _Account) -> None:
-    """The rotation is not retried forever."""
+    """A rotation that another operator always precedes ends with an error after a limited number of attempts."""
     present = SigningKeys.parse(account.stored)
     account.meanwhile += [present.rotated_for(f"owner-{n}", 1_000).text for n in range(9)]
     result = duetime("secrets", "rotate", "--stack=prod", "--yes", "--owner=ann")
@@ -124,7 +124,7 @@ def test_a_rotation_that_is_always_forestalled_ends_with_an_error(duetime: Run, 
 
 
 def test_what_cannot_be_rotated_is_said(duetime: Run, account: _Account) -> None:
-    """A schedule for one owner, and a secret of another format, are refused; nothing is stored."""
+    """A schedule for one owner, and a secret in another format, are refused, and nothing is stored."""
     assert duetime("secrets", "rotate", "--stack=prod", "-y", "--owner=a", "--every-days=9").exit_code == 2
     account.stored = "{}"
     assert duetime("secrets", "rotate", "--stack=prod", "--yes").exit_code == 2

@@ -1,4 +1,4 @@
-"""Signals: the client's requests, and the command's output."""
+"""The client's requests for signals, and the command's output."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SENT = {"id": "01M7XZ8CGJ0013P2ZBN3YDT3DX", "sent_at": "2026-11-26T11:00:00Z", "
 
 
 def test_the_command_sends_a_signal_and_says_how_many_tasks_it_has_woken(duetime: Run, deployment: Deployment) -> None:
-    """The request has a key, by which a repeat is the same signal."""
+    """The request has an idempotency key, so a repeated request is the same signal."""
     deployment.scripted += [Answer(200, SENT), Answer(200, {**SENT, "woken": 0})]
     ended = duetime("signals", "send", "order.paid", "--key", "o-17", "--payload", '{"amount": 17}')
     assert (ended.exit_code, ended.stdout) == (0, "woke 1 task\n")
@@ -33,7 +33,7 @@ def test_the_command_sends_a_signal_and_says_how_many_tasks_it_has_woken(duetime
 
 
 def test_a_signal_that_goes_on_names_its_bulk_operation(duetime: Run, deployment: Deployment) -> None:
-    """The rest of the tasks is woken in the background."""
+    """The command prints the bulk operation that wakes the other tasks in the background."""
     operation = {
         "id": SENT["id"],
         "kind": "signal",
@@ -44,4 +44,4 @@ def test_a_signal_that_goes_on_names_its_bulk_operation(duetime: Run, deployment
     }
     deployment.scripted += [Answer(202, operation)]
     ended = duetime("signals", "send", "order.paid")
-    assert ended.stdout == f"woke 300 tasks\nthe rest follows in the background: duetime bulk show {SENT['id']}\n"
+    assert ended.stdout == f"woke 300 tasks\nother tasks follow in the background: duetime bulk show {SENT['id']}\n"

@@ -1,4 +1,4 @@
-"""Verification of calls by receivers, against the signer itself."""
+"""Receivers verify calls with the client; the tests compare this with the signer itself."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ HEADERS = dict(SIGNER.headers("ann", "id-1", BODY))
 SIGNATURES = HEADERS["webhook-signature"].split(" ")
 
 
-def verifier(*keys: str, **expected: Any) -> CallVerifier:  # noqa: ANN401 - fields
-    """A verifier at the time of the calls."""
+def verifier(*keys: str, **expected: Any) -> CallVerifier:  # noqa: ANN401 - the verifier's fields
+    """Return a verifier that uses the time of the calls."""
     return CallVerifier(keys, now=lambda: CLOCK.now() / 1_000, **expected)
 
 
 @pytest.mark.parametrize("key", [CURRENT.secret, FORMER.secret, CURRENT.public_key, FORMER.public_key])
 def test_a_call_verifies_by_each_live_key(key: str) -> None:
-    """A call verifies by a secret or public key, current or previous, even beside keys of another owner."""
+    """A call verifies with a current or previous secret or public key, even if keys of other owners are configured."""
     assert verifier(key).verify(HEADERS, BODY)["task_id"] == "t"
     assert verifier(BOB.secret, key, owner="ann", audience=URL).verify(
         {name.title(): value for name, value in HEADERS.items()}, BODY
@@ -40,7 +40,7 @@ def test_a_call_verifies_by_each_live_key(key: str) -> None:
 
 @pytest.mark.parametrize("key", [BOB.secret, BOB.public_key, f"whsec_{DEPLOYMENT}"])
 def test_a_call_for_another_owner_does_not_verify(key: str) -> None:
-    """It does not verify by the deployment's own key either."""
+    """A call for another owner does not verify, not even with the deployment's own key."""
     with pytest.raises(SignatureInvalid):
         verifier(key).verify(HEADERS, BODY)
 
@@ -62,7 +62,7 @@ def test_a_call_for_another_owner_does_not_verify(key: str) -> None:
     ],
 )
 def test_a_changed_header_does_not_verify(key: str, changed: dict[str, str]) -> None:
-    """Id, time and signature kind are signed, and only the first signatures of many are examined."""
+    """The id, the time and the signature's kind are signed, and only the first of many signatures are examined."""
     with pytest.raises(SignatureInvalid):
         verifier(key).verify(HEADERS | changed, BODY)
 
@@ -76,14 +76,14 @@ def test_a_changed_body_and_an_unsigned_call_do_not_verify() -> None:
 
 @pytest.mark.parametrize("seconds", [-301, 301])
 def test_an_old_call_does_not_verify(seconds: int) -> None:
-    """A recorded call cannot be reused later, nor can one from the future."""
+    """A call that is more than five minutes old or from the future does not verify."""
     late = CallVerifier((CURRENT.secret,), now=lambda: CLOCK.now() // 1_000 + seconds)
     with pytest.raises(SignatureInvalid, match="five minutes"):
         late.verify(HEADERS, BODY)
 
 
 def test_owner_and_audience_are_compared_with_the_signed_body() -> None:
-    """A call for another of the owner's endpoints is refused; a status query has no body to compare."""
+    """A call for another endpoint of the owner is refused; a status query has no body to compare."""
     for expected in ({"owner": "bob"}, {"audience": "https://example.org/other"}):
         with pytest.raises(SignatureInvalid, match="another"):
             verifier(CURRENT.secret, **expected).verify(HEADERS, BODY)
@@ -104,7 +104,7 @@ def test_owner_and_audience_are_compared_with_the_signed_body() -> None:
         (DEPLOYMENT,),
     ],
 )
-def test_what_is_no_key_is_refused_at_once(keys: Any) -> None:  # noqa: ANN401 - whatever somebody passes
-    """Before the first call, so that a mistake is not taken for a forged call."""
+def test_what_is_no_key_is_refused_at_once(keys: Any) -> None:  # noqa: ANN401 - any value that a caller passes
+    """An invalid key raises an error when the verifier is created, so that it is not mistaken for a forged call."""
     with pytest.raises(KeyInvalid):
         CallVerifier(keys)

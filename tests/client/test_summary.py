@@ -1,4 +1,4 @@
-"""The summary: requests of the client and the command, and their output."""
+"""The client's requests for the summary, the command, and its output."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SUMMARY = {
 
 
 def test_the_numbers_are_those_that_the_api_tells(client: Client, deployment: Deployment) -> None:
-    """Counts are by state, priority and type, as of a time."""
+    """Counts are by state, priority and type, with the time of the count."""
     deployment.scripted.append(Answer(200, SUMMARY))
     found = client.summary.get()
     assert (deployment.received[0].method, deployment.received[0].path) == ("GET", "/stage/v1/summary")
@@ -41,7 +41,7 @@ def test_the_numbers_are_those_that_the_api_tells(client: Client, deployment: De
 
 
 def test_the_command_shows_a_table_of_types_and_states(duetime: Run, deployment: Deployment) -> None:
-    """A row per type, a column per state, and the sums; --json prints the response."""
+    """The table has a row per type, a column per state, and totals; `--json` prints the response."""
     deployment.scripted += [Answer(200, SUMMARY)] * 2
     shown = duetime("summary").stdout
     lines = [line.split() for line in shown.splitlines()]
@@ -56,7 +56,7 @@ def test_the_command_shows_a_table_of_types_and_states(duetime: Run, deployment:
 
 
 def test_the_command_says_what_is_not_in_the_table(duetime: Run, deployment: Deployment) -> None:
-    """Types beyond the list, types that are not counted in, and no tasks at all."""
+    """The command mentions types that are not listed or not counted, and prints a message if there are no tasks."""
     deployment.scripted.append(Answer(200, {**SUMMARY, "other_types": 3, "is_complete": False}))
     shown = duetime("summary").stdout
     assert "3 more types: in the last row only" in shown
@@ -67,7 +67,7 @@ def test_the_command_says_what_is_not_in_the_table(duetime: Run, deployment: Dep
 
 
 def test_a_deployment_that_counts_nothing_says_so(duetime: Run, deployment: Deployment) -> None:
-    """It is reported like any other problem."""
+    """If the deployment counts no tasks, the command reports the API's problem."""
     deployment.scripted.append(problem(409, "summary_off", "this deployment does not count tasks"))
     result = duetime("summary")
     assert result.exit_code != 0
@@ -75,17 +75,17 @@ def test_a_deployment_that_counts_nothing_says_so(duetime: Run, deployment: Depl
 
 
 def test_the_command_says_which_tasks_are_not_counted_by_their_changes(duetime: Run, deployment: Deployment) -> None:
-    """Since when all are, and when older ones were counted, if they were."""
+    """The command says that older tasks are not counted yet or, after a recount, when they were counted."""
     since = {**SUMMARY, "counted_since": "2026-11-20T10:00:00Z", "recounted_at": None, "is_complete": False}
     deployment.scripted += [Answer(200, since), Answer(200, {**since, "recounted_at": "2026-11-21T10:00:00Z"})]
     assert "are not counted yet" in duetime("summary").stdout
     assert "were counted" in duetime("summary").stdout
     deployment.scripted.append(Answer(200, {**since, "total": 0, "states": {}, "types": [], "as_of": None}))
-    assert "are not counted yet" in duetime("summary").stdout, "a recount has begun"
+    assert "are not counted yet" in duetime("summary").stdout, "a recount has started"
 
 
 def test_operators_see_a_table_of_owners(duetime: Run, deployment: Deployment) -> None:
-    """A row per owner, page by page; --json prints one array of the responses."""
+    """The table has a row per owner, from all pages; `--json` prints one array of the responses."""
     owners = [{"owner": name, "total": 2, "states": {"failed": 2}, "is_complete": True} for name in ("ann", "bob")]
     pages = [{"owners": [owners[0]], "next_token": "more"}, {"owners": [owners[1]], "next_token": None}]
     deployment.scripted += [Answer(200, page) for page in pages * 2]

@@ -1,4 +1,4 @@
-"""Switches: requests of the client and the command, and their output."""
+"""The client's requests for switches, the commands, and their output."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ CIRCUIT = {
 
 
 def test_switches_are_listed_with_circuits(client: Client, deployment: Deployment) -> None:
-    """Each switch is returned as in the response."""
+    """Each switch and circuit is returned as in the response."""
     deployment.scripted.append(Answer(200, {"switches": [SWITCH], "circuits": [CIRCUIT]}))
     held = client.switches.list()
     assert (deployment.received[0].method, deployment.received[0].path) == ("GET", "/stage/v1/switches")
@@ -46,7 +46,7 @@ def test_switches_are_listed_with_circuits(client: Client, deployment: Deploymen
 
 
 def test_a_switch_is_put_whole_and_may_be_sent_again(client: Client, deployment: Deployment) -> None:
-    """The same switch twice is one switch."""
+    """Setting the same switch twice results in one switch."""
     deployment.scripted += [Answer(None), Answer(200, SWITCH)]
     assert client.switches.put("type", "report", stopped=True, reason="a bad release").name == "report"
     body = {"stopped": True, "max_concurrent": None, "reason": "a bad release"}
@@ -55,7 +55,7 @@ def test_a_switch_is_put_whole_and_may_be_sent_again(client: Client, deployment:
 
 
 def test_a_switch_is_read_and_deleted_by_its_path(client: Client, deployment: Deployment) -> None:
-    """The name is encoded; the switch for all tasks is called `all`."""
+    """The name is encoded in the path; the switch for all tasks is called `all`."""
     deployment.scripted += [Answer(200, SWITCH)] * 3
     client.switches.delete("owner", "1:role/a&b")
     client.switches.delete("all")
@@ -68,7 +68,7 @@ def test_a_switch_is_read_and_deleted_by_its_path(client: Client, deployment: De
 
 
 def test_what_is_no_switch_is_an_unexpected_answer(client: Client, deployment: Deployment) -> None:
-    """A rejection raises its own error."""
+    """A response that is not a switch raises `UnexpectedResponse`."""
     deployment.scripted += [Answer(200, {"switches": 1}), problem(403, "operator_required", "only an operator")]
     with pytest.raises(UnexpectedResponse):
         client.switches.list()
@@ -77,7 +77,7 @@ def test_what_is_no_switch_is_an_unexpected_answer(client: Client, deployment: D
 
 
 def test_the_command_shows_what_is_held_back(duetime: Run, deployment: Deployment) -> None:
-    """Switches and circuits are tables in the user's time; --json prints the response; an empty list is stated."""
+    """Switches and circuits are tables with local times; `--json` prints the response; an empty list is reported."""
     held = {"switches": [SWITCH], "circuits": [CIRCUIT]}
     deployment.scripted += [Answer(200, held), Answer(200, held), Answer(200, {"switches": [], "circuits": []})]
     told = duetime("switches", "list").stdout
@@ -97,7 +97,7 @@ def test_the_command_shows_what_is_held_back(duetime: Run, deployment: Deploymen
 
 
 def test_the_command_sets_shows_and_deletes(duetime: Run, deployment: Deployment) -> None:
-    """Options define the switch; one without effect is refused before sending."""
+    """Options define the switch, and a switch without effect is refused before anything is sent."""
     assert duetime("switches", "set", "type", "report").exit_code == 2
     assert duetime("switches", "set", "task", "report", "--stop").exit_code == 2
     assert not deployment.received
@@ -110,7 +110,7 @@ def test_the_command_sets_shows_and_deletes(duetime: Run, deployment: Deployment
 
 
 def test_a_switch_cannot_control_the_terminal(duetime: Run, deployment: Deployment) -> None:
-    """Control characters in a reason are escaped."""
+    """Control characters in a switch's reason are escaped."""
     deployment.scripted.append(
         Answer(200, {"switches": [{**SWITCH, "reason": "\x1b[2J", "updated_by": "\x07"}], "circuits": []})
     )

@@ -1,4 +1,4 @@
-"""A pull worker with a function for batches, against the real API."""
+"""A pull worker with a batch handler and the real API."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 __all__ = ["client", "server"]
 LONG = Batch(max_size=10, max_wait_seconds=60)
-"""Waits until as many attempts have joined as the worker runs at a time, however slow the machine is."""
+"""A batch that waits until as many attempts have joined as the worker runs at a time, however slow the machine is."""
 
 
 def created(client: Client, payloads: Sequence[Any], **options: Any) -> list[Task]:  # noqa: ANN401 - of a creation
-    """Tasks with these payloads."""
+    """Create tasks with the given payloads."""
     new: list[Any] = [{"type": TYPE, "payload": payload, **options} for payload in payloads]
     return [task for task in client.tasks.create_batch(new) if isinstance(task, Task)]
 
 
 def test_tasks_that_are_leased_together_share_a_call(client: Client) -> None:
-    """Each has its own outcome; the call has as many tasks as the worker runs at a time."""
+    """Each task has its own outcome, and a call has as many tasks as the worker runs at a time."""
     running, calls = Running(client, concurrency=4), list[list[Any]]()
 
     @running.worker.task(TYPE, batch=LONG)
@@ -51,7 +51,7 @@ def test_tasks_that_are_leased_together_share_a_call(client: Client) -> None:
 
 
 def test_an_exception_fails_every_task_of_the_call_and_the_last_attempt_is_alone(client: Client) -> None:
-    """A bad task fails the calls that it is in, but no other task for good."""
+    """A bad task fails the first call for all tasks, but each last attempt is a call of its own."""
     running, calls = Running(client, concurrency=2), list[int]()
 
     @running.worker.task(TYPE, batch=LONG)
@@ -69,7 +69,7 @@ def test_an_exception_fails_every_task_of_the_call_and_the_last_attempt_is_alone
 
 @dataclass(frozen=True)
 class Document:
-    """A document of the index."""
+    """A document of a search index."""
 
     number: int
 
@@ -77,7 +77,7 @@ class Document:
 def test_a_batch_handler_of_the_worker_functions_runs_in_a_pull_worker(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With its batch, its payload's class and its coroutine; a wrong number of results fails a task at once."""
+    """Batch settings, payload class and coroutine are used; a wrong number of results fails a task at once."""
     monkeypatch.setattr(handlers, "REGISTRY", {})
 
     @handlers.handler(TYPE, payload=Document, batch=handlers.Batch(max_size=2, max_wait_seconds=60))
@@ -95,19 +95,19 @@ def test_a_batch_handler_of_the_worker_functions_runs_in_a_pull_worker(
 
 
 def test_a_wrong_batch_is_refused_when_it_is_registered() -> None:
-    """The error names the keyword."""
+    """The error for a wrong batch names the keyword."""
     wrong: Any = 7
     with pytest.raises(TypeError, match=r"^batch takes a Batch"):
         Worker().task(TYPE, batch=wrong)
 
 
 def function(body: Callable[[Sequence[BatchItem[Any]]], Any], **batch: Any) -> BatchFunction[Any]:  # noqa: ANN401 - of a `Batch`
-    """A function for batches of one, which does not wait."""
+    """Return a function for batches of one task, which does not wait."""
     return BatchFunction(TYPE, body, None, batch=Batch(max_size=1, **batch), concurrency=lambda: 4)
 
 
 def test_an_attempt_that_was_cancelled_or_lost_while_it_waited_is_not_called() -> None:
-    """The function is not called for it."""
+    """The function is not called for an attempt that was cancelled or lost while it waited."""
     calls: list[int] = []
     run = function(lambda items: calls.append(len(items))).run
     cancelled, lost = Context.for_test(requested_action="cancel"), Context.for_test(is_lost=True)
@@ -119,7 +119,7 @@ def test_an_attempt_that_was_cancelled_or_lost_while_it_waited_is_not_called() -
 
 
 def test_a_request_to_another_task_fails_an_attempt_that_was_stopped_with_it() -> None:
-    """The attempt was not cancelled itself, so it is repeated."""
+    """An attempt that was stopped with a cancelled attempt is repeated, because it was not cancelled itself."""
 
     def stop(_items: Sequence[BatchItem[Any]]) -> None:
         raise AttemptCancelled
@@ -129,7 +129,7 @@ def test_a_request_to_another_task_fails_an_attempt_that_was_stopped_with_it() -
 
 
 def test_only_tasks_with_the_same_key_share_a_call() -> None:
-    """A payload without the key fails its own attempt."""
+    """A payload without the batch key fails only its own attempt."""
     keyed = function(lambda items: [item.payload["index"] for item in items], key="index")
     assert keyed.run(Context.for_test(), {"index": "a"}) == "a"
     with pytest.raises(KeyError):

@@ -1,4 +1,4 @@
-"""Pausing, resuming, notifying and so on: requests of the client and the command, and their use of the response."""
+"""The client's requests for actions on a task, such as pause and resume, the commands, and their output."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ REPORTS: list[tuple[str, Callable[[Client, str], Task], dict[str, object]]] = [
 
 @pytest.mark.parametrize("action", ACTIONS)
 def test_an_action_is_a_post_without_a_body(client: Client, deployment: Deployment, action: str) -> None:
-    """Each method has its own address without a body, and returns the resulting task."""
+    """Each method sends a POST without a body to its own address, and returns the resulting task."""
     task = client.tasks.create("report")
     controlled = ACTIONS[action](client, task.id)
     request = deployment.received[-1]
@@ -58,7 +58,7 @@ def test_an_action_is_a_post_without_a_body(client: Client, deployment: Deployme
 
 
 def test_a_task_is_deleted(client: Client, deployment: Deployment, duetime: Run) -> None:
-    """The command confirms the deletion, because there is no task left to show."""
+    """After a deletion, the command prints a confirmation because there is no task to print."""
     task = client.tasks.create("report")
     deployment.scripted.append(Answer(204, text=b""))
     assert duetime("tasks", "delete", task.id).stdout.split() == ["deleted", "the", "task", task.id]
@@ -66,7 +66,7 @@ def test_a_task_is_deleted(client: Client, deployment: Deployment, duetime: Run)
 
 
 def test_an_endpoint_is_asked(client: Client, deployment: Deployment, duetime: Run) -> None:
-    """The query is sent as a parameter; the command prints the endpoint's reply, or the whole response."""
+    """The query is sent as a parameter, and the command prints the endpoint's reply or, with `--json`, the response."""
     task = client.tasks.create("report", target={"kind": "http", "url": "https://e.org/", "queries": ["status"]})
     reply = client.tasks.query(task.id, "status")
     assert (reply.status, reply.body) == (200, {"asked": ["status"]})
@@ -82,7 +82,7 @@ def test_an_endpoint_is_asked(client: Client, deployment: Deployment, duetime: R
 def test_an_error_of_the_endpoint_is_the_commands_too(
     duetime: Run, client: Client, deployment: Deployment, status: int, code: int
 ) -> None:
-    """The exit code tells whether the endpoint replied with success."""
+    """The exit code says whether the endpoint replied with success."""
     task = client.tasks.create("report")
     deployment.scripted.append(Answer(200, {"status": status, "body": None}))
     assert duetime("tasks", "query", task.id, "status").exit_code == code
@@ -99,7 +99,7 @@ def test_an_answer_without_a_reply_is_no_answer(client: Client, deployment: Depl
 
 
 def test_a_callback_is_taken_back_by_an_empty_one(duetime: Run, client: Client, deployment: Deployment) -> None:
-    """An empty URL is sent as null, because an option cannot express null."""
+    """An empty callback URL is sent as null, because an option cannot express null."""
     task = client.tasks.create("report", callback_url="https://example.org/ended")
     assert task.callback_url == "https://example.org/ended"
     assert "https://example.org/ended" in duetime("tasks", "get", task.id).stdout
@@ -109,7 +109,7 @@ def test_a_callback_is_taken_back_by_an_empty_one(duetime: Run, client: Client, 
 
 @pytest.mark.parametrize("action", ACTIONS)
 def test_an_action_whose_answer_is_lost_is_not_repeated(deployment: Deployment, action: str) -> None:
-    """An action with an unknown result is not repeated, because a task may already be resumed or retried."""
+    """An action whose response was lost is not retried, because the task may already be resumed or retried."""
     with Client(deployment.url, retries=Retries(), sleep=lambda _: None) as client:
         task = client.tasks.create("report")
         deployment.scripted.append(Answer(None))
@@ -122,7 +122,7 @@ def test_an_action_whose_answer_is_lost_is_not_repeated(deployment: Deployment, 
 def test_a_report_carries_its_fence_and_is_repeated_when_its_answer_is_lost(
     client: Client, deployment: Deployment, what: str, tell: Callable[[Client, str], Task], body: dict[str, object]
 ) -> None:
-    """A repeated report with its fence has the same effect, so a lost response is requested again."""
+    """A report with its fence can be repeated without effect, so it is retried after a lost response."""
     task = client.tasks.create("report")
     deployment.scripted.append(Answer(None))
     assert tell(client, task.id).id == task.id
@@ -140,7 +140,7 @@ def test_a_strange_fence_is_a_conflict_with_its_code(client: Client) -> None:
 
 
 def test_attempts_are_read(client: Client) -> None:
-    """Known attributes of each attempt are present; those of a lost one are None."""
+    """The known attributes of each attempt are returned, and those of a lost attempt are `None`."""
     last, lost = client.tasks.list_attempts(client.tasks.create("report").id)
     assert (last.worker, last.outcome, last.duration_ms) == ("worker 1", "succeeded", 480)
     assert last.started_at == datetime.fromisoformat("2026-11-21T12:00:00Z")
@@ -149,14 +149,14 @@ def test_attempts_are_read(client: Client) -> None:
 
 @pytest.mark.parametrize("document", [None, [], {"attempts": {}}, {"attempts": [5]}, {"attempts": [{"fence": 1}]}])
 def test_an_answer_without_attempts_is_an_error(client: Client, deployment: Deployment, document: object) -> None:
-    """Any invalid response raises one documented error."""
+    """Any invalid response raises the same documented error."""
     deployment.scripted.append(Answer(200, document))
     with pytest.raises(UnexpectedResponse):
         client.tasks.list_attempts("x")
 
 
 def test_force_and_wait_are_sent_only_when_they_are_asked_for(client: Client, deployment: Deployment) -> None:
-    """A plain cancel and a plain create have no parameters."""
+    """Cancelling or creating a task without options sends no parameters."""
     task = client.tasks.create("report", wait_seconds=25)
     client.tasks.cancel(task.id, force=True)
     client.tasks.create("report")
@@ -166,7 +166,7 @@ def test_force_and_wait_are_sent_only_when_they_are_asked_for(client: Client, de
 
 
 def test_a_task_tells_who_works_on_it(client: Client, deployment: Deployment) -> None:
-    """Lease, deferral and requested action are read; an older API without them is supported."""
+    """The lease, the deferral and the requested action are read; an older API without them is supported."""
     task = client.tasks.create("report")
     assert (task.lease, task.awaiting_notification, task.requested_action) == (None, False, None)
     lease = {"worker": "worker 1", "expires_at": "2026-11-21T12:01:00Z"}
@@ -188,7 +188,7 @@ def test_a_task_tells_who_works_on_it(client: Client, deployment: Deployment) ->
 
 @pytest.mark.parametrize("action", ACTIONS)
 def test_a_command_does_one_thing_and_prints_the_task(duetime: Run, deployment: Deployment, action: str) -> None:
-    """Each action has a command; --json prints the response."""
+    """Each action has a command, and `--json` prints the response."""
     task_id = json.loads(duetime("tasks", "create", "report", "--json").stdout)["id"]
     result = duetime("tasks", action, task_id, "--json")
     assert (result.exit_code, json.loads(result.stdout)) == (0, deployment.tasks[task_id])
@@ -197,7 +197,7 @@ def test_a_command_does_one_thing_and_prints_the_task(duetime: Run, deployment: 
 
 
 def test_the_commands_of_a_target_send_its_words(duetime: Run, deployment: Deployment) -> None:
-    """Success is reported unless an error is given; the percent is an argument."""
+    """The command reports a success unless an error is given; the percentage is an argument."""
     task_id = json.loads(duetime("tasks", "create", "report", "--json").stdout)["id"]
     for words, body in (
         (["notify", task_id, "--result", '{"rows": 17}'], REPORTS[0][2]),
@@ -219,14 +219,14 @@ def test_a_command_says_why_it_was_refused(duetime: Run) -> None:
 
 
 def test_a_forced_cancel_says_so(duetime: Run, deployment: Deployment) -> None:
-    """--force is the API's parameter."""
+    """`--force` is sent as the API's parameter."""
     task_id = json.loads(duetime("tasks", "create", "report", "--json").stdout)["id"]
     assert duetime("tasks", "cancel", task_id, "--force").exit_code == 0
     assert deployment.received[-1].document == {"force": True}
 
 
 def test_attempts_are_printed(duetime: Run, deployment: Deployment) -> None:
-    """Attempts are a table, or JSON for scripts; an empty list is stated."""
+    """Attempts are printed as a table, or as JSON for scripts; an empty list is reported."""
     task_id = json.loads(duetime("tasks", "create", "report", "--json").stdout)["id"]
     heading, last, lost = duetime("tasks", "attempts", task_id).stdout.splitlines()
     assert heading.split() == ["attempt", "fence", "outcome", "started", "late", "took", "dollars", "worker", "version"]
@@ -238,7 +238,7 @@ def test_attempts_are_printed(duetime: Run, deployment: Deployment) -> None:
 
 
 def test_steps_are_printed(duetime: Run, deployment: Deployment) -> None:
-    """Steps are a table, with the phase of other phases, or JSON for scripts; an empty list is stated."""
+    """Steps are printed as a table that names phases other than `run`, or as JSON; an empty list is reported."""
     step = {
         "phase": "run",
         "name": "charge",
@@ -260,7 +260,7 @@ def test_steps_are_printed(duetime: Run, deployment: Deployment) -> None:
 
 
 def test_a_sheet_shows_who_works_on_a_task(duetime: Run, deployment: Deployment) -> None:
-    """The view shows the lease, that the target has accepted the work, and the requested action."""
+    """The view shows the lease, whether the target has accepted the task, and the requested action."""
     task_id = json.loads(duetime("tasks", "create", "report", "--json").stdout)["id"]
     lease = {"worker": "worker 1", "expires_at": "2026-11-21T12:01:00Z"}
     deployment.tasks[task_id] |= {"lease": lease, "awaiting_notification": True, "requested_action": "pause"}
@@ -271,7 +271,7 @@ def test_a_sheet_shows_who_works_on_a_task(duetime: Run, deployment: Deployment)
 
 
 def test_the_error_of_each_attempt_is_shown(duetime: Run, client: Client, deployment: Deployment) -> None:
-    """If an attempt failed, there is an error column; the client has class and message."""
+    """If an attempt failed, the table has an error column; the client returns the error's class and message."""
     deployment.scripted += [Answer(200, {"attempts": [LOST, FAILED]})] * 2
     assert "Boom: no such row" in duetime("tasks", "attempts", "ID").stdout
     lost, failed = client.tasks.list_attempts("ID")
@@ -281,7 +281,7 @@ def test_the_error_of_each_attempt_is_shown(duetime: Run, client: Client, deploy
 
 
 def test_events_are_printed(duetime: Run, client: Client, deployment: Deployment) -> None:
-    """Actions, actors and reasons are in a table without control characters, or the API's JSON."""
+    """Actions, actors and reasons are printed as a table without control characters, or as the API's JSON."""
     at = "2026-11-21T12:00:00Z"
     told = {
         "events": [
@@ -308,7 +308,7 @@ def test_events_are_printed(duetime: Run, client: Client, deployment: Deployment
 
 @pytest.mark.parametrize("action", ["pause", "resume", "run", "retry", "rollback", "cancel"])
 def test_the_reason_of_an_action_is_sent(duetime: Run, deployment: Deployment, action: str) -> None:
-    """--reason is in the body; without it there is none."""
+    """`--reason` is sent in the body; without a reason there is no body."""
     task_id = json.loads(duetime("tasks", "create", "report", "--json").stdout)["id"]
     duetime("tasks", action, task_id, "--reason", "why not")
     assert json.loads(deployment.received[-1].body) == {"reason": "why not"}

@@ -1,4 +1,4 @@
-"""Types of tasks with the class of their payload: on the caller's side, and of pull workers."""
+"""Task types with a payload class, for callers and for pull workers."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ CHARGE = TaskType("charge", Charge)
 
 
 def test_tasks_of_a_type_are_created_with_its_payload(client: Client, deployment: Deployment) -> None:
-    """Now, at a time or after a while, with the other fields of a task, and with an idempotency key."""
+    """Tasks are created for now, a time or a delay, with other task fields and with an idempotency key."""
     charges = assert_type(client.tasks.of(CHARGE), TypedTasks[Charge])
     assert_type(charges.create(Charge(id=7, amount=5), tags={"team": "dba"}, idempotency_key="k"), Task)
     charges.at(NOW, Charge(id=8, amount=5))
@@ -64,7 +64,7 @@ def test_tasks_of_a_type_are_created_with_its_payload(client: Client, deployment
 
 
 def test_a_payload_of_another_kind_is_not_sent(client: Client, deployment: Deployment) -> None:
-    """The error names the field, and not its value; so does one about a time without a zone."""
+    """The error names the field but not its value; a time without a time zone is refused as well."""
     with pytest.raises(PayloadInvalid, match="amount") as caught:
         client.tasks.of(CHARGE).create(Charge.model_construct(id=7, amount=-512))
     assert "-512" not in str(caught.value)
@@ -76,7 +76,7 @@ def test_a_payload_of_another_kind_is_not_sent(client: Client, deployment: Deplo
 
 
 def test_a_class_that_is_no_handler_and_a_name_have_no_type(client: Client) -> None:
-    """The error says what to write, instead of a missing attribute at the first creation."""
+    """The error says what to write, instead of an `AttributeError` at the first creation."""
 
     class Transfer:
         def run(self, context: HandlerContext, payload: object) -> None: ...
@@ -90,7 +90,7 @@ def test_a_class_that_is_no_handler_and_a_name_have_no_type(client: Client) -> N
 
 
 def test_many_tasks_of_a_type_are_created_at_once(client: Client, deployment: Deployment) -> None:
-    """Each task has one payload and the shared fields; one invalid payload stops all of them."""
+    """Each task has its own payload and the shared fields; if one payload is invalid, no task is created."""
     charges = client.tasks.of(CHARGE)
     found = charges.create_batch(
         (Charge(id=number, amount=5) for number in range(120)), due_at=NOW, tags={"team": "dba"}, idempotency_key="k"
@@ -112,7 +112,7 @@ def test_many_tasks_of_a_type_are_created_at_once(client: Client, deployment: De
 
 
 def test_a_result_is_read_as_a_value_of_a_class(client: Client, deployment: Deployment) -> None:
-    """The result is read as a pydantic model or dataclass; an invalid one is reported by its fields, without values."""
+    """The result is read as a pydantic model or dataclass; an error names invalid fields but not their values."""
     task = client.tasks.create("charge")
     deployment.tasks[task.id] |= {"state": "succeeded", "result": {"id": 7, "amount": 512}}
     found = client.tasks.get(task.id)
@@ -123,7 +123,7 @@ def test_a_result_is_read_as_a_value_of_a_class(client: Client, deployment: Depl
 
 
 def test_coroutines_create_them_too(deployment: Deployment) -> None:
-    """With the same methods, which are awaited."""
+    """The asynchronous client has the same methods as coroutines."""
 
     async def use() -> Task:
         async with AsyncClient(deployment.url) as client:
@@ -135,7 +135,7 @@ def test_coroutines_create_them_too(deployment: Deployment) -> None:
 
 
 def test_a_registered_handler_is_a_type(client: Client, deployment: Deployment) -> None:
-    """A program that has the handlers' package creates tasks by the function."""
+    """A program that imports the handlers' package can create tasks with the handler function."""
 
     @handler("charged in a test", payload=Charge)
     def charge(_context: HandlerContext, payload: Charge) -> int:
@@ -148,13 +148,13 @@ def test_a_registered_handler_is_a_type(client: Client, deployment: Deployment) 
 
 
 def test_without_a_class_any_json_is_a_payload(client: Client, deployment: Deployment) -> None:
-    """Any JSON is sent unchanged."""
+    """Without a payload class, any JSON is sent unchanged."""
     client.tasks.of(TaskType[object]("report")).create(["a", 1])
     assert deployment.received[0].document == {"type": "report", "payload": ["a", 1]}
 
 
 def test_a_function_of_a_pull_worker_is_given_its_payload() -> None:
-    """The payload is a value of its class, a result of a class becomes JSON, and a test can call the function."""
+    """The payload is an instance of its class, a result object becomes JSON, and tests can call the function."""
     worker = Worker()
 
     @worker.task("move", payload=Move)

@@ -1,4 +1,4 @@
-"""`duetime tasks create --file`: many tasks, each with its own result."""
+"""`duetime tasks create --file` creates many tasks, each with its own result."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ server = server_of_the_api
 
 @pytest.fixture
 def written(tmp_path: Path) -> Callable[..., str]:
-    """Writes a file of JSON lines, one per value; text is written unchanged."""
+    """Return a function that writes a file of JSON Lines, one per value; text is written unchanged."""
 
     def write(*values: object, name: str = "tasks.jsonl") -> str:
         path = tmp_path / name
@@ -41,7 +41,7 @@ def written(tmp_path: Path) -> Callable[..., str]:
 def test_a_file_is_created_and_what_is_refused_names_line_and_field(
     duetime: Run, server: ApiServer, written: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A refused line does not stop the others; run again under its key, the corrected file creates only the rest."""
+    """A refused line does not stop other lines; with the same key, the corrected file creates only missing tasks."""
     monkeypatch.setenv("DUETIME_URL", server.url)
     good = [{"type": "mail", "name": str(number), "delay_seconds": 3600} for number in range(3)]
     bad: list[Any] = [{"type": "mail", "dealy_seconds": 5}, {"type": "mail", "payload": 1, "priority": "hihg"}]
@@ -54,7 +54,10 @@ def test_a_file_is_created_and_what_is_refused_names_line_and_field(
     assert told[1].startswith("line 4: is not JSON: ")
     assert told[2] == "line 5: should be an object with the fields of a task"
     assert told[3].startswith("line 6: priority: ")
-    assert told[4:] == ["2 tasks created, 4 refused", "To create only the rest, run it again with --idempotency-key K"]
+    assert told[4:] == [
+        "2 tasks created, 4 refused",
+        "To create only the other tasks, run the command again with --idempotency-key K",
+    ]
     written(good[0], "", good[2], good[2], good[2], good[2], good[1])
     second = json.loads(duetime("tasks", "create", "--file", file, "--idempotency-key", "K", "--json").stdout)
     assert (len(second["created"]), second["refused"], second["not_tried"]) == (6, [], [])
@@ -65,7 +68,7 @@ def test_a_file_is_created_and_what_is_refused_names_line_and_field(
 def test_a_line_that_changed_after_it_was_created_is_refused(
     duetime: Run, server: ApiServer, written: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A line edited between two runs creates no second task, but is reported."""
+    """A line that was edited between two runs is reported and does not create a second task."""
     monkeypatch.setenv("DUETIME_URL", server.url)
     duetime("tasks", "create", "mail", "--file", written({"name": "a"}), "--idempotency-key", "K")
     result = duetime("tasks", "create", "mail", "--file", written({"name": "b"}), "--idempotency-key", "K", "--json")
@@ -75,7 +78,7 @@ def test_a_line_that_changed_after_it_was_created_is_refused(
 
 
 def test_options_are_defaults_of_the_lines(duetime: Run, deployment: Deployment, written: Callable[..., str]) -> None:
-    """The line's values take precedence; tags are added, and its due time replaces that of the options."""
+    """The values of a line take precedence over the options, including its due time, and tags are merged."""
     file = written({"tags": {"a": "1"}}, {"type": "own", "due_at": "2026-12-01T09:00:00Z", "priority": "low"})
     result = duetime("tasks", "create", "report", "-f", file, "--tag", "b=2", "--in", "5m", "--priority", "high")
     assert result.exit_code == 0
@@ -99,7 +102,7 @@ def test_many_tasks_go_in_batches_of_a_hundred(
 
 
 def test_a_batch_that_is_too_large_is_halved(duetime: Run, deployment: Deployment, written: Callable[..., str]) -> None:
-    """A batch is halved while it has several tasks; a task that is too large alone is refused."""
+    """A batch that is too large is halved; a single task that is too large is refused."""
     too_large = problem(413, "body_too_large", "more than 5 MB")
     deployment.scripted.extend([too_large, too_large, too_large])
     file = written(*({"type": "mail", "name": str(number)} for number in range(4)))
@@ -110,14 +113,14 @@ def test_a_batch_that_is_too_large_is_halved(duetime: Run, deployment: Deploymen
 def test_when_the_api_does_not_answer_the_rest_is_not_tried(
     duetime: Run, deployment: Deployment, written: Callable[..., str]
 ) -> None:
-    """Exit code 3, and the key with which it can be run again."""
+    """If the API does not respond, the exit code is 3 and the command prints the key for another run."""
     deployment.scripted.extend([Answer(None)] * 100)
     file = written(*({"type": "mail", "name": str(number)} for number in range(900)))
     result = duetime("tasks", "create", "--file", file)
     assert (result.exit_code, result.stdout) == (3, "")
     assert "0 tasks created" in result.stderr
     refused, left = (int(re.search(rf"(\d+) {what}", result.stderr)[1]) for what in ("refused", "not tried"))  # type: ignore[index]
-    # Several requests are on their way when the first of them fails.
+    # Several requests are in progress when the first one fails.
     assert (refused + left, left >= 500) == (900, True)
     assert "--idempotency-key file-" in result.stderr
     assert len(result.stderr.splitlines()) < 30
@@ -132,27 +135,27 @@ def test_when_the_api_does_not_answer_the_rest_is_not_tried(
     ],
 )
 def test_a_wrong_use_is_told(duetime: Run, deployment: Deployment, arguments: list[str], told: str) -> None:
-    """Before anything is sent."""
+    """A wrong combination of arguments is refused before anything is sent."""
     result = duetime("tasks", "create", *arguments)
     assert (result.exit_code, deployment.received) == (2, [])
     assert told in result.stderr
 
 
 def test_an_empty_file_creates_nothing(duetime: Run, deployment: Deployment) -> None:
-    """This includes standard input."""
+    """An empty file, or empty standard input, creates no tasks."""
     result = duetime("tasks", "create", "--file", "-", typed="\n\n")
     assert (result.exit_code, result.stderr, deployment.received) == (0, "0 tasks created\n", [])
 
 
 def test_a_line_of_json_is_one_of_the_file(duetime: Run, deployment: Deployment) -> None:
-    """Line separators that only Python knows are text; a byte order mark is not."""
+    """Line separators that only Python knows are kept as text, and a byte order mark is removed."""
     result = duetime("tasks", "create", "--file", "-", typed='\ufeff{"type": "mail", "payload": "a\u2028b"}\r\n')
     assert result.exit_code == 0
     assert deployment.received[0].document["tasks"] == [{"type": "mail", "payload": "a\u2028b"}]
 
 
 def test_csv_has_a_column_for_each_field() -> None:
-    """Dots name nested fields; cells are JSON where possible; a record is reported by its last line."""
+    """Dots name nested fields, cells are read as JSON if possible, and errors name the last line of a record."""
     text = (
         "type,name,due_at,tags.team,payload.customer.id,payload.note,timeout_seconds\r\n"
         'mail,007,2026-12-01T09:00:00Z,1,17,"two\r\nlines",60\r\n'
@@ -177,18 +180,18 @@ def test_csv_has_a_column_for_each_field() -> None:
 
 @pytest.mark.parametrize("text", ["", "\n", "type\n"])
 def test_csv_without_rows_has_no_tasks(text: str) -> None:
-    """A header alone creates nothing."""
+    """A CSV file with only a header creates no tasks."""
     assert list(lines_of_csv(text)) == []
 
 
 def test_csv_that_is_none_is_told_with_its_line() -> None:
-    """A quote that is never closed; a column below one that has a value."""
+    """A quote that is not closed, and a column below a column with a value, are reported with their lines."""
     assert [line.fault for line in lines_of_csv('type\nmail\n"mail')][1:] == ["is not CSV: unexpected end of data"]
     (line,) = lines_of_csv("payload,payload.a\n1,2\n")
     assert line.fault == "payload.a: payload has a value of its own"
 
 
 def test_a_task_without_type_is_not_sent() -> None:
-    """The error names both ways to give a type."""
+    """The error names both ways to set a type."""
     (line,) = lines_of_json('{"name": "a"}')
     assert with_defaults(line, {}).fault == "type: is required: write it, or give TYPE"

@@ -1,4 +1,4 @@
-"""The client and its command support every task field of the API."""
+"""The client and the command support every task field of the API."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ OPTIONS = {
     "name": ("--name", "monthly"),
     "tags": ("--tag", "team=dba"),
 }
-"""How each field is said on the command line."""
+"""How to set each field on the command line."""
 SHOWN: dict[str, tuple[Any, str]] = {
     "priority": ("low", "low"),
     "lock": ({"key": "db-17", "max_holders": 1, "scope": "task", "wait_seconds": None}, "db-17"),
@@ -51,7 +51,7 @@ SHOWN: dict[str, tuple[Any, str]] = {
     "name": ("monthly", "monthly"),
     "tags": ({"team": "dba"}, "team=dba"),
 }
-"""Fields that `tasks get` shows, each with a value and how that is shown."""
+"""Fields that `tasks get` shows, each with a value and its output."""
 NOT_SHOWN = {"retry", "timeout_seconds", "notify_within_seconds", "rollback_on_failure"}
 
 _OF_A_NODE = "each node of the definition has its own"
@@ -64,19 +64,19 @@ NOT_OF_A_RUN = {
     ),
     "allow_unknown_type": "the types of the nodes were checked when the definition was put",
 }
-"""Fields of a task that a run of a topology definition does not have, and why."""
+"""Task fields that a run of a topology definition does not have, with the reasons."""
 ARGUMENTS_OF_A_RUN = {"parameters", "version"}
-"""Fields of a run that are arguments of their own in `client.topology_definitions.run`."""
+"""Run fields that are separate arguments of `client.topology_definitions.run`."""
 
 
 def test_the_client_takes_and_reads_every_field() -> None:
-    """Every field of a creation is a keyword, and every field of a response an attribute."""
+    """Every field for creating a task is a keyword, and every field of a response is an attribute."""
     assert set(NewTask.__annotations__) == set(TaskCreate.model_fields)
     assert set(TASK_OPTIONS) <= set(Task.model_fields)
 
 
 def test_a_run_of_a_definition_takes_every_field_or_says_why_not() -> None:
-    """A field that is added to tasks is in `RunFields`, or listed here with the reason why a run does not have it."""
+    """Each task field is either in `RunFields` or listed here with the reason why runs do not have the field."""
     assert RunFields.__annotations__.keys() | NOT_OF_A_RUN.keys() == TaskCreate.model_fields.keys()
     assert RunFields.__annotations__.keys() & NOT_OF_A_RUN.keys() == set()
     assert RunFields.__annotations__.keys() | ARGUMENTS_OF_A_RUN == TopologyRunCreate.model_fields.keys()
@@ -86,14 +86,14 @@ def test_a_run_of_a_definition_takes_every_field_or_says_why_not() -> None:
 def test_every_field_has_an_option_of_the_command(
     duetime: Callable[..., Result], deployment: Deployment, action: str
 ) -> None:
-    """When creating and updating a task, each option of the command sets one field."""
+    """Each option for creating and updating a task sets one field."""
     assert set(OPTIONS) == set(TASK_OPTIONS)
     task = "mail"
     if action == "update":
         duetime("tasks", "create", "mail")
         (task,) = deployment.tasks
     for other in ("lock", "locks"):
-        # The two are forms of one option.
+        # Both options are forms of the same option.
         said = [word for name, words in OPTIONS.items() if name != other for word in words]
         result = duetime("tasks", action, task, *said)
         assert result.exit_code == 0, result.output
@@ -101,7 +101,7 @@ def test_every_field_has_an_option_of_the_command(
 
 
 def test_every_field_is_shown(duetime: Callable[..., Result], deployment: Deployment) -> None:
-    """A new field must be shown with a task, or listed here."""
+    """Each field must be shown with a task, or listed here."""
     assert set(SHOWN) | NOT_SHOWN == set(TASK_OPTIONS)
     duetime("tasks", "create", "mail")
     (task_id,) = deployment.tasks
@@ -113,7 +113,7 @@ def test_every_field_is_shown(duetime: Callable[..., Result], deployment: Deploy
 def test_an_ordered_key_is_said_by_its_options_and_shown(
     duetime: Callable[..., Result], deployment: Deployment
 ) -> None:
-    """`--order` names the key, and `--order-stop` without a key is refused by name."""
+    """`--order` names the key; `--order-stop` without a key is refused, and the error names the missing option."""
     result = duetime("tasks", "create", "mail", "--order", "customer-17", "--order-stop")
     assert result.exit_code == 0, result.output
     assert deployment.received[-1].document["order"] == {"key": "customer-17", "on_failure": "stop"}
@@ -126,7 +126,7 @@ def test_an_ordered_key_is_said_by_its_options_and_shown(
 
 
 def test_locks_are_repeated_options(duetime: Callable[..., Result], deployment: Deployment) -> None:
-    """Each `--lock` is one lock, shared if it says so; a time limit applies to all, a number of holders to one."""
+    """Each `--lock` is a lock, which may be shared; a time limit applies to all locks, a number of holders to one."""
     duetime("tasks", "create", "mail", "--lock", "db:17=shared", "--lock", "gpu", "--lock-wait", "9")
     assert deployment.received[-1].document["locks"] == [
         {"key": "db:17", "mode": "shared", "wait_seconds": 9},

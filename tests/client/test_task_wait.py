@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def ids(duetime: Run, deployment: Deployment) -> list[str]:
-    """Two tasks."""
+    """Create two tasks and return their ids."""
     for _ in range(2):
         duetime("tasks", "create", "report")
     deployment.received.clear()
@@ -29,7 +29,7 @@ def ids(duetime: Run, deployment: Deployment) -> list[str]:
 def test_wait_ends_when_all_have_ended(
     duetime: Run, deployment: Deployment, ids: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One request for all of them each time; they are printed in the order in which they were named."""
+    """Each poll is one request for all tasks that have not ended; tasks are printed in the order of the arguments."""
     states = iter([("running", "succeeded"), ("running", "succeeded"), ("succeeded", "succeeded")])
     page = deployment.page
 
@@ -49,14 +49,14 @@ def test_wait_ends_when_all_have_ended(
         {"ids": [ids[0]]},
         {"ids": [ids[0]]},
     ]
-    # Results are not in a list.
+    # Lists do not contain results.
     assert [each.path.rpartition("/")[2] for each in (first, second)] == [ids[1], ids[0]]
 
 
 def test_tasks_that_are_far_away_are_polled_seldom(
     duetime: Run, deployment: Deployment, waits: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are polled like one in `tasks.wait`: every few seconds until the first is due."""
+    """Tasks that are due later are polled as by `tasks.wait`: every few seconds until the first task is due."""
     for wait in ("1h", "3s"):
         duetime("tasks", "create", "report", "--in", wait)
     page = deployment.page
@@ -76,7 +76,7 @@ def test_tasks_that_are_far_away_are_polled_seldom(
 def test_one_that_did_not_succeed_is_exit_code_1(
     duetime: Run, deployment: Deployment, ids: list[str], state: str
 ) -> None:
-    """All are printed nevertheless."""
+    """If one task did not succeed, all tasks are still printed and the exit code is 1."""
     deployment.tasks[ids[0]]["state"] = "succeeded"
     deployment.tasks[ids[1]]["state"] = state
     result = duetime("tasks", "wait", "-", typed="\n".join(ids))
@@ -87,14 +87,14 @@ def test_one_that_did_not_succeed_is_exit_code_1(
 def test_a_wait_whose_time_is_over_is_exit_code_4(
     duetime: Run, ids: list[str], waits: list[float], deployment: Deployment
 ) -> None:
-    """The tasks are printed as they are."""
+    """When the wait times out, the tasks are printed in their current states and the exit code is 4."""
     result = duetime("tasks", "wait", *ids, "--timeout", "0")
     assert (result.exit_code, waits, len(deployment.received)) == (4, [], 1)
     assert "scheduled" in result.stdout
 
 
 def test_a_task_that_is_not_there_ends_the_wait(duetime: Run, ids: list[str]) -> None:
-    """Otherwise the wait would never end."""
+    """A missing task ends the wait with an error, because the wait would never end otherwise."""
     result = duetime("tasks", "wait", ids[0], "01NOSUCHTASK")
     assert (result.exit_code, result.stdout) == (1, "")
     assert "there is no task 01NOSUCHTASK" in result.stderr
@@ -102,12 +102,12 @@ def test_a_task_that_is_not_there_ends_the_wait(duetime: Run, ids: list[str]) ->
 
 @pytest.mark.parametrize("arguments", [[], ["-"], ["x", "--timeout", "soon"]])
 def test_a_wrong_wait_sends_nothing(duetime: Run, deployment: Deployment, arguments: list[str]) -> None:
-    """No task, or no duration."""
+    """Without a task, or with an invalid duration, nothing is sent."""
     assert (duetime("tasks", "wait", *arguments, typed="").exit_code, deployment.received) == (2, [])
 
 
 def test_watch_takes_the_filters_of_a_list(duetime: Run) -> None:
-    """Filters are for many tasks, not for one."""
+    """The filters of `watch` select from many tasks and are refused together with an id."""
     result = duetime("tasks", "watch", "01TASK", "--state", "failed")
     assert result.exit_code == 2
     assert "--state" in result.stderr

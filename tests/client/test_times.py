@@ -1,4 +1,4 @@
-"""Times and spans as people write and read them."""
+"""Parsing and printing of times and durations in the form that people write."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def test_a_span_is_read_as_people_write_it(text: str, seconds: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "-5m", "5 minutes", "m", "5x", "1e3", "5m-", "nan"])
 def test_what_is_no_span_is_refused(text: str) -> None:
-    """A span that is not understood is refused, never guessed."""
+    """An invalid duration is refused and never guessed."""
     with pytest.raises(ValueError, match="is not a duration"):
         seconds_of_span(text)
 
 
 @given(st.text(max_size=12))
 def test_any_text_is_a_span_or_a_value_error(text: str) -> None:
-    """Any text is a duration or a ValueError, and no duration is negative."""
+    """Any text is a duration or raises a `ValueError`, and no duration is negative."""
     try:
         assert seconds_of_span(text) >= 0
     except ValueError as error:
@@ -49,12 +49,12 @@ def test_any_text_is_a_span_or_a_value_error(text: str) -> None:
     ],
 )
 def test_a_distance_is_told_in_two_units(away: timedelta, shown: str) -> None:
-    """A distance is shown in two units."""
+    """A distance in time is shown in two units."""
     assert distance(NOW + away, NOW) == shown
 
 
 def test_milliseconds_are_shown_where_there_are_any() -> None:
-    """A due time on the second is not cluttered, and one between seconds is not rounded."""
+    """A due time on a full second is shown without a fraction, and other due times are not rounded."""
     assert full_moment(NOW) == "2026-11-21 12:00:00 UTC"
     assert full_moment(NOW + timedelta(milliseconds=50)) == "2026-11-21 12:00:00.050 UTC"
 
@@ -68,12 +68,12 @@ def test_milliseconds_are_shown_where_there_are_any() -> None:
     ],
 )
 def test_a_short_moment_leaves_out_what_the_reader_knows(away: timedelta, shown: str) -> None:
-    """Today's date and the current year are omitted in a table."""
+    """A table omits today's date and the current year."""
     assert short_moment(NOW + away, NOW) == shown
 
 
 @pytest.mark.parametrize("text", ["tomorrow", "", "2026-13-01", "12:00"])
 def test_what_is_no_moment_is_refused(text: str) -> None:
-    """A time that is not understood is refused with an example of one that is."""
+    """The error for an invalid time shows an example of a valid time."""
     with pytest.raises(ValueError, match="is not a time such as"):
         moment_of(text)

@@ -49,14 +49,14 @@ NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 @pytest.fixture
 def deployment() -> Iterator[GraphDeployment]:
-    """A separate deployment with topologies for each test."""
+    """Return a separate deployment with topologies for each test."""
     with served(GraphDeployment()) as made:
         yield made
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Callable[[object], str]:
-    """Writes a file and returns its path."""
+    """Return a function that writes a file and returns its path."""
 
     def write(content: object) -> str:
         path = tmp_path / "graph.json"
@@ -70,7 +70,7 @@ def file(tmp_path: Path) -> Callable[[object], str]:
 
 
 def picture(nodes: Mapping[str, Mapping[str, Any]], width: int = 80, height: int = 24, **more: object) -> list[str]:
-    """The lines of a topology as a terminal of that size shows them."""
+    """Return the lines of a topology as a terminal of that size shows them."""
     filled = {
         name: {"type": "x", "state": "blocked", "trigger_rule": "all_success", **node} for name, node in nodes.items()
     }
@@ -85,14 +85,14 @@ def picture(nodes: Mapping[str, Mapping[str, Any]], width: int = 80, height: int
 
 
 def plain(text: str) -> str:
-    """The screen's text, without colors."""
+    """Return the screen's text without colors."""
     return re.sub(r"\x1b\[[0-9;]*m", "", text)
 
 
 def test_a_graph_is_sent_as_it_stands_and_shown(
     duetime: Run, deployment: GraphDeployment, file: Callable[[object], str]
 ) -> None:
-    """Without waiting, the picture shows the start."""
+    """Without waiting, the command prints the picture of the start."""
     result = duetime("topologies", "run", file(BODY))
     assert (result.exit_code, deployment.received[0].document) == (0, BODY), result.output
     assert [(request.method, request.path) for request in deployment.received] == [
@@ -105,7 +105,7 @@ def test_a_graph_is_sent_as_it_stands_and_shown(
 def test_waiting_prints_one_document_and_tells_the_id_apart(
     duetime: Run, deployment: GraphDeployment, file: Callable[[object], str]
 ) -> None:
-    """The final document is on standard output; after an interrupt, the id is on the error stream."""
+    """The final document is printed on standard output; after an interrupt, the id is printed on the error stream."""
     deployment.looks.extend(SUCCEEDS)
     result = duetime("topologies", "run", file(BODY), "--wait", "--json")
     document = json.loads(result.stdout)
@@ -117,7 +117,7 @@ def test_waiting_prints_one_document_and_tells_the_id_apart(
 def test_a_graph_that_fails_is_exit_code_1(
     duetime: Run, deployment: GraphDeployment, file: Callable[[object], str], option: str
 ) -> None:
-    """The nodes that failed are named, with the way to read why."""
+    """The failed nodes are named, with the command that shows their errors."""
     deployment.looks.extend(FAILS)
     result = duetime("topologies", "run", file(BODY), option)
     assert result.exit_code == 1
@@ -130,7 +130,7 @@ def test_a_graph_that_fails_is_exit_code_1(
 def test_watching_without_a_terminal_tells_each_change_once(
     duetime: Run, deployment: GraphDeployment, file: Callable[[object], str]
 ) -> None:
-    """A log gets a line for each step, no escapes, and the picture of the end."""
+    """Without a terminal, each step is one line without escape sequences, and the final picture follows."""
     deployment.looks.extend([SUCCEEDS[0], {}, *SUCCEEDS[1:]])
     result = duetime("topologies", "run", file(BODY), "--watch")
     told = [" ".join(line.split()) for line in result.stdout.splitlines()]
@@ -147,7 +147,7 @@ def test_watching_without_a_terminal_tells_each_change_once(
 def test_watching_on_a_terminal_draws_one_picture_over_itself(
     duetime: Run, deployment: GraphDeployment, file: Callable[[object], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The final picture stays on the screen, and the cursor is restored."""
+    """The final picture stays on the screen, and the cursor is shown again."""
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "80")
     deployment.looks.extend(SUCCEEDS)
@@ -159,7 +159,7 @@ def test_watching_on_a_terminal_draws_one_picture_over_itself(
 
 
 def test_a_topology_is_shown_watched_and_controlled(duetime: Run, deployment: GraphDeployment) -> None:
-    """Each action has its own address and prints the resulting topology."""
+    """Each action is sent to its own address and prints the resulting topology."""
     deployment.begun(BODY, "k")
     for action in ("retry", "cancel", "pause", "resume"):
         controlled = duetime("topologies", action, ID, "--json")
@@ -177,7 +177,7 @@ def test_a_topology_is_shown_watched_and_controlled(duetime: Run, deployment: Gr
 
 
 def test_a_topology_is_run_again_from_chosen_nodes(duetime: Run, deployment: GraphDeployment) -> None:
-    """Each option names a node; without one, no nodes are sent."""
+    """Each option names a node; without options, no nodes are sent."""
     deployment.begun(BODY, "k")
     assert duetime("topologies", "retry", ID, "--node", "a", "--node", "b", "--reason", "why").exit_code == 0
     assert deployment.received[-2].document == {"nodes": ["a", "b"], "reason": "why"}
@@ -186,7 +186,7 @@ def test_a_topology_is_run_again_from_chosen_nodes(duetime: Run, deployment: Gra
 
 
 def test_topologies_are_listed_with_filters(duetime: Run, deployment: GraphDeployment) -> None:
-    """A table with a row per topology, or one array; an empty list is stated."""
+    """Topologies are listed as a table with a row per topology or as one array; an empty list is reported."""
     assert "no topologies" in duetime("topologies", "list").stdout
     deployment.begun(BODY, "k")
     header, row = duetime(
@@ -205,7 +205,7 @@ def test_topologies_are_listed_with_filters(duetime: Run, deployment: GraphDeplo
 @pytest.mark.parametrize("task_id", ["nope", "../tasks", "a b\n", "é", ""])
 @pytest.mark.usefixtures("deployment")
 def test_an_unknown_id_is_an_error_in_one_line(duetime: Run, command: str, task_id: str) -> None:
-    """Any text as an id stays one path segment and raises no exception."""
+    """An id with any characters stays one path segment and raises no exception."""
     result = duetime("topologies", command, task_id)
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith("error: ")
@@ -258,7 +258,7 @@ def test_an_answer_that_is_none_is_an_error(duetime: Run, deployment: GraphDeplo
 def test_a_bad_file_is_named_with_its_field(
     duetime: Run, deployment: GraphDeployment, file: Callable[[object], str], content: object, words: str, command: str
 ) -> None:
-    """Exit code 1; nothing is sent, and control characters of the file are escaped."""
+    """A bad file causes exit code 1, nothing is sent, and control characters in the file are escaped."""
     path = file(content)
     result = duetime("topologies", command, path)
     assert (result.exit_code, result.stdout, deployment.received) == (1, "", [])
@@ -270,7 +270,7 @@ def test_a_bad_file_is_named_with_its_field(
 
 @pytest.mark.parametrize("command", ["validate", "run"])
 def test_a_file_that_cannot_be_read_is_named(duetime: Run, tmp_path: Path, command: str) -> None:
-    """A folder or a missing file is a wrong use of the command."""
+    """A folder or a missing file is a usage error."""
     for path in (tmp_path, tmp_path / "missing.json"):
         result = duetime("topologies", command, str(path))
         assert result.exit_code == 2
@@ -280,7 +280,7 @@ def test_a_file_that_cannot_be_read_is_named(duetime: Run, tmp_path: Path, comma
 def test_what_the_api_refuses_of_a_file_is_named_alike(
     duetime: Run, deployment: GraphDeployment, file: Callable[[object], str]
 ) -> None:
-    """File, field and reason are printed as for errors found by the client."""
+    """File, field and reason are printed as for errors that the client finds."""
     fault = {"field": "nodes.fetch.priority", "reason": "should be one of high, normal, low"}
     deployment.scripted.append(problem(422, "fields_invalid", "no", fault))
     path = file({"nodes": {"fetch": {"type": "x", "priority": "urgent"}}})
@@ -292,7 +292,7 @@ def test_what_the_api_refuses_of_a_file_is_named_alike(
 
 
 def test_a_good_file_is_counted(duetime: Run, file: Callable[[object], str]) -> None:
-    """Validating needs no server."""
+    """Validating a file needs no server."""
     result = duetime("topologies", "validate", file(BODY))
     assert (result.exit_code, result.stdout) == (0, "valid: 2 nodes, 1 dependency\n")
 
@@ -300,7 +300,7 @@ def test_a_good_file_is_counted(duetime: Run, file: Callable[[object], str]) -> 
 def test_a_body_of_64_levels_is_read_and_sent(
     duetime: Run, deployment: GraphDeployment, file: Callable[[object], str]
 ) -> None:
-    """The client refuses no more than the API does."""
+    """A body with 64 levels, which the API accepts, is accepted by the client, too."""
     nested = b"[" * 61 + b"]" * 61
     assert (
         duetime("topologies", "run", file(b'{"nodes": {"a": {"type": "x", "payload": ' + nested + b"}}}")).exit_code
@@ -310,7 +310,7 @@ def test_a_body_of_64_levels_is_read_and_sent(
 
 
 def test_a_picture_fits_its_screen() -> None:
-    """Wide levels, long names and long chains do not exceed the screen."""
+    """Wide levels, long names and long chains fit the screen."""
     wide: dict[str, dict[str, Any]] = {
         "top": {"state": "succeeded"},
         **{f"n{'x' * 100}{n}": {"depends_on": ["top"]} for n in range(300)},
@@ -324,7 +324,7 @@ def test_a_picture_fits_its_screen() -> None:
 
 
 def test_a_long_chain_is_shown_around_what_runs() -> None:
-    """Earlier and later levels are summarized."""
+    """Levels long before or after the running nodes are summarized."""
     states = ["succeeded"] * 150 + ["running"] + ["blocked"] * 149
     chain = {f"c{n}": {"depends_on": [f"c{n - 1}"] if n else [], "state": states[n]} for n in range(300)}
     lines = picture(chain)
@@ -343,13 +343,13 @@ def test_a_wide_level_shows_each_state_by_its_share() -> None:
 
 
 def test_the_critical_path_is_marked_and_comes_first() -> None:
-    """Critical nodes are marked in their level and listed before running ones."""
+    """Critical nodes are marked in their level and are listed before running nodes."""
     nodes = {name: {"state": "running"} for name in "abcdef"}
     assert picture(nodes, critical_path={"nodes": ["e"], "seconds": 3.0})[2].endswith("0/6  ▸ e  a  b  +3")
 
 
 def test_the_bar_goes_on_between_two_looks() -> None:
-    """Running nodes count by their expected time in another shade; late ones do not count as done."""
+    """Running nodes advance the bar by their expected time in another shade, and late nodes do not count as done."""
     nodes = {
         "a": {"state": "running", "expected_seconds": 10, "started_at": NOW - timedelta(seconds=5)},
         "b": {"state": "succeeded", "expected_seconds": 10, "started_at": NOW - timedelta(seconds=9)},
@@ -362,7 +362,7 @@ def test_the_bar_goes_on_between_two_looks() -> None:
 
 
 def test_names_cannot_control_the_terminal() -> None:
-    """Control characters of the server's texts are escaped."""
+    """Control characters in the server's texts are escaped."""
     shown = "\n".join(picture({"a\x1b[2Jb": {"state": "odd\r"}}, name="x\x1b]0;y", requested_action="stop\x1b[2J"))
     assert all(char.isprintable() or char == "\n" for char in shown)
 
@@ -387,7 +387,7 @@ def test_a_terminal_without_the_signs_gets_letters() -> None:
 
 
 def test_levels_are_by_the_longest_way() -> None:
-    """A node is below all of its parents, and one with an unknown parent is left out."""
+    """A node is on a level below all of its parents; a node with an unknown parent is left out."""
     nodes = {"a": [], "b": ["a"], "c": ["a", "b"], "d": ["nobody"]}
     topology = {
         name: {"type": "x", "state": "blocked", "trigger_rule": "always", "depends_on": of}

@@ -1,4 +1,4 @@
-"""`duetime topologies` against the API itself."""
+"""`duetime topologies` with the real API."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NODES = {"fetch": {"type": "get"}, "sum": {"type": "add", "depends_on": ["fetch"
 def test_a_graph_goes_from_its_file_to_its_cancellation(
     duetime: Run, server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Run, show, pause, resume, cancel and retry work; a rejected action is one line."""
+    """Running, showing, pausing, resuming, cancelling and retrying work; a rejected action prints one line."""
     monkeypatch.setenv("DUETIME_URL", server.url)
     path = tmp_path / "graph.json"
     path.write_text(json.dumps({"name": "nightly", "nodes": NODES}), encoding="utf-8")
@@ -45,7 +45,7 @@ def test_a_graph_goes_from_its_file_to_its_cancellation(
 def test_a_schedule_and_a_task_may_be_a_graph(
     duetime: Run, server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same file as for `topologies run`: the graph is the payload, its labels are the task's unless options are."""
+    """A graph file is the payload; its name, type and priority apply to the task unless options set them."""
     monkeypatch.setenv("DUETIME_URL", server.url)
     path = tmp_path / "graph.json"
     path.write_text(
@@ -73,7 +73,7 @@ def test_a_schedule_and_a_task_may_be_a_graph(
 def test_what_only_the_api_can_tell_names_file_and_field(
     duetime: Run, server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A well-formed graph may contain an invalid task."""
+    """A well-formed graph with an invalid task is refused by the API, and the error names the file and the field."""
     monkeypatch.setenv("DUETIME_URL", server.url)
     path = tmp_path / "graph.json"
     path.write_text(json.dumps({"nodes": {"a": {"type": "x", "priority": "urgent"}}}), encoding="utf-8")
@@ -87,7 +87,7 @@ def test_what_only_the_api_can_tell_names_file_and_field(
 def test_a_definition_goes_from_its_file_to_its_run(
     duetime: Run, server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Put twice, compared, run with typed parameters, listed with its run, and deleted."""
+    """A definition can be put twice, compared, run with typed parameters, listed with its run, and deleted."""
     monkeypatch.setenv("DUETIME_URL", server.url)
     path = tmp_path / "nightly.json"
     parameters = {"region": {}, "rows": {"type": "integer", "default": 1}}

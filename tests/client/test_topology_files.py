@@ -1,4 +1,4 @@
-"""Files of topologies, read and checked without a server."""
+"""Topology files are read and checked without a server."""
 
 from __future__ import annotations
 
@@ -40,32 +40,32 @@ def _deeper(inner: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
 
 
 def written(folder: Path, document: object) -> Path:
-    """A file with a document."""
+    """Write a document to a file."""
     path = folder / "topology.json"
     path.write_text(document if isinstance(document, str) else json.dumps(document), encoding="utf-8")
     return path
 
 
 def task(*parents: object, **fields: object) -> dict[str, object]:
-    """A node."""
+    """Return a node."""
     return {"type": "echo", "depends_on": list(parents), **fields}
 
 
 def refused(body: object) -> list[str]:
-    """Why a body is refused, fault by fault."""
+    """Return the reasons why a body is refused."""
     with pytest.raises(TopologyInvalid) as error:
         validate_topology(body)
     return [f"{fault.field}: {fault.reason}" for fault in error.value.errors]
 
 
 def test_a_file_of_ours_is_the_body_as_it_is(tmp_path: Path) -> None:
-    """The body equals the file."""
+    """The body equals the file's content."""
     body = {"name": "nightly", "on_failure": "rollback", "nodes": {"a": task(), "b": task("a", inputs=["a"])}}
     assert read_topology(written(tmp_path, body)) == body
 
 
 def test_a_recorded_workflow_becomes_a_topology_of_tasks(tmp_path: Path) -> None:
-    """Each node becomes a task of the same duration, with a sufficient timeout."""
+    """Each recorded program becomes a task of the same duration, with a sufficient timeout."""
     assert read_topology(written(tmp_path, RECORDED)) == {
         "name": "tiny",
         "nodes": {
@@ -88,7 +88,7 @@ def test_a_recorded_workflow_becomes_a_topology_of_tasks(tmp_path: Path) -> None
 
 
 def test_recorded_times_can_be_scaled(tmp_path: Path) -> None:
-    """Ninety seconds scaled by a hundredth are 0.9 s, and need no timeout."""
+    """A duration of 90 s scaled by 0.01 is 0.9 s and needs no timeout."""
     body = read_topology(written(tmp_path, RECORDED), task_type="demo", time_scale=0.01)
     assert body["nodes"]["join_3"]["payload"]["seconds"] == pytest.approx(0.905)
     assert body["nodes"]["join_3"]["type"] == "demo"
@@ -100,11 +100,11 @@ def test_recorded_times_can_be_scaled(tmp_path: Path) -> None:
     [
         ("{", "body: is not JSON in UTF-8: Expecting property name"),
         ('{"nodes": {"a": {"type": NaN}}}', "body: is not JSON in UTF-8: NaN is not a number"),
-        ('{"nodes": {"a": {"type": "x"}, "a": {"type": "y"}}}', "body: holds 'a' twice in one object"),
+        ('{"nodes": {"a": {"type": "x"}, "a": {"type": "y"}}}', "body: contains 'a' twice in one object"),
         ("[" * 100_000, "body: is nested too deeply"),
         ("[]", "nodes: should be an object"),
         ({"nodes": [{"id": "a"}]}, r"nodes\[0\]: should have an id, a program, runtime_s and a list of parents"),
-        ({"nodes": [RECORDED["nodes"][1]] * 2}, r"nodes\[1\].id: is 'split_1', as for an earlier node"),
+        ({"nodes": [RECORDED["nodes"][1]] * 2}, r"nodes\[1\].id: is 'split_1', the id of an earlier node"),
         (
             {"nodes": [{"id": "a", "program": "p", "runtime_s": 2562, "parents": []}]},
             r"nodes\[0\].runtime_s: is 2562 s at this time_scale; 0 to 800 s are allowed",
@@ -123,22 +123,22 @@ def test_a_file_that_is_no_topology_is_refused_by_name(tmp_path: Path, document:
 
 @pytest.mark.parametrize("scale", [0, -1, float("inf"), float("nan")])
 def test_a_scale_of_nothing_is_refused(tmp_path: Path, scale: float) -> None:
-    """Times are multiplied by a number above zero."""
+    """The scale of recorded times must be above zero."""
     with pytest.raises(TopologyInvalid, match="time_scale: should be a number above 0"):
         read_topology(written(tmp_path, RECORDED), time_scale=scale)
 
 
 @pytest.mark.parametrize("runtime", [-1, 10**400, 1e308])
 def test_a_time_that_no_node_can_take_is_refused(tmp_path: Path, runtime: float) -> None:
-    """Negative, or of four hundred digits: refused, never a number that overflows."""
+    """A negative time or a time with four hundred digits is refused and never overflows."""
     node = {"id": "a", "program": "p", "runtime_s": runtime, "parents": []}
     with pytest.raises(TopologyInvalid, match=r"nodes\[0\].runtime_s: is "):
         read_topology(written(tmp_path, {"nodes": [node]}))
 
 
 @given(st.recursive(st.none() | st.integers() | st.text(max_size=3), _deeper, max_leaves=8), st.booleans())
-def test_no_body_does_more_than_be_refused(value: object, as_node: bool) -> None:  # noqa: FBT001 - drawn
-    """Any invalid value raises only the error that names it."""
+def test_no_body_does_more_than_be_refused(value: object, as_node: bool) -> None:  # noqa: FBT001 - drawn by Hypothesis
+    """Any invalid value raises only the error that names the value."""
     for name in ("nodes", "on_failure") if not as_node else ("type", "trigger_rule", "depends_on", "inputs"):
         body = {"nodes": {"a": task(**{name: value})}} if as_node else {"nodes": {"a": task()}, name: value}
         with contextlib.suppress(TopologyInvalid):
@@ -173,7 +173,7 @@ def test_every_fault_is_named_at_once() -> None:
 
 
 def test_a_topology_within_another_is_checked_too() -> None:
-    """With the place of the field; that of a definition is not there to be checked."""
+    """Errors in a nested topology name the nested field; a named definition cannot be checked without the server."""
     inner = {"nodes": {"a": task("b")}, "name": "x"}
     target = {"kind": "topology"}
     assert refused({"nodes": {"part": {**task(), "target": target, "payload": inner}}}) == [
@@ -184,7 +184,7 @@ def test_a_topology_within_another_is_checked_too() -> None:
 
 
 def test_a_cycle_is_named_by_its_path() -> None:
-    """Each node of the path is followed by one that depends on it."""
+    """The error names the nodes of the cycle, each followed by a node that depends on it."""
     assert refused({"nodes": {"a": task("c"), "b": task("a"), "c": task("b")}})[0] in {
         f"nodes: depend on each other in a cycle: {path}"
         for path in ("a -> b -> c -> a", "b -> c -> a -> b", "c -> a -> b -> c")
@@ -192,7 +192,7 @@ def test_a_cycle_is_named_by_its_path() -> None:
 
 
 def test_large_graphs_are_refused_before_they_are_sent() -> None:
-    """Too many nodes, too many dependencies; a ring of ten thousand is cut and needs no recursion."""
+    """Too many nodes or dependencies are refused; a cycle of ten thousand nodes is cut and found without recursion."""
     nodes: dict[str, Any] = {f"n{number}": task() for number in range(10_001)}
     assert refused({"nodes": nodes}) == ["nodes: should be 1 to 10000, not 10001"]
     parents = [f"n{number}" for number in range(200)]
@@ -203,13 +203,13 @@ def test_large_graphs_are_refused_before_they_are_sent() -> None:
 
 
 def test_the_client_and_the_domain_have_the_same_choices() -> None:
-    """Both accept the same choices."""
+    """The client and the domain accept the same choices."""
     assert set(TriggerRule) == topology_validation.RULES
     assert set(OnFailure) == topology_validation.ON_FAILURE
 
 
 def test_the_client_knows_every_field_that_the_api_takes() -> None:
-    """A misspelt field is found without a server, and no valid field is refused."""
+    """A misspelled field is found without a server, and no valid field is refused."""
     assert frozenset(TopologyCreate.model_fields) == topology_validation.OF_A_TOPOLOGY
     assert frozenset(TopologyNode.model_fields) == topology_validation.OF_A_NODE | {
         *("due_at", "unique", "debounce", "order", "parent_task_id", "after", "group")
@@ -230,7 +230,7 @@ def test_the_client_knows_every_field_that_the_api_takes() -> None:
     ],
 )
 def test_the_client_refuses_what_the_domain_refuses(nodes: dict[str, Any]) -> None:
-    """Client and domain accept the same graphs."""
+    """The client and the domain accept the same graphs."""
     made = [
         Node(key, TaskSpec("echo"), tuple(n["depends_on"]), inputs=tuple(n.get("inputs", [])))
         for key, n in nodes.items()
@@ -261,7 +261,7 @@ def test_the_graphs_of_the_how_to_can_be_run(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not WORKFLOWS.is_dir(), reason="the recorded workflows are not beside the checkout")
 def test_real_workflows_are_read_and_can_be_run() -> None:
-    """Every recorded workflow is a graph that the domain accepts, and its critical path is shorter than its sum."""
+    """Every recorded workflow is a valid graph, and its critical path is shorter than the sum of its durations."""
     for path in sorted(WORKFLOWS.glob("*.json")):
         recorded = json.loads(path.read_text(encoding="utf-8"))
         body = read_topology(path, time_scale=0.01)

@@ -1,4 +1,4 @@
-"""Types of tasks: requests of the client and the command, and their output."""
+"""The client's requests for task types, the commands, and their output."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TYPE = {
 
 
 def test_options_are_set_by_their_names(deployment: Deployment, duetime: Run) -> None:
-    """Options are JSON or text; a dotted name is a part, and null disables a default."""
+    """Options are JSON or text, a dotted name sets one part, and null disables a default."""
     deployment.scripted.append(Answer(200, TYPE))
     told = duetime(
         "types", "set", "mail.send", "timeout_seconds=30", "lock.key=smtp", "lock.max_holders=2", "rate=null"
@@ -41,13 +41,13 @@ def test_options_are_set_by_their_names(deployment: Deployment, duetime: Run) ->
 
 
 def test_an_option_is_given_as_a_whole_or_in_part(deployment: Deployment, duetime: Run) -> None:
-    """Giving both is contradictory, and nothing is sent."""
+    """Setting an option both as a whole and in part is refused, and nothing is sent."""
     assert duetime("types", "set", "mail.send", "lock=null", "lock.key=smtp").exit_code == 2
     assert deployment.received == []
 
 
 def test_a_type_is_shown_with_the_sources_of_its_defaults(deployment: Deployment, duetime: Run) -> None:
-    """Each default shows whether it comes from the handler or the owner; the list names them."""
+    """The view shows whether each default comes from the handler or the owner, and the list names the defaults."""
     deployment.scripted += [Answer(200, TYPE), Answer(200, {"types": [TYPE], "next_token": None})]
     shown = duetime("types", "show", "mail.send").stdout
     assert '{"key": "smtp"} (handler)' in shown
@@ -58,7 +58,7 @@ def test_a_type_is_shown_with_the_sources_of_its_defaults(deployment: Deployment
 
 
 def test_deleted_defaults_are_named(deployment: Deployment, duetime: Run) -> None:
-    """--json prints the former type."""
+    """The command names the deleted defaults, and `--json` prints the previous type."""
     deployment.scripted += [Answer(200, TYPE)] * 2
     assert duetime("types", "delete", "mail.send").stdout == "deleted your defaults of mail.send\n"
     assert json.loads(duetime("types", "delete", "mail.send", "--json").stdout) == TYPE

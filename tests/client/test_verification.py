@@ -1,4 +1,4 @@
-"""The evaluation of `duetime verify`: every fault of a deployment fails its report."""
+"""The checks of `duetime verify`: every fault of a deployment fails the report."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ LIMITS = Limits()
 
 
 def with_first(**changes: object) -> list[Execution]:
-    """Good executions, with one of them changed."""
+    """Return good executions with changes to the first one."""
     return [replace(FIRST, **changes), *GOOD[1:]]  # type: ignore[arg-type]  # its fields
 
 
 def lateness(executions: list[Execution]) -> Finding:
-    """The evaluation of their starts."""
+    """Return the result of checking how late the executions started."""
     return findings.on_time("on time", executions, LIMITS)
 
 
@@ -54,7 +54,7 @@ def lateness(executions: list[Execution]) -> Finding:
 def test_one_task_that_is_not_as_promised_is_found(
     judge: Callable[[list[Execution]], Finding], changes: dict[str, object]
 ) -> None:
-    """A lost, doubled, early or late task among twenty, or one with another outcome, breaks its promise."""
+    """A lost, doubled, early or late task among twenty, or a task with another outcome, fails the check."""
     assert judge(GOOD).verdict is Verdict.PASSED
     broken = judge(with_first(**changes))
     assert broken.verdict is Verdict.FAILED
@@ -62,7 +62,7 @@ def test_one_task_that_is_not_as_promised_is_found(
 
 
 def test_a_retried_task_is_not_taken_for_a_doubled_one() -> None:
-    """An attempt after a failure is expected; one more is not, and one less is no retry."""
+    """An attempt after a failure is expected; one attempt more, or one attempt less, fails a check."""
     retried = replace(FIRST, attempts=3, expected_attempts=3)
     assert findings.repeated([retried]).verdict is findings.retried([retried]).verdict is Verdict.PASSED
     assert findings.repeated([replace(retried, attempts=4)]).verdict is Verdict.FAILED
@@ -71,14 +71,14 @@ def test_a_retried_task_is_not_taken_for_a_doubled_one() -> None:
 
 
 def test_half_of_the_tasks_being_a_little_late_breaks_the_median() -> None:
-    """The median has its own limit: none of these tasks is later than a second."""
+    """The median has its own limit, so tasks that are all less than a second late can still fail the check."""
     slow = [replace(each, started_ms=1300) for each in GOOD[:11]]
     assert lateness([*slow, *GOOD[11:]]).verdict is Verdict.FAILED
     assert lateness([*slow[:9], *GOOD[9:]]).verdict is Verdict.PASSED
 
 
 def test_a_cancelled_task_that_ran_is_found() -> None:
-    """A cancelled task that ran is found even if its state is correct."""
+    """A cancelled task that ran fails the check even if its final state is correct."""
     cancelled = replace(FIRST, state="cancelled", expected="cancelled", attempts=0, started_ms=None)
     assert findings.cancelled([cancelled]).verdict is Verdict.PASSED
     assert findings.cancelled([replace(cancelled, attempts=1)]).verdict is Verdict.FAILED
@@ -86,14 +86,14 @@ def test_a_cancelled_task_that_ran_is_found() -> None:
 
 
 def test_two_holders_of_a_lock_are_found() -> None:
-    """Their times overlap by a millisecond."""
+    """Two lock holders whose times overlap by a millisecond fail the check."""
     one, two = replace(FIRST, started_ms=1000, ended_ms=1300), replace(FIRST, started_ms=1300, ended_ms=1600)
     assert findings.exclusive([two, one]).verdict is Verdict.PASSED
     assert findings.exclusive([one, replace(two, started_ms=1299)]).verdict is Verdict.FAILED
 
 
 def test_a_node_before_its_parent_is_found() -> None:
-    """A node with an unknown start is found as well."""
+    """A node that started before its parent ended, or whose start is unknown, fails the check."""
     parent, child = replace(FIRST, started_ms=1000, ended_ms=1300), replace(FIRST, started_ms=1300, ended_ms=1400)
     edges = [("p", "c")]
     assert findings.in_order({"p": parent, "c": child}, edges).verdict is Verdict.PASSED
@@ -103,7 +103,7 @@ def test_a_node_before_its_parent_is_found() -> None:
 
 
 def test_a_schedule_that_misses_doubles_or_invents_a_time_is_found() -> None:
-    """Each time of the schedule must run once, and nothing else."""
+    """Each time of the schedule must run exactly once, and nothing else may run."""
     expected = [1000, 2000, 3000]
     ran = [replace(FIRST, due_ms=at) for at in expected]
     assert findings.recurring(expected, ran).verdict is Verdict.PASSED
@@ -117,14 +117,14 @@ def test_a_schedule_that_misses_doubles_or_invents_a_time_is_found() -> None:
 
 
 def test_a_pulled_task_that_is_leased_twice_or_never_is_found() -> None:
-    """Leases are counted by this machine."""
+    """The verifying machine counts the leases of each pulled task."""
     assert findings.pulled(["a", "b"], {"a": 1, "b": 1}).verdict is Verdict.PASSED
     assert findings.pulled(["a", "b"], {"a": 2, "b": 1}).verdict is Verdict.FAILED
     assert findings.pulled(["a", "b"], {"a": 1}).verdict is Verdict.FAILED
 
 
 def test_a_key_that_creates_two_tasks_is_found() -> None:
-    """A key that accepts another body is found as well."""
+    """A key that creates two tasks, or that accepts another body, fails the check."""
     assert findings.idempotent(["a", "a"], 422).verdict is Verdict.PASSED
     assert findings.idempotent(["a", "b"], 422).verdict is Verdict.FAILED
     assert findings.idempotent(["a", "a"], 201).verdict is Verdict.FAILED
@@ -140,7 +140,7 @@ def test_a_key_that_creates_two_tasks_is_found() -> None:
     ],
 )
 def test_what_was_not_looked_at_is_not_called_kept(found: Finding) -> None:
-    """The report gives the reason for an unchecked guarantee."""
+    """The report gives the reason why a guarantee was not checked."""
     assert found.verdict is Verdict.UNMEASURED
     assert found.figure
 
@@ -157,7 +157,7 @@ def test_what_it_costs_is_said_before_anything_is_created(
 
 
 def test_a_deployment_without_probes_says_so(duetime: Callable[..., Result], deployment: Deployment) -> None:
-    """The API rejects the type by name, and nothing is left behind."""
+    """If the API rejects the probe's type by name, the command says so and leaves nothing behind."""
     fault = {"field": "type", "reason": "'duetime.probe' is not known to this deployment"}
     deployment.scripted.append(problem(422, "fields_invalid", "1 field is invalid", fault))
     ended = duetime("verify", "--yes")
@@ -167,7 +167,7 @@ def test_a_deployment_without_probes_says_so(duetime: Callable[..., Result], dep
 
 
 def test_ctrl_c_takes_back_what_was_created(deployment: Deployment) -> None:
-    """An interrupt stops the verification with the shell's exit code."""
+    """An interrupt stops the verification with the shell's exit code and cancels the created tasks."""
     asked: list[datetime] = []
 
     def now() -> datetime:

@@ -1,4 +1,4 @@
-"""A pull worker against the real API."""
+"""A pull worker with the real API."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ AT_ONCE: RetryPolicy = {"max_attempts": 3, "initial_seconds": 0}
 
 @pytest.fixture
 def server() -> Iterator[ApiServer]:
-    """The API with one pulled type for everyone and one for nobody."""
+    """Serve the API with one type that everyone may pull and one that nobody may pull."""
     session = FakeSession(SystemClock().now)
     session.s3.create_bucket(Bucket="contents")
 
@@ -85,13 +85,13 @@ def server() -> Iterator[ApiServer]:
 
 @pytest.fixture
 def client(server: ApiServer) -> Iterator[Client]:
-    """A client of the server."""
+    """Return a client of the server."""
     with Client(server.url) as made:
         yield made
 
 
 class Running:
-    """A worker in its own thread, and its recorded events."""
+    """A worker in its own thread, with its recorded events."""
 
     def __init__(self, client: Client, **settings: Any) -> None:  # noqa: ANN401 - any setting of a worker
         self.seen: list[WorkerEvent] = []
@@ -121,18 +121,18 @@ class Running:
 
 
 def ended(client: Client, task: Task) -> Task:
-    """The task, once it has ended."""
+    """Return the task after it has ended."""
     until(lambda: client.tasks.get(task.id).is_terminal)
     return client.tasks.get(task.id)
 
 
 def is_running(client: Client, task: Task) -> bool:
-    """Whether the task is running."""
+    """Return whether the task is running."""
     return client.tasks.get(task.id).state == "running"
 
 
 def test_a_handler_is_shown_the_inputs_of_its_node(client: Client) -> None:
-    """A node's lease has its inputs; other tasks have none."""
+    """The handler of a topology node can read the node's inputs; other tasks have no inputs."""
     client.tasks.create(TYPE)
     (leased,) = client.leases.acquire([TYPE])
     assert Attempt(client, leased, 30).context.inputs is None
@@ -141,7 +141,7 @@ def test_a_handler_is_shown_the_inputs_of_its_node(client: Client) -> None:
 
 
 def test_a_worker_does_the_tasks_of_its_types(client: Client) -> None:
-    """Several tasks run at once, each once, and the history names the worker."""
+    """Several tasks run at once, each task runs once, and the history names the worker."""
     running = Running(client, concurrency=3)
     done: list[str] = []
 
@@ -159,7 +159,7 @@ def test_a_worker_does_the_tasks_of_its_types(client: Client) -> None:
 
 
 def test_what_a_handler_raises_fails_the_attempt(client: Client) -> None:
-    """An ordinary error is retried, an `Unretriable` is not; class and message are reported."""
+    """A handler's ordinary error is retried, an `Unretriable` error is not, and the class and message are reported."""
     running = Running(client)
 
     @running.worker.task(TYPE)
@@ -182,7 +182,7 @@ def test_what_a_handler_raises_fails_the_attempt(client: Client) -> None:
 
 
 def test_a_handler_names_the_wait_before_the_next_attempt(client: Client) -> None:
-    """`RetryIn` replaces the policy's wait, and the attempt counts."""
+    """`RetryIn` replaces the retry policy's wait, and the attempt counts."""
     running = Running(client)
 
     @running.worker.task(TYPE)
@@ -218,14 +218,14 @@ def test_a_worker_retries_only_what_it_should(client: Client) -> None:
 
 @pytest.mark.parametrize("keyword", ["payload", "retry_on", "no_retry_on"])
 def test_a_wrong_keyword_of_a_task_is_refused_when_it_is_registered(keyword: str) -> None:
-    """The error names the keyword."""
+    """The error for a wrong keyword names the keyword."""
     register: Any = Worker().task
     with pytest.raises(TypeError, match=f"^{keyword} takes "):
         register(TYPE, **{keyword: "ConnectionError"})
 
 
 def test_a_result_that_is_no_json_fails_the_task(client: Client) -> None:
-    """The task is not retried, as the result would not be JSON either."""
+    """A task whose result is not JSON is not retried, because the next result would not be JSON either."""
     running = Running(client)
     running.worker.task(TYPE)(lambda _context, _payload: {1, 2})
     with running:
@@ -246,7 +246,7 @@ class Mute(BaseException):
 
 
 FILE = "caf\udce9.txt"
-"""What `os.fsdecode(b"caf\\xe9.txt")` is: UTF-8 cannot write it."""
+"""The result of `os.fsdecode(b"caf\\xe9.txt")`, which cannot be encoded in UTF-8."""
 
 
 @pytest.mark.parametrize(
@@ -263,7 +263,7 @@ FILE = "caf\udce9.txt"
     ids=range(7),
 )
 def test_whatever_a_handler_raises_is_reported(client: Client, error: BaseException) -> None:
-    """The attempt fails with the error's real class, and the worker continues."""
+    """Whatever a handler raises, the attempt fails with the error's real class and the worker continues."""
     running = Running(client)
 
     @running.worker.task(TYPE)
@@ -284,7 +284,7 @@ def test_whatever_a_handler_raises_is_reported(client: Client, error: BaseExcept
 
 
 def test_a_coroutine_of_a_worker_may_await_what_it_has_cancelled(client: Client) -> None:
-    """The cancellation comes from its own code."""
+    """If a coroutine cancels and awaits a task of its own, the attempt fails with `CancelledError`."""
     running = Running(client)
 
     @running.worker.task(TYPE)
@@ -302,7 +302,7 @@ def test_a_coroutine_of_a_worker_may_await_what_it_has_cancelled(client: Client)
 
 @dataclass
 class Counts:
-    """A result of a class."""
+    """A result of a class that is not JSON."""
 
     by_number: dict[Any, Any]
 
@@ -323,7 +323,7 @@ class Counts:
     ids=range(9),
 )
 def test_a_result_that_cannot_be_kept_fails_the_task_at_once(client: Client, value: object, kind: str) -> None:
-    """A result follows the rules for payloads, as in worker functions, even if only the API knows the limit."""
+    """A result follows the same rules as in worker functions, even if only the API knows the limit."""
     running = Running(client)
     running.worker.task(TYPE)(lambda _context, _payload: value)
     with running:
@@ -362,7 +362,7 @@ def test_a_checkpoint_that_cannot_be_kept_fails_the_task_at_once(client: Client,
 
 
 def test_a_progress_message_that_cannot_be_written_is_escaped(client: Client) -> None:
-    """The lease is still renewed, so the message does not lose the attempt."""
+    """The lease is still renewed, so a bad progress message does not lose the attempt."""
     task = client.tasks.create(TYPE)
     (leased,) = client.leases.acquire([TYPE])
     context = Attempt(client, leased, 30).context
@@ -376,7 +376,7 @@ def test_a_progress_message_that_cannot_be_written_is_escaped(client: Client) ->
 
 @pytest.mark.slow
 def test_heartbeats_keep_a_long_task_and_tell_its_progress(client: Client) -> None:
-    """A task longer than its lease stays with its worker."""
+    """With heartbeats, a task that is longer than its lease stays with its worker."""
     running = Running(client, lease_seconds=10)
     release = threading.Event()
 
@@ -402,7 +402,7 @@ def test_heartbeats_keep_a_long_task_and_tell_its_progress(client: Client) -> No
 
 
 def test_what_the_user_asks_reaches_the_handler(client: Client) -> None:
-    """A pause leaves a checkpoint for the next attempt, and a cancel ends the task."""
+    """A paused task leaves a checkpoint for the next attempt, and a cancelled task ends."""
     running = Running(client)
 
     @running.worker.task(TYPE)
@@ -427,7 +427,7 @@ def test_what_the_user_asks_reaches_the_handler(client: Client) -> None:
 
 
 def test_a_step_of_a_pull_worker_runs_once_over_all_attempts(client: Client) -> None:
-    """The next attempt gets the stored result, and the same keys for step and task."""
+    """The next attempt gets the stored result of a step, and the same keys for step and task."""
     running = Running(client)
     calls: list[str] = []
 
@@ -474,7 +474,7 @@ def test_a_step_of_a_pull_worker_runs_once_over_all_attempts(client: Client) -> 
 def test_what_a_pull_worker_cannot_store_fails_the_task_at_once(
     client: Client, call: Callable[[Context], object], message: str
 ) -> None:
-    """The task is not retried, as that would not help."""
+    """A task whose step or checkpoint cannot be stored is not retried, because a retry would not help."""
     running = Running(client)
     running.worker.task(TYPE)(lambda context, _payload: call(context))
     with running:
@@ -485,7 +485,7 @@ def test_what_a_pull_worker_cannot_store_fails_the_task_at_once(
 
 
 def test_a_saved_checkpoint_of_a_pull_worker_survives_a_failure(client: Client) -> None:
-    """The next attempt gets the checkpoint, even if it is `None`."""
+    """The next attempt gets the saved checkpoint, even if it is `None`."""
     running = Running(client)
     seen: list[object] = []
 
@@ -502,7 +502,7 @@ def test_a_saved_checkpoint_of_a_pull_worker_survives_a_failure(client: Client) 
 
 
 def test_a_pull_worker_without_its_lease_begins_no_step_and_saves_nothing(client: Client) -> None:
-    """Another worker may already have the task."""
+    """An attempt without its lease starts no step and saves nothing: another worker may already have the task."""
     effects: list[int] = []
     client.tasks.create(TYPE)
     (leased,) = client.leases.acquire([TYPE])
@@ -521,7 +521,7 @@ def test_a_pull_worker_without_its_lease_begins_no_step_and_saves_nothing(client
 
 
 def test_a_result_that_only_the_api_refuses_fails_the_task_at_once(client: Client) -> None:
-    """The API has limits that a client may lack, here the number of digits."""
+    """The API has limits that a client may lack, such as the number of digits; the task fails at once."""
     running = Running(client)
     running.worker.task(TYPE)(lambda context, _payload: context.step("one", lambda: 10**40))
     with running:
@@ -531,7 +531,7 @@ def test_a_result_that_only_the_api_refuses_fails_the_task_at_once(client: Clien
 
 
 def test_a_pull_worker_whose_step_cannot_be_stored_is_retried_whatever_its_rule(client: Client) -> None:
-    """An unavailable API is retried, as the handler's rules apply only to its own exceptions."""
+    """If the API is unavailable, the task is retried, because the handler's rules apply only to its own exceptions."""
     running = Running(client)
     away = [Unreachable("https://example.org", "no answer", sent=True)]
     putting = client.leases.put_step
@@ -549,7 +549,7 @@ def test_a_pull_worker_whose_step_cannot_be_stored_is_retried_whatever_its_rule(
 
 
 def test_a_unit_test_of_a_pull_workers_handler_has_steps_in_memory() -> None:
-    """The test gives steps of an earlier attempt and sees those of this one, like checkpoints."""
+    """A unit test can pass an earlier attempt's steps, and reads the new steps and checkpoints from its own objects."""
     steps: dict[str, Any] = {"charge": 7}
     saved: list[Any] = []
     context = Context.for_test(steps=steps, checkpoints=saved)
@@ -562,7 +562,7 @@ def test_a_unit_test_of_a_pull_workers_handler_has_steps_in_memory() -> None:
 def test_a_worker_that_loses_its_network_tells_its_handler_and_completes_nothing(
     server: ApiServer, client: Client
 ) -> None:
-    """At the end of the lease the handler is told to stop, and the task is not completed."""
+    """At the end of the lease the handler is asked to stop, and the task is not completed."""
     running = Running(client, lease_seconds=5)
     lost = threading.Event()
 
@@ -578,14 +578,14 @@ def test_a_worker_that_loses_its_network_tells_its_handler_and_completes_nothing
         assert lost.wait(PATIENCE_SECONDS)
         assert until(lambda: "lost" in running.did())
         assert until(lambda: "unreachable" in running.did())
-    # Only now: after the end of the lease the next request would get the task again.
+    # The network returns only now: after the end of the lease, the next request would lease the task again.
     server.dead = False
     seen = client.tasks.get(task.id)
     assert (seen.state, seen.attempt) == ("running", 1)
 
 
 def test_a_worker_goes_on_when_the_network_is_back(server: ApiServer, client: Client) -> None:
-    """The worker polls less and less often while the API is unreachable, and then runs the due tasks."""
+    """While the API is unreachable, the worker polls less and less often; later it runs the due tasks."""
     running = Running(client)
     running.worker.task(TYPE)(lambda _context, _payload: None)
     task = client.tasks.create(TYPE)
@@ -597,7 +597,7 @@ def test_a_worker_goes_on_when_the_network_is_back(server: ApiServer, client: Cl
 
 
 def test_a_stopped_worker_finishes_what_runs_and_leases_nothing_more(client: Client) -> None:
-    """`run` returns once the running handler has ended."""
+    """A stopped worker leases nothing more, and `run` returns when the running handler has ended."""
     running = Running(client, concurrency=1)
     begun, release = threading.Event(), threading.Event()
 
@@ -618,7 +618,7 @@ def test_a_stopped_worker_finishes_what_runs_and_leases_nothing_more(client: Cli
 
 
 def test_tasks_that_come_while_the_worker_stops_are_given_back(client: Client) -> None:
-    """A lease received after the stop is released without counting as an attempt."""
+    """A lease that arrives after the worker was stopped is released and does not count as an attempt."""
     running = Running(client)
     running.worker.task(TYPE)(lambda _context, _payload: None)
     task = client.tasks.create(TYPE)
@@ -630,7 +630,7 @@ def test_tasks_that_come_while_the_worker_stops_are_given_back(client: Client) -
             running.worker.stop()
         return leases
 
-    client.leases.acquire = stop_meanwhile  # the moment a test cannot hit otherwise
+    client.leases.acquire = stop_meanwhile  # this moment cannot be hit otherwise
     with running:
         assert until(lambda: "released" in running.did())
     seen = client.tasks.get(task.id)
@@ -638,7 +638,7 @@ def test_tasks_that_come_while_the_worker_stops_are_given_back(client: Client) -
 
 
 def test_a_worker_stops_although_its_handler_does_not_end(client: Client) -> None:
-    """At the end of its time it releases the task without counting an attempt."""
+    """When its stop time is over, the worker releases the task without counting an attempt."""
     running = Running(client, stop_seconds=0.2)
     begun, release = threading.Event(), threading.Event()
     seen: list[Context] = []
@@ -653,7 +653,7 @@ def test_a_worker_stops_although_its_handler_does_not_end(client: Client) -> Non
     with running:
         task = client.tasks.create(TYPE)
         assert begun.wait(PATIENCE_SECONDS)
-    # On a busy machine the response may arrive after the worker's time.
+    # On a busy machine, the response may arrive after the worker's stop time.
     assert until(lambda: "released" in running.did())
     assert seen[0].lost
     stored = client.tasks.get(task.id)
@@ -665,7 +665,7 @@ def test_a_worker_stops_although_its_handler_does_not_end(client: Client) -> Non
 
 
 def test_a_task_that_may_start_once_is_failed_by_a_worker_that_stops(client: Client) -> None:
-    """Its handler has started, so no other worker may start it."""
+    """A task with one attempt whose handler has started fails, because no other worker may start the task again."""
     running = Running(client, stop_seconds=0.2)
     begun, release = threading.Event(), threading.Event()
 
@@ -685,7 +685,7 @@ def test_a_task_that_may_start_once_is_failed_by_a_worker_that_stops(client: Cli
 
 
 def test_a_worker_acknowledges_a_task_that_may_start_once_before_it_starts(client: Client) -> None:
-    """Such an attempt counts from the start; others count from their first heartbeat or report, at no cost."""
+    """The only attempt of a task counts from the start; other attempts count from their first heartbeat or report."""
     running = Running(client)
     renewed: list[str] = []
     renewing = client.leases.renew
@@ -709,7 +709,7 @@ def test_a_worker_acknowledges_a_task_that_may_start_once_before_it_starts(clien
 
 
 def test_a_worker_acknowledges_a_task_of_which_no_worker_was_heard(client: Client) -> None:
-    """If the task itself ends its workers, its attempts count."""
+    """After a lease that no worker acknowledged, the next worker acknowledges the task before it starts the handler."""
     client.tasks.create(TYPE)
     (leased,) = client.leases.acquire([TYPE])
     started: list[str] = []
@@ -723,17 +723,17 @@ def test_a_worker_acknowledges_a_task_of_which_no_worker_was_heard(client: Clien
 def test_the_first_heartbeat_comes_before_the_time_to_acknowledge_is_over(
     client: Client, lease: int, within: int, first: float
 ) -> None:
-    """With the default length of a lease, no sooner than the following ones."""
+    """The first heartbeat is sent in time; with the default lease, it comes no sooner than later heartbeats."""
     client.tasks.create(TYPE)
     (leased,) = client.leases.acquire([TYPE], lease_seconds=lease, acknowledge_within_seconds=within)
     assert acknowledge_within(lease) == within
-    # The date of the response has no fractions of a second.
+    # The response's `Date` header has no fractions of a second.
     assert within - 1 < leased.lasts.total_seconds() <= within + 1
     assert Attempt(client, leased, lease)._first_interval == pytest.approx(first)
 
 
 def test_a_refusal_ends_the_worker(client: Client) -> None:
-    """A type that the worker may not pull stops it instead of repeated requests."""
+    """If the worker may not pull a type, it stops instead of repeating the request."""
     running = Running(client)
     running.worker.task("unheard-of")(lambda _context, _payload: None)
     with running:
@@ -779,13 +779,13 @@ def greet(context, payload):
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with a module that has a worker."""
+    """Return a folder with a module that contains a worker."""
     (tmp_path / "jobs.py").write_text(textwrap.dedent(MODULE))
     return tmp_path
 
 
 def command(server: ApiServer, folder: Path, *arguments: str) -> subprocess.Popen[str]:
-    """The `duetime` command in that folder."""
+    """Run the `duetime` command in the folder."""
     return subprocess.Popen(  # noqa: S603 - our own command
         [Path(sys.executable).with_name("duetime"), "worker", "run", *arguments, "--url", server.url],
         cwd=folder,
@@ -796,10 +796,10 @@ def command(server: ApiServer, folder: Path, *arguments: str) -> subprocess.Pope
 
 
 def test_the_command_runs_a_worker_until_sigterm(server: ApiServer, client: Client, folder: Path) -> None:
-    """It logs its actions without payloads or results, finishes running tasks after SIGTERM, and exits normally."""
+    """The worker logs actions without payloads or results, finishes running tasks after SIGTERM, and exits normally."""
     task = client.tasks.create(TYPE, payload={"secret": "sesame"})
     with command(server, folder, "jobs:worker", "--concurrency", "2") as process:
-        # The task must also have started: a worker stopped before that releases it.
+        # The task must also have started: a worker that is stopped earlier releases the task.
         assert until((folder / "begun").exists)
         process.send_signal(signal.SIGTERM)
         (folder / "over").touch()
@@ -813,7 +813,7 @@ def test_the_command_runs_a_worker_until_sigterm(server: ApiServer, client: Clie
 
 
 class Silent(Door):
-    """Never responds to a request for leases."""
+    """Handles requests and never responds to a request for leases."""
 
     def do_POST(self) -> None:  # noqa: N802 - the base class's name
         """Wait until the client has disconnected."""
@@ -825,10 +825,10 @@ class Silent(Door):
 
 
 class SilentServer(ApiServer):
-    """The API, which never responds to a request for leases.
+    """Serves the API, which never responds to a request for leases.
 
     Attributes:
-        polled: there was one.
+        polled: set when a request for leases was received.
     """
 
     def __init__(self) -> None:
@@ -840,7 +840,7 @@ class SilentServer(ApiServer):
     "stop_seconds", [0.5, pytest.param(None, marks=pytest.mark.slow, id="the time that it takes by default")]
 )
 def test_the_command_ends_in_time_although_its_poll_is_not_answered(folder: Path, stop_seconds: float | None) -> None:
-    """Docker kills a process ten seconds after SIGTERM; the default leaves a second for the end of the process."""
+    """Docker kills a process ten seconds after SIGTERM; the default stop time leaves it a second to exit."""
     server = SilentServer()
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
@@ -871,7 +871,7 @@ def test_the_command_ends_in_time_although_its_poll_is_not_answered(folder: Path
 def test_a_worker_that_cannot_be_found_is_named(
     folder: Path, monkeypatch: pytest.MonkeyPatch, where: str, reason: str
 ) -> None:
-    """The command exits with code 2 and the reason."""
+    """A worker that cannot be found is a usage error that states the reason."""
     monkeypatch.chdir(folder)
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.delitem(sys.modules, "jobs", raising=False)
@@ -882,7 +882,7 @@ def test_a_worker_that_cannot_be_found_is_named(
 
 
 def test_a_worker_that_was_not_let_wait_rests_before_it_asks_again() -> None:
-    """An immediate empty response means too many waiting requests, so the worker pauses; a late one does not."""
+    """An immediate empty response means that too many requests are waiting, so the worker pauses before the next."""
     worker = Worker(wait_seconds=20)
     assert worker._pause(0.1) == 2.0
     assert worker._pause(20.0) == 0.0
@@ -900,7 +900,7 @@ class _Film:
 def test_a_handler_of_the_worker_functions_runs_in_a_pull_worker(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same function, with its payload's class, its progress, its coroutine, its own `Unretriable` and retries."""
+    """A pull worker supports a handler's payload class, progress, coroutine, `Unretriable` and retry settings."""
     monkeypatch.setattr(handlers, "REGISTRY", {})
 
     @handlers.handler(TYPE, payload=_Film, no_retry_on=(LookupError,))
@@ -935,7 +935,7 @@ def test_a_class_of_the_worker_functions_runs_in_a_pull_worker(
     monkeypatch: pytest.MonkeyPatch,
     is_coroutine: bool,  # noqa: FBT001 - a parameter of a test
 ) -> None:
-    """The class is instantiated once, with steps, a saved checkpoint, children, payload class and retries."""
+    """A handler class is instantiated once and supports steps, checkpoints, children, a payload class and retries."""
     monkeypatch.setattr(handlers, "REGISTRY", {})
 
     class Encoder:
@@ -978,7 +978,7 @@ def test_a_class_of_the_worker_functions_runs_in_a_pull_worker(
 
 
 def test_a_traceback_begins_in_the_handler(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Frames of the worker and the event loop are removed, even for functions of worker functions."""
+    """Frames of the worker and the event loop are removed from tracebacks, even for handlers of worker functions."""
     monkeypatch.setattr(handlers, "REGISTRY", {})
 
     @handlers.handler(TYPE)
@@ -996,7 +996,7 @@ def test_a_traceback_begins_in_the_handler(client: Client, monkeypatch: pytest.M
 
 
 def test_a_secret_of_a_pull_worker_is_in_its_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Under the same name, with or without the package of the worker functions; a missing one names its variable."""
+    """A secret is read from an environment variable, also with `duetime.handlers`; an error names the variable."""
     monkeypatch.setenv("DUETIME_SECRET_MAIL_KEY", "k1")
     assert (secret("mail-key"), secret("mail-key", fresh=True), handlers.secret("mail-key")) == ("k1", "k1", "k1")
     with pytest.raises(handlers.SecretMissing, match="set the environment variable DUETIME_SECRET_STRIPE"):
@@ -1004,7 +1004,7 @@ def test_a_secret_of_a_pull_worker_is_in_its_environment(monkeypatch: pytest.Mon
 
 
 def test_what_a_pull_worker_cannot_run_is_an_error_when_it_is_added(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The message names it and the fix; nothing is registered."""
+    """The error names the unsupported feature and the fix, and nothing is registered."""
     monkeypatch.setattr(handlers, "REGISTRY", {})
 
     @handlers.handler(TYPE)
@@ -1032,7 +1032,7 @@ def test_what_a_pull_worker_cannot_run_is_an_error_when_it_is_added(monkeypatch:
 
 @pytest.mark.parametrize("is_coroutine", [False, True])
 def test_a_worker_starts_tasks_for_the_owner_of_the_task(server: ApiServer, client: Client, is_coroutine: bool) -> None:  # noqa: FBT001 - a parameter of a test
-    """The worker has its own identity; a repeated attempt gets the task that the first one created."""
+    """The worker has its own identity; a repeated attempt gets the task that the first attempt created."""
     created: list[str] = []
 
     def start(context: Context, _payload: object) -> None:
@@ -1057,7 +1057,7 @@ def test_a_worker_starts_tasks_for_the_owner_of_the_task(server: ApiServer, clie
 
 
 def test_a_test_of_a_function_gives_the_client(client: Client) -> None:
-    """Without a client, the error shows how to give one."""
+    """Without a client, the error shows how to pass one."""
     assert Context.for_test(client=client).client is client
     with pytest.raises(ClientMissing, match=r"Context\.for_test\(client=\.\.\.\)"):
         _ = Context.for_test().client

@@ -1,1 +1,1 @@
-"""The web console in a real browser, over the unmodified functions in virtual time."""
+"""Tests of the web console in a real browser, over the unmodified functions in virtual time."""

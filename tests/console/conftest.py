@@ -1,4 +1,4 @@
-"""A browser, the account of the console, and pages that must not report errors."""
+"""Fixtures: a browser, the console's account, and pages that must not report errors."""
 
 from __future__ import annotations
 
@@ -22,29 +22,30 @@ if TYPE_CHECKING:
 AXE = ROOT / "console" / "node_modules" / "axe-core" / "axe.min.js"
 WIDE, NARROW = {"width": 1280, "height": 860}, {"width": 390, "height": 844}
 PATIENCE_MS = 60_000
-"""A busy machine is no defect: only what never comes is."""
+"""Timeouts are long because the machine may be busy: they only end a wait for something that never comes."""
 
 
 def chromium() -> str | None:
-    """The browser of this machine, if there is one.
+    """Return the path of a browser on this machine, or `None`.
 
-    The headless shell comes first: it takes a third of the processor time, as it starts no windows of a browser.
+    The headless shell comes first: it takes a third of the CPU time because it opens no windows.
     """
     installed = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
     names = (os.environ.get("DUETIME_CHROMIUM", ""), *installed)
     return next((path for name in names if name and (path := shutil.which(name))), None)
 
 
-# While it is there, an event loop runs in the thread of the tests: those of other modules have theirs.
+# The scope is a module: while the browser is open, its event loop runs in the tests' thread, where other modules' tests
+# need their own loop.
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Chromium, without a window; tests that need it are skipped where there is none."""
+    """Start headless Chromium; tests that need it are skipped on machines without it."""
     path = chromium()
     if path is None:
         pytest.skip("no Chromium: install Debian's `chromium-headless-shell`, or name a browser in DUETIME_CHROMIUM")
     expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
-        # The sandbox would need another user, and these pages are our own.
+        # The sandbox would need another user, and these pages are trusted.
         started = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield started
         started.close()
@@ -52,7 +53,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    """A separate account for each test."""
+    """Return a separate account for each test."""
     told: dict[str, str] = {}
     made = World(told)
     for name, value in told.items():
@@ -66,17 +67,17 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
 
 @dataclass
 class Console:
-    """Opens pages of the console, and records their errors."""
+    """Opens pages of the console and records their errors."""
 
     browser: Browser
     world: World
     complaints: list[str] = field(default_factory=list)
     pages: list[Page] = field(default_factory=list)
     expected: tuple[str, ...] = ()
-    """Parts of complaints that a test provokes: the browser itself notes each answer that is an error."""
+    """Parts of error messages that a test provokes; the browser itself logs each error response."""
 
     def open(self, path: str = "/tasks", *, narrow: bool = False, scheme: str = "light") -> Page:
-        """A page in its own browser profile, at the account's time."""
+        """Open a page in its own browser profile, at the account's time."""
         context = self.browser.new_context(
             viewport=NARROW if narrow else WIDE,  # type: ignore[arg-type] # a dictionary of the two
             color_scheme=scheme,  # type: ignore[arg-type] # one of its three
@@ -101,8 +102,8 @@ class Console:
             self.complaints.append(text)
 
     def check_accessibility(self, page: Page) -> None:
-        """Fail if axe finds anything."""
-        # Evaluated, not loaded: the policy of the page allows no other script.
+        """Fail if axe finds an accessibility violation."""
+        # The script is evaluated, not loaded, because the page's policy allows no other script.
         page.evaluate(AXE.read_text(encoding="utf-8"))
         found = page.evaluate("axe.run({resultTypes: ['violations']}).then((result) => result.violations)")
         assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found] == []
@@ -110,7 +111,7 @@ class Console:
 
 @pytest.fixture
 def console(browser: Browser, world: World) -> Iterator[Console]:
-    """The console; a test fails if a page of it has complained."""
+    """Return the console; the test fails if one of its pages has logged an error."""
     made = Console(browser, world)
     yield made
     for page in made.pages:

@@ -1,7 +1,7 @@
-"""Prints figures of the console in an account with many tasks: `python -m tests.console.figures [TASKS]`.
+"""Measures the console in an account with many tasks: `python -m tests.console.figures [TASKS]`.
 
-The figures depend on the machine, so none is asserted. The account is in virtual time, and its API is a fake database:
-the time to data is that of this process, not of AWS.
+The figures depend on the machine and are not asserted. The account is in virtual time with a fake database, so the time
+to data is that of this process and not of AWS.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ FRAMES = """(count) => new Promise((done) => {
 
 
 def say(name: str, value: object, unit: str = "") -> None:
-    """Print one figure."""
+    """Print a figure."""
     sys.stdout.write(f"{name:<46} {value} {unit}\n")
     sys.stdout.flush()
 
 
 def fill(world: World, tasks: int) -> None:
-    """Tasks of which a third have ended and one runs, with a schedule every minute."""
+    """Create tasks, of which a third have ended and one is running, and a schedule that runs every minute."""
     for number in range(tasks // 100):
         delay = SOON if number % ENDED_PART == 0 else LATER + number
         task = {
@@ -70,7 +70,7 @@ def fill(world: World, tasks: int) -> None:
 
 
 def heap_megabytes(page: Page) -> float:
-    """The page's JavaScript heap after a collection."""
+    """Return the size of the page's JavaScript heap after a garbage collection."""
     session = page.context.new_cdp_session(page)
     session.send("HeapProfiler.collectGarbage")
     session.send("Performance.enable")
@@ -79,14 +79,14 @@ def heap_megabytes(page: Page) -> float:
 
 
 class Figures:
-    """Measures one page after the other."""
+    """Measures one page after another."""
 
     def __init__(self, browser: Browser, world: World) -> None:
         self.browser = browser
         self.world = world
 
     def open(self, path: str, prepare: Callable[[Page], None] | None = None) -> Page:
-        """A page in its own browser profile."""
+        """Open a page in its own browser profile."""
         context = self.browser.new_context(viewport=WIDE)  # type: ignore[arg-type] # a dictionary of the two
         context.set_default_timeout(PATIENCE_MS)
         page = context.new_page()
@@ -98,7 +98,7 @@ class Figures:
         return page
 
     def pages(self) -> None:
-        """The time to open each page, and its number of requests."""
+        """Measure the time to open each page, and its number of requests."""
         for path in PAGES:
             asked = len(self.world.requests)
             page = self.open(path)
@@ -111,7 +111,7 @@ class Figures:
             page.context.close()
 
     def idle(self) -> None:
-        """The requests of an open page in a minute."""
+        """Count the requests of an open page in a minute."""
         page = self.open("/overview")
         page.wait_for_load_state("networkidle")
         asked = len(self.world.requests)
@@ -120,7 +120,7 @@ class Figures:
         page.context.close()
 
     def event_to_screen(self) -> None:
-        """The delay from a request until the task's page shows the change."""
+        """Measure the delay from a request until the task's page shows the change."""
         task_id = self.world.create(type=PLAIN, delay_seconds=LATER)
         page = self.open(f"/tasks/{task_id}")
         page.wait_for_selector(".live-live")
@@ -142,7 +142,7 @@ class Figures:
         page.context.close()
 
     def many_events(self) -> None:
-        """The heap after a hundred thousand pushed changes of tasks that the list does not show."""
+        """Measure the heap after a hundred thousand pushed changes of tasks that the list does not show."""
         sockets: list[WebSocketRoute] = []
 
         def answer(socket: WebSocketRoute, text: str | bytes) -> None:
@@ -169,7 +169,7 @@ class Figures:
         page.context.close()
 
     def graphs(self) -> None:
-        """The frame rate while a graph of a thousand or ten thousand nodes is moved."""
+        """Measure the frame rate while a graph of a thousand or ten thousand nodes is moved."""
         for levels, width in ((25, 40), (100, 100)):
             body = {"nodes": layers(levels, width), "delay_seconds": LATER}
             topology = self.world.ask("POST", "/v1/topologies", body)["id"]
@@ -197,7 +197,7 @@ class Figures:
 
 
 def _change(number: int, refs: list[str]) -> dict[str, Any]:
-    """A pushed creation."""
+    """Return a pushed creation."""
     id_ = f"01M7YJJ6RJ{number:016d}"
     at = "2026-11-21T03:00:00.000Z"
     item: dict[str, Any] = {
@@ -210,7 +210,7 @@ def _change(number: int, refs: list[str]) -> dict[str, Any]:
 
 
 def main(tasks: int) -> int:
-    """Measure; 1 if there is no browser."""
+    """Measure everything; return 1 if there is no browser."""
     path = chromium()
     if path is None:
         sys.stderr.write(

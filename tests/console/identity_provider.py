@@ -1,4 +1,4 @@
-"""A small OpenID Connect provider that signs anyone in, and requires the code flow with PKCE."""
+"""A small OpenID Connect provider that signs in any user and requires the code flow with PKCE."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _RENEWAL = "renewal"
 
 
 class IdentityProvider:
-    """Its address and the received requests.
+    """Issues tokens and records the requests.
 
     Attributes:
-        serial: the token to issue; the test's API should accept `token`.
+        serial: a number in each issued token; the test's API should accept only `token()`.
         grants: the grant types of received requests.
-        renews: whether it accepts refresh tokens.
-        nonce: the value in tokens in place of the client's own.
+        renews: whether refresh tokens are accepted.
+        nonce: the value in tokens that replaces the client's nonce.
     """
 
     def __init__(self) -> None:
@@ -36,21 +36,21 @@ class IdentityProvider:
 
     @property
     def settings(self) -> str:
-        """The console's settings for it."""
+        """The console's settings for this provider."""
         return json.dumps({"issuer": self.issuer, "client_id": CLIENT, "audience": ["api", CLIENT], "origins": []})
 
     def token(self, nonce: str = "") -> str:
-        """The present token, for an audience of the API."""
+        """Return the current token, for the API's audience."""
         claims = {"iss": self.issuer, "aud": "api", "sub": "ada", "serial": self.serial, "nonce": nonce}
         return f"e30.{_encoded(json.dumps(claims).encode())}.signature"
 
     def close(self) -> None:
-        """End it."""
+        """Stop the server."""
         self._server.shutdown()
         self._server.server_close()
 
     def authorize(self, asked: dict[str, str]) -> str:
-        """The redirect address after sign-in."""
+        """Return the redirect address after the sign-in."""
         assert (asked["response_type"], asked["client_id"], asked["scope"]) == ("code", CLIENT, "openid")
         assert asked["code_challenge_method"] == "S256"
         code = f"code-{len(self.codes)}"
@@ -58,7 +58,7 @@ class IdentityProvider:
         return f"{asked['redirect_uri']}?{urlencode({'code': code, 'state': asked['state']})}"
 
     def grant(self, asked: dict[str, str]) -> dict[str, Any] | None:
-        """The tokens for a code or for a refresh token; none if it is refused."""
+        """Return the tokens for a code or a refresh token, or `None` if it is refused."""
         self.grants.append(asked["grant_type"])
         if asked["grant_type"] == "refresh_token":
             return self._tokens("") if self.renews and asked["refresh_token"] == _RENEWAL else None
@@ -79,13 +79,13 @@ def _encoded(content: bytes) -> str:
 
 def _handler(provider: IdentityProvider) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
-        """Answers for the provider."""
+        """Serves the provider's endpoints."""
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
-            """Say nothing."""
+            """Log nothing."""
 
         def do_GET(self) -> None:
-            """Its configuration and sign-in page."""
+            """Serve the configuration and the sign-in page."""
             parts = urlsplit(self.path)
             if parts.path == "/authorize":
                 self.send_response(302)
@@ -98,7 +98,7 @@ def _handler(provider: IdentityProvider) -> type[BaseHTTPRequestHandler]:
             self._answer(200, {"issuer": provider.issuer, **urls})
 
         def do_POST(self) -> None:
-            """Tokens."""
+            """Serve the token endpoint."""
             body = self.rfile.read(int(self.headers["Content-Length"])).decode()
             tokens = provider.grant(_first(body))
             self._answer(400 if tokens is None else 200, tokens or {"error": "invalid_grant"})

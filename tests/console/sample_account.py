@@ -34,11 +34,11 @@ class BankUnreachable(Exception):
 
 
 class AddressRejected(Exception):
-    """A mail server rejects the recipient."""
+    """The mail server rejects the recipient."""
 
 
 def work(context: Context, payload: Any) -> Any:  # noqa: ANN401 - any JSON
-    """Carry out the payload."""
+    """Process the payload."""
     return STAGE[-1].act("run", context, payload)
 
 
@@ -53,8 +53,8 @@ def _act(live: Live, _phase: str, context: Context, payload: Any) -> Any:  # noq
 
 
 def fill(world: World) -> dict[str, str]:
-    """Fill an account and let it run for a while; returns ids of interesting tasks."""
-    # Not at import, because other tests have handlers of these types.
+    """Fill an account, let it run for a while, and return the ids of interesting tasks."""
+    # Handlers are registered here and not at import, because other tests have handlers for the same types.
     REGISTRY.update((kind, registered_as(kind, work)) for kind in (REPORT, MAIL, CHARGE, IMPORT))
     world.do(lambda live: setattr(live, "act", lambda *told: _act(live, *told)))
     _calendars(world)
@@ -102,7 +102,7 @@ def fill(world: World) -> dict[str, str]:
 
 
 def _definitions(world: World) -> None:
-    """A definition with two versions and no runs yet."""
+    """Create a definition with two versions and no runs."""
     load = {"type": IMPORT, "payload": {"from": "s3://<duetime.parameters.region>/in"}}
     report = {"type": REPORT, "depends_on": ["load"], "when": "parameters.full"}
     parameters = {

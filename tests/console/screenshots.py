@@ -1,6 +1,6 @@
-"""Takes the screenshots of the docs: `python -m tests.console.screenshots [FOLDER]`.
+"""Takes the screenshots for the docs: `python -m tests.console.screenshots [FOLDER]`.
 
-The unmodified functions run in virtual time over a sample account, so the images change only when the console does.
+The unmodified functions run in virtual time over a sample account, so the images change only if the console changes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MAX_BYTES = 150 * 1024
 
 
 def pages(ids: dict[str, str]) -> dict[str, tuple[str, str, Any]]:
-    """The images by name: the page's address, its theme, its size."""
+    """The screenshots by name, each with the page's address, theme and size."""
     return {
         "overview": ("/overview", LIGHT, TALL),
         "tasks-dark": ("/tasks", DARK, SHORT),
@@ -41,7 +41,7 @@ def pages(ids: dict[str, str]) -> dict[str, tuple[str, str, Any]]:
 
 
 def main(folder: Path, wanted: set[str]) -> int:
-    """Take them; 1 if there is no browser."""
+    """Take the screenshots; return 1 if there is no browser."""
     path = chromium()
     if path is None:
         sys.stderr.write(

@@ -1,4 +1,4 @@
-"""Bulk operations in a browser: progress, rejections and stopping."""
+"""Bulk operations in a browser: progress, rejections and stopping an operation."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_paced_action_is_followed_and_stopped(console: Console, world: World) 
 
 
 def test_a_new_operation_appears_in_the_list(console: Console, world: World) -> None:
-    """An empty page describes its future content; on a phone each operation is a card."""
+    """An empty page describes what it will contain; on a phone, each operation is a card."""
     page = console.open("/bulk-operations", narrow=True)
     expect(page.get_by_role("heading", name="No bulk operations")).to_be_visible()
     for _ in range(4):
@@ -56,7 +56,7 @@ def test_a_new_operation_appears_in_the_list(console: Console, world: World) -> 
 
 
 def test_operations_of_the_system_without_effect_are_only_counted(console: Console) -> None:
-    """The system's operation for a topology with nothing to end is not listed; requested ones are."""
+    """The system's operation for a topology without open nodes is not listed, unlike requested operations."""
     page = console.open("/settings")
     base: dict[str, Any] = {
         "state": "succeeded", "created_at": "2026-11-21T02:00:00.000Z", "finished_at": "2026-11-21T02:00:01.000Z",

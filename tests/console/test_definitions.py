@@ -1,4 +1,4 @@
-"""Topology definitions in a browser: their list, versions and differences, a run with parameters, and its page."""
+"""Topology definitions in a browser: the list, versions, differences, and runs with parameters."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BODY: dict[str, Any] = {
 
 
 def test_a_definition_is_listed_compared_and_run(console: Console, world: World) -> None:
-    """Lists a definition, its versions and differences, and a run that names its definition."""
+    """The page lists a definition with its versions and differences, and a run names its definition."""
     page = console.open("/definitions")
     expect(page.get_by_role("heading", name="No definitions yet")).to_be_visible()
     for timeout in (None, 600):
@@ -59,7 +59,7 @@ def test_a_definition_is_listed_compared_and_run(console: Console, world: World)
 
 
 def test_a_topology_runs_again_from_a_node(console: Console, world: World) -> None:
-    """The panel of a node of a run that has succeeded offers it; the others keep their tasks."""
+    """A successful run can be run again from a node's panel; nodes that do not depend on the node keep their tasks."""
     topology = str(world.ask("POST", "/v1/topologies", {"nodes": BODY["nodes"] | {"load": {"type": PLAIN}}})["id"])
     world.run(MINUTE)
     before = {key: node["task_id"] for key, node in world.ask("GET", f"/v1/topologies/{topology}")["nodes"].items()}

@@ -1,4 +1,4 @@
-"""Properties of every page: keys, themes, zones, widths, accessibility by axe, the policy, and size budgets."""
+"""Properties of every page: keys, themes, time zones, widths, accessibility by axe, the policy, and size budgets."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PAGES = ["/overview", "/tasks", "/tasks?q=state:failed"]
 
 @pytest.fixture
 def task_id(world: World) -> str:
-    """A task that has run, and one that has not."""
+    """Create a task that has run and a task that has not, and return the id of the first task."""
     made = world.create(type=PLAIN, name="nightly", tags={"team": "docs"}, payload={"a": 1})
     world.create(type=PLAIN, delay_seconds=LATER)
     world.run(5 * SECOND)
@@ -43,7 +43,7 @@ def task_id(world: World) -> str:
     ],
 )
 def test_axe_finds_nothing(console: Console, task_id: str, scheme: str, *, narrow: bool) -> None:
-    """Every page can be used with assistive technology, in both themes and at both widths, and fits a phone."""
+    """No page has axe violations, in both themes and at both widths, and every page fits a phone."""
     for path in [*PAGES, f"/tasks/{task_id}"]:
         page = console.open(path, narrow=narrow, scheme=scheme)
         expect(page.locator("main .card, main tr[data-row], main .empty").first).to_be_visible()
@@ -53,7 +53,7 @@ def test_axe_finds_nothing(console: Console, task_id: str, scheme: str, *, narro
 
 
 def test_the_keyboard_alone_is_enough(console: Console, task_id: str) -> None:
-    """List, task, action and another page work without a mouse."""
+    """A list, a task, an action and another page can be used without a mouse."""
     page = console.open("/tasks")
     expect(page.locator(ROWS)).to_have_count(2)
     page.keyboard.press("j")
@@ -77,7 +77,7 @@ def test_the_keyboard_alone_is_enough(console: Console, task_id: str) -> None:
 
 
 def test_the_theme_follows_the_system_until_one_is_chosen(console: Console) -> None:
-    """The system's theme is followed live; a choice takes precedence and survives a reload."""
+    """The page follows changes of the system's theme; a chosen theme takes precedence and survives a reload."""
     page = console.open("/tasks")
 
     def background() -> str:
@@ -95,7 +95,7 @@ def test_the_theme_follows_the_system_until_one_is_chosen(console: Console) -> N
 
 
 def test_every_time_is_printed_with_its_zone(console: Console, task_id: str) -> None:
-    """One control in the header changes every time on the page and the displayed zone."""
+    """A control in the header changes every time on the page and the displayed time zone."""
     page = console.open(f"/tasks/{task_id}")
     due = page.locator(".page-head time").first
     expect(due).to_contain_text("CET")
@@ -105,7 +105,7 @@ def test_every_time_is_printed_with_its_zone(console: Console, task_id: str) -> 
 
 
 def test_what_cannot_be_found_is_said(console: Console) -> None:
-    """An unknown task is the API's own problem with its code."""
+    """For an unknown task, the page shows the API's problem with its code."""
     console.expected = ("status of 404",)
     page = console.open("/tasks")
     page.goto(page.url.replace("/tasks", "/tasks/01M7YJJ6RJ000VK12BGKK15FQ0"))
@@ -129,7 +129,7 @@ def test_the_page_cannot_run_or_load_what_is_not_its_own(console: Console, world
 
 
 def closure(names: set[str]) -> set[str]:
-    """The scripts that are loaded at once with some: their static imports, and those of these."""
+    """Return the scripts that are loaded at once with the given scripts, by following static imports."""
     found = set(names)
     for name in names:
         text = FILES[name].content.decode()
@@ -138,7 +138,7 @@ def closure(names: set[str]) -> set[str]:
 
 
 def test_the_scripts_keep_their_budgets() -> None:
-    """The task list loads at most 40 KB of packed scripts, the whole console has at most 150 KB."""
+    """The task list loads at most 40 KB of compressed scripts, and the complete console at most 150 KB."""
     scripts = {name for name in FILES if name.endswith(".js")}
     first = closure({name for name in scripts if name.startswith(("main-", "tasks-"))})
     assert sum(len(FILES[name].packed) for name in first) <= TASK_LIST_BYTES
@@ -146,7 +146,7 @@ def test_the_scripts_keep_their_budgets() -> None:
 
 
 def test_no_file_names_another_origin() -> None:
-    """Scripts and styles contain no address to load from, except XML namespaces and links to docs."""
+    """Scripts and styles contain no foreign address to load from, except XML namespaces and links to docs."""
     for name, file in FILES.items():
         if Path(name).suffix in {".js", ".css", ".html"}:
             urls = set(re.findall(r"https?://[a-z0-9.-]+", file.content.decode()))

@@ -1,4 +1,4 @@
-"""The console's computations for graphs, run by Node.js: layouts, time axes, and positions of fields in a text."""
+"""The console's graph computations, run by Node.js: layouts, time axes, and positions of fields in a text."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ console.log(JSON.stringify({ layouts, axes, places }));
 
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict[str, Any]]:
-    """Runs functions of the console; JSON in and out."""
+    """Run functions of the console with JSON input and output."""
     node, esbuild = shutil.which("node"), CONSOLE / "node_modules" / ".bin" / "esbuild"
     if node is None or not esbuild.exists():
         pytest.skip("no Node.js, or the console's packages are not installed: `make setup`")
@@ -66,7 +66,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict[str, A
 
 
 def random_graph(seed: int, size: int) -> dict[str, list[str]]:
-    """A graph whose nodes depend on some of the earlier ones."""
+    """Return a graph whose nodes depend on some of the earlier nodes."""
     chance = random.Random(seed)  # noqa: S311 - a test's graphs
     near = chance.choice([3, 20, size])
     return {
@@ -76,13 +76,13 @@ def random_graph(seed: int, size: int) -> dict[str, list[str]]:
 
 
 def recorded(path: Path) -> dict[str, list[str]]:
-    """The graph of a recorded workflow."""
+    """Return the graph of a recorded workflow."""
     nodes = json.loads(path.read_text(encoding="utf-8"))["nodes"]
     return {node["id"]: node["parents"] for node in nodes}
 
 
 def check(graph: dict[str, list[str]], layout: dict[str, Any]) -> None:
-    """Fail if a parent is not at the left of its child, or two nodes overlap."""
+    """Fail if a parent is not to the left of its child, or if two nodes overlap."""
     at = dict(zip(layout["keys"], zip(layout["x"], layout["y"], strict=True), strict=True))
     assert at.keys() == graph.keys()
     for key, parents in graph.items():
@@ -98,7 +98,7 @@ def check(graph: dict[str, list[str]], layout: dict[str, Any]) -> None:
 
 
 def test_parents_are_left_of_their_children_and_nothing_overlaps(asked: Callable[..., dict[str, Any]]) -> None:
-    """Whatever the graph: a single node, no edges, long chains, wide levels, long edges."""
+    """In any layout, parents are left of their children and nothing overlaps, even with long chains and wide levels."""
     fan: dict[str, list[str]] = {
         "a": [],
         **{f"b{at}": ["a"] for at in range(150)},
@@ -118,9 +118,9 @@ def test_parents_are_left_of_their_children_and_nothing_overlaps(asked: Callable
         check(graph, layout)
 
 
-@pytest.mark.skipif(not WORKFLOWS.exists(), reason="the recorded workflows are not there")
+@pytest.mark.skipif(not WORKFLOWS.exists(), reason="the recorded workflows are not beside the checkout")
 def test_recorded_workflows_are_laid_out_compactly(asked: Callable[..., dict[str, Any]]) -> None:
-    """The graphs of real workflows fit a screen with names that can be guessed, though their levels are wide."""
+    """The graphs of real workflows fit a screen and their names can be guessed, although their levels are wide."""
     graphs = [recorded(path) for path in sorted(WORKFLOWS.glob("*.json"))]
     for graph, layout in zip(graphs, asked(graphs=graphs)["layouts"], strict=True):
         check(graph, layout)
@@ -128,7 +128,7 @@ def test_recorded_workflows_are_laid_out_compactly(asked: Callable[..., dict[str
 
 
 def test_pauses_are_folded_and_times_keep_their_order(asked: Callable[..., dict[str, Any]]) -> None:
-    """A short pause keeps its length, a long one becomes a strip, and the order is kept."""
+    """A short pause keeps its length, a long pause becomes a strip, and the order of times is kept."""
     busy = [{"start": 0, "end": 100}, {"start": 105, "end": 200}, {"start": 100_000, "end": 100_100}]
     (axis,) = asked(axes=[{"stretches": busy, "times": [0, 100, 105, 200, 50_000, 100_000, 100_100]}])["axes"]
     assert axis["folds"] == 1
@@ -139,7 +139,7 @@ def test_pauses_are_folded_and_times_keep_their_order(asked: Callable[..., dict[
 
 
 def test_a_fault_is_found_in_the_text(asked: Callable[..., dict[str, Any]]) -> None:
-    """A field is found by its path, even behind text that looks like JSON; a missing field is found at its parent."""
+    """A field is found by its path, even after text that looks like JSON; for a missing field, its parent is found."""
     text = '{\n "a": "\\"b\\": [1, {",\n "b": [\n  1,\n  {"c.d": [2]}\n ]\n}'
     places = asked(
         texts=[(text, "b[1].c.d[0]"), (text, "b.1.c.d"), (text, "b[1].x"), (text, "z"), ('{"a": [1', "a[0]")]

@@ -1,4 +1,4 @@
-"""The overview, in a browser."""
+"""The console's overview in a browser."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ URL = "https://endpoint.example.org/work"
 
 
 def test_the_coming_day_is_drawn_with_its_collisions(console: Console, world: World) -> None:
-    """Runs of schedules and far tasks are bars of half hours; minutes in which schedules collide are named."""
+    """Each bar shows the schedule runs and later tasks of half an hour; minutes with colliding schedules are named."""
     for name in ("reports", "backup"):
         daily = {"name": name, "cron": "0 18 * * *", "timezone": "UTC", "task": {"type": PLAIN}}
         world.ask("POST", "/v1/schedules", daily)
@@ -50,7 +50,7 @@ def test_the_coming_day_is_drawn_with_its_collisions(console: Console, world: Wo
 
 
 def test_what_tasks_cost_is_estimated_and_says_what_it_leaves_out(console: Console, world: World) -> None:
-    """Three tasks of four write units each: 2.5 millionths of a dollar a task, and their sum is that of the day."""
+    """Three tasks with four write units each cost 2.5 millionths of a dollar per task; the sum is the day's cost."""
     for _ in range(3):
         world.create()
     world.run(10 * SECOND)
@@ -67,7 +67,7 @@ def test_what_tasks_cost_is_estimated_and_says_what_it_leaves_out(console: Conso
 
 
 def test_what_keeps_tasks_from_running_is_said(console: Console, world: World) -> None:
-    """A stop, tasks that are due and not started, and a task that failed for good: each leads to its page."""
+    """A stop, tasks that are due but not started, and a permanently failed task each have a link to their page."""
     world.ask("PUT", f"/v1/switches/type/{PLAIN}", {"stopped": True, "reason": "maintenance"})
     page = console.open("/overview")
     health = page.locator(".health")
@@ -79,7 +79,7 @@ def test_what_keeps_tasks_from_running_is_said(console: Console, world: World) -
 
 @pytest.mark.slow
 def test_a_host_that_keeps_failing_is_named_by_the_overview(console: Console, world: World) -> None:
-    """Its open circuit is counted with a link to the page of switches, which names the host."""
+    """An open circuit is counted, with a link to the page of switches, which names the host."""
     world.do(lambda live: setattr(live, "endpoint_down_until", live.now + HOUR))
     for number in range(12):
         world.create(target={"kind": "http", "url": URL}, delay_seconds=number)
@@ -93,7 +93,7 @@ def test_a_host_that_keeps_failing_is_named_by_the_overview(console: Console, wo
 
 @pytest.mark.slow
 def test_an_operator_sees_the_trigger_and_the_queues(console: Console, world: World) -> None:
-    """The overview shows that the trigger runs, or for how long it has not; the page of workers has a row per queue."""
+    """The overview shows that the trigger runs or how long ago it ran; the page of workers has a row per queue."""
     world.create(priority="high", delay_seconds=100)
     world.run(3 * MINUTE)
     page = console.open("/overview")
@@ -112,7 +112,7 @@ def test_an_operator_sees_the_trigger_and_the_queues(console: Console, world: Wo
 
 @pytest.mark.slow
 def test_others_than_operators_ask_for_nothing_that_is_refused(console: Console, world: World) -> None:
-    """The page of somebody who is no operator has no trigger in it, and no request for it was sent."""
+    """For a user who is not an operator, the page has no section about the trigger and requests no trigger data."""
     world.do(lambda live: live.environ.update({Variable.OPERATORS: "boss", Variable.ADMINS: ""}))
     page = console.open("/overview")
     expect(page.locator(".health")).to_contain_text("Due tasks start")
@@ -122,7 +122,7 @@ def test_others_than_operators_ask_for_nothing_that_is_refused(console: Console,
 
 @pytest.mark.slow
 def test_counts_lead_to_lists_with_the_same_tasks(console: Console, world: World) -> None:
-    """A count has nodes of topologies in it, and so has the list behind it; the plain list leaves them out."""
+    """A count and the list behind it include topology nodes, unlike the plain list."""
     world.ask("POST", "/v1/topologies", {"nodes": {"a": {"type": PLAIN}, "b": {"type": PLAIN}}})
     world.run(MINUTE)
     page = console.open("/overview")

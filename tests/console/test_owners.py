@@ -1,4 +1,4 @@
-"""For whom the viewer acts, in a browser."""
+"""The owner for whom the user of the console acts, in a browser."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_the_viewer_chooses_the_owner(console: Console, world: World) -> None:
-    """The page shows the owner's live content; commands and requests name the owner, which the browser remembers."""
+    """The page shows the chosen owner's live content, requests name the owner, and the browser remembers the choice."""
     world.do(lambda live: live.environ.__setitem__(Variable.TEAMS, '{"billing": ["local"]}'))
     world.create(name="of my own")
     page = console.open("/tasks")
@@ -34,7 +34,7 @@ def test_the_viewer_chooses_the_owner(console: Console, world: World) -> None:
     console.check_accessibility(page)
     page.reload()
     expect(page.get_by_role("heading", name="No tasks yet")).to_be_visible()
-    # A user who left the team sees their own tasks again.
+    # A user who has left the team sees their own tasks again.
     console.expected = ("status of 403",)
     page.route("**/v1/**", _refused)
     page.reload()
@@ -43,7 +43,7 @@ def test_the_viewer_chooses_the_owner(console: Console, world: World) -> None:
 
 
 def _refused(route: Route) -> None:
-    """Answer as the API does to a caller who may not act for the owner that it names."""
+    """Respond as the API does to a caller who may not act for the named owner."""
     if "x-duetime-owner" not in route.request.headers:
         route.continue_()
         return
@@ -52,7 +52,7 @@ def _refused(route: Route) -> None:
 
 
 def test_an_api_key_signs_in(console: Console, world: World) -> None:
-    """The key is entered like a token, and used with the paths of keys."""
+    """An API key is entered like a token, and requests use the paths for keys."""
     world.accepted = f"dtk_{'0' * 20}_{'1' * 64}"
     console.expected = ("status of 401",)
     page = console.open("/tasks")
@@ -63,7 +63,7 @@ def test_an_api_key_signs_in(console: Console, world: World) -> None:
 
 
 def test_an_administrator_creates_and_revokes_keys(console: Console) -> None:
-    """The key is shown once, and listed with its roles."""
+    """A new key is shown once, and is listed with its roles."""
     page = console.open("/settings")
     page.get_by_role("button", name="Create a key").click()
     dialog = page.locator("dialog")
@@ -83,7 +83,7 @@ def test_an_administrator_creates_and_revokes_keys(console: Console) -> None:
 
 
 def test_others_than_administrators_see_no_keys(console: Console, world: World) -> None:
-    """The page does not send requests that would be refused."""
+    """For users who are not administrators, the page sends no requests about keys, which would be refused."""
     world.do(lambda live: live.environ.__setitem__(Variable.ADMINS, "boss"))
     page = console.open("/settings")
     expect(page.get_by_role("heading", name="What is kept")).to_be_visible()
@@ -92,7 +92,7 @@ def test_others_than_administrators_see_no_keys(console: Console, world: World) 
 
 
 def test_an_operator_sees_and_deletes_intake_rules(console: Console, world: World) -> None:
-    """Events, effects and owners of rules are shown; a deployment without an intake shows none."""
+    """The page shows events, effects and owners of intake rules; a deployment without an intake shows no rules."""
     fields = {"payload": "detail.order", "tags.order": "detail.order.id"}
     pattern = {"source": ["com.example.orders"], "detail-type": ["OrderPlaced"]}
     create = {"pattern": pattern, "create": {"task": {"type": "mail.send", "delay_seconds": 60}, "fields": fields}}

@@ -1,4 +1,4 @@
-"""The pages of dead letters, calendars, locks, workers and settings, in a browser."""
+"""The pages for dead letters, calendars, locks, workers and settings, in a browser."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ HOSTILE = "<img src=x onerror=alert(1)> ' \" & </script>"
 
 
 class Broken(Exception):
-    """Fails permanently."""
+    """A permanent failure."""
 
 
 def _behave(world: World, act: Callable[..., object]) -> None:
@@ -51,7 +51,7 @@ def _fail(_phase: str, _context: object, _payload: object) -> object:
 
 @pytest.mark.slow
 def test_every_page_is_accessible(console: Console, world: World) -> None:
-    """With content on each page, axe finds no fault on a wide light page and a narrow dark one."""
+    """No page with content has axe violations, neither wide in the light theme nor narrow in the dark theme."""
     fill(world)
     for narrow, scheme in ((False, "light"), (True, "dark")):
         page = console.open(PAGES[0], narrow=narrow, scheme=scheme)
@@ -62,7 +62,7 @@ def test_every_page_is_accessible(console: Console, world: World) -> None:
 
 @pytest.mark.slow
 def test_every_page_fits_a_phone(console: Console, world: World) -> None:
-    """At 390 pixels no page is wider than the screen, and each has content; axe finds no fault on the first."""
+    """At 390 pixels each page has content and is not wider than the screen; axe finds no violation on the first."""
     fill(world)
     page = console.open(PAGES[0], narrow=True, scheme="dark")
     console.check_accessibility(page)
@@ -81,7 +81,7 @@ def _go(page: Page, path: str) -> None:
 
 
 def test_dead_letters_are_grouped_and_retried_at_a_pace(console: Console, world: World) -> None:
-    """A group is counted first; its tasks run again at the pace; hostile messages are text."""
+    """A group is counted before its tasks run again at the chosen pace, and hostile messages are shown as text."""
     _behave(world, _fail)
     ids = [world.create(**FAILING, name=f"job-{number}") for number in range(3)]
     world.run(10 * SECOND)
@@ -106,7 +106,7 @@ def test_dead_letters_are_grouped_and_retried_at_a_pace(console: Console, world:
 
 
 def test_dead_letters_are_discarded(console: Console, world: World) -> None:
-    """A group's tasks are counted and deleted; those that run again meanwhile stay, and the command is shown."""
+    """A group's tasks are counted and deleted, tasks that run again meanwhile are kept, and the command is shown."""
     _behave(world, _fail)
     ids = [world.create(**FAILING) for _ in range(3)]
     world.run(10 * SECOND)
@@ -126,7 +126,7 @@ def test_dead_letters_are_discarded(console: Console, world: World) -> None:
 
 
 def test_a_group_of_dead_letters_has_the_tasks_of_all_pages(console: Console, world: World) -> None:
-    """More than a page of a hundred: the number is that of the group, not of the page."""
+    """The number of tasks is that of the complete group, even if the group is larger than a page of a hundred."""
     _behave(world, _fail)
     world.do(lambda live: [live.ask("POST", "/v1/tasks", FAILING) for _ in range(120)])
     world.run(MINUTE)
@@ -136,7 +136,7 @@ def test_a_group_of_dead_letters_has_the_tasks_of_all_pages(console: Console, wo
 
 
 def test_a_calendar_is_drawn_while_it_is_made_and_replaced(console: Console, world: World) -> None:
-    """Input is drawn at once; a replacement keeps values outside the form, and names the calendar's users."""
+    """A calendar is drawn while it is edited; replacing it keeps values outside the form and names its users."""
     page = console.open("/calendars")
     expect(page.get_by_role("heading", name="No calendars yet")).to_be_visible()
     page.get_by_role("button", name="New calendar").click()
@@ -166,7 +166,7 @@ def test_a_calendar_is_drawn_while_it_is_made_and_replaced(console: Console, wor
 def test_the_form_of_a_calendar_does_not_overwrite_what_was_changed_while_it_was_open(
     console: Console, world: World
 ) -> None:
-    """The page shows the other change; the form, which has older values, is refused and stays."""
+    """The page shows another user's change, and a form with older values is refused and stays open."""
     console.expected = ("status of 412",)
     world.ask("PUT", "/v1/calendars/freeze", {"weekdays": ["sun"]})
     page = console.open("/calendars/freeze")
@@ -180,7 +180,7 @@ def test_the_form_of_a_calendar_does_not_overwrite_what_was_changed_while_it_was
 
 
 def test_a_calendar_says_until_when_it_is_known(console: Console, world: World) -> None:
-    """The end is in the list and on the page; a replacement by the form keeps it, and later times say so."""
+    """A calendar's end is on its page and in the list, the form keeps it, and schedules say from when it is unknown."""
     world.ask("PUT", "/v1/calendars/freeze", {"dates": ["2026-12-25"], "known_until": "2026-11-23T00:00:00Z"})
     world.ask("PUT", "/v1/calendars/sundays", {"weekdays": ["sun"]})
     timed = {"cron": "0 2 * * *", "task": {"type": PLAIN}, "calendars": ["freeze"]}
@@ -200,7 +200,7 @@ def test_a_calendar_says_until_when_it_is_known(console: Console, world: World) 
 
 
 def test_a_calendar_that_has_changed_is_not_overwritten(console: Console, world: World) -> None:
-    """The form overwrites only the version that it was opened with."""
+    """The form overwrites only the version that was current when the form was opened."""
     world.ask("PUT", "/v1/calendars/freeze", {"dates": ["2026-12-25"]})
     console.expected = ("status of 412",)
     page = console.open("/calendars/freeze")
@@ -212,7 +212,7 @@ def test_a_calendar_that_has_changed_is_not_overwritten(console: Console, world:
 
 
 def test_a_lock_shows_its_line_and_is_released_by_force(console: Console, world: World) -> None:
-    """Holders and waiting tasks are shown in order; a release gives the lock to the first of them."""
+    """Holders and waiting tasks are shown in order, and a forced release gives the lock to the first waiting task."""
     world.do(lambda live: setattr(live, "act", lambda *_: live.take(HOUR)))
     world.create(type=PLAIN, name="first", lock={"key": "db-17"})
     world.run(5 * SECOND)
@@ -232,7 +232,7 @@ def test_a_lock_shows_its_line_and_is_released_by_force(console: Console, world:
 
 
 def test_the_settings_say_what_the_deployment_allows(console: Console, world: World) -> None:
-    """The page shows the user, retentions and allowed targets; the page of a task shows how to read its logs."""
+    """The page shows the user, retention times and allowed targets; a task's page shows how to read its logs."""
     world.do(lambda live: live.environ.__setitem__("DUETIME_STACK", "duetime-test"))
     page = console.open("/settings")
     expect(page.locator("main")).to_contain_text("Signed in as")
@@ -245,7 +245,7 @@ def test_the_settings_say_what_the_deployment_allows(console: Console, world: Wo
 
 
 def test_the_settings_show_quotas_and_what_is_used(console: Console, world: World) -> None:
-    """The viewer's own with their use; to an operator the defaults, and the owners that have others."""
+    """A user sees their own quotas and use; an operator also sees the defaults, and owners with other quotas."""
     world.do(lambda live: live.environ.__setitem__(Variable.QUOTAS, '{"schedules": 5}'))
     world.ask("PUT", "/v1/quotas/1:role/reports", {"creates_per_second": 20, "reason": "a loop"})
     page = console.open("/settings")
@@ -259,7 +259,7 @@ def test_the_settings_show_quotas_and_what_is_used(console: Console, world: Worl
 
 @pytest.mark.parametrize("page_name", ["dead-letters", "calendars", "workers"])
 def test_an_empty_page_says_what_would_be_there(console: Console, page_name: str) -> None:
-    """Each has a sentence and a command to begin with, and fits a phone."""
+    """Each empty page has a sentence and a first command, and fits a phone."""
     page = console.open(f"/{page_name}", narrow=True, scheme="dark")
     expect(page.locator(".empty p").first).to_be_visible()
     expect(page.locator(".empty .command")).to_contain_text("duetime ")

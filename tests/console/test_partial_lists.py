@@ -1,4 +1,4 @@
-"""A page of a list covers a limited number of tasks: nothing is reported missing before the end of the list."""
+"""A page of a list covers a limited number of tasks; nothing is reported as missing before the end of the list."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 CROWD = 1_600
-"""More tasks than one page covers; of fewer, all are read at once. Lists of tasks are kept only after a while."""
+"""More tasks than one page covers; fewer tasks are all read at once, and lists of tasks are stored after a while."""
 SOON, LATER = 2 * MINUTE // SECOND, 2 * HOUR // SECOND
 
 
@@ -36,7 +36,7 @@ def unavailable(route: Route) -> None:
 
 
 class Held:
-    """Holds back the later pages of a list until released."""
+    """Holds back the later pages of a list until they are released."""
 
     def __init__(self, page: Page, path: str) -> None:
         self._routes: list[Route] = []
@@ -50,14 +50,14 @@ class Held:
             self._routes.append(route)
 
     def release(self) -> None:
-        """Let those that wait pass, and all others."""
+        """Release the pages that wait and all later pages."""
         self._is_open = True
         for route in self._routes:
             route.continue_()
 
 
 def test_a_search_reads_on_until_it_finds_what_is_on_the_last_page(console: Console, world: World) -> None:
-    """The list shows its progress and finds the only hit, although the first page has none."""
+    """The list shows its progress and finds the only match, although the first page has none."""
     world.create(type=PLAIN, name="needle", delay_seconds=SOON)
     crowd(world, delay_seconds=LATER)
     page = console.open("/settings")
@@ -75,7 +75,7 @@ def test_a_search_reads_on_until_it_finds_what_is_on_the_last_page(console: Cons
 
 
 def test_a_list_that_was_read_to_its_end_says_that_there_is_none(console: Console, world: World) -> None:
-    """Only after the last page, with the number of examined tasks, does it say that there are none."""
+    """The list says that there are no tasks only after the last page, with the number of examined tasks."""
     crowd(world, delay_seconds=LATER)
     page = console.open("/tasks?q=name%3Aneedle")
     expect(page.get_by_role("heading", name="No task matches")).to_be_visible()
@@ -83,7 +83,7 @@ def test_a_list_that_was_read_to_its_end_says_that_there_is_none(console: Consol
 
 
 def test_the_tasks_for_an_action_are_counted_to_the_end(console: Console, world: World) -> None:
-    """Tasks are counted page by page with progress; a stopped count says that there may be more, and can continue."""
+    """Tasks are counted page by page; a stopped count says that there may be more, and can be continued."""
     task_id = world.create(type=PLAIN, name="the needle", delay_seconds=SOON)
     crowd(world, delay_seconds=LATER)
     page = console.open("/tasks?q=contains:needle")
@@ -118,7 +118,7 @@ def test_the_tasks_for_an_action_are_counted_to_the_end(console: Console, world:
 
 
 def test_reading_on_can_be_stopped_and_continued(console: Console, world: World) -> None:
-    """A stopped list says what it has not examined, and can continue."""
+    """A stopped list says what it has not examined, and can be continued."""
     world.create(type=PLAIN, name="needle", delay_seconds=SOON)
     crowd(world, delay_seconds=LATER)
     page = console.open("/settings")
@@ -138,7 +138,7 @@ def test_reading_on_can_be_stopped_and_continued(console: Console, world: World)
 
 
 def test_health_is_not_green_while_tasks_were_not_looked_at(console: Console, world: World) -> None:
-    """An overdue task behind many ended ones is found; until then health is not good."""
+    """An overdue task behind many ended tasks is found; until then, health is not shown as good."""
     crowd(world, delay_seconds=SOON)
     world.ask("POST", "/v1/tasks/cancel", {"filter": {"type": "crowd"}})
     world.do(lambda live: setattr(live, "ticking", False))
@@ -161,7 +161,7 @@ def test_health_is_not_green_while_tasks_were_not_looked_at(console: Console, wo
 
 
 def test_health_that_was_looked_for_to_the_end_is_green(console: Console, world: World) -> None:
-    """With as many ended tasks and one that is not due yet, nothing is overdue."""
+    """If no task is overdue, health is green after all of many ended tasks were examined."""
     crowd(world, delay_seconds=SOON)
     world.ask("POST", "/v1/tasks/cancel", {"filter": {"type": "crowd"}})
     world.create(delay_seconds=LATER)
@@ -172,7 +172,7 @@ def test_health_that_was_looked_for_to_the_end_is_green(console: Console, world:
 
 
 def test_topologies_are_found_behind_many_tasks(console: Console, world: World) -> None:
-    """A page of topologies that covers other tasks only is not the end of the list."""
+    """A page that covers only other tasks is not the end of the list of topologies."""
     soon = {"nodes": {"a": {"type": PLAIN}}, "name": "nightly-close", "delay_seconds": SOON}
     world.ask("POST", "/v1/topologies", soon)
     crowd(world, delay_seconds=LATER)
@@ -182,7 +182,7 @@ def test_topologies_are_found_behind_many_tasks(console: Console, world: World) 
 
 
 def test_a_running_task_is_found_behind_many_that_are_to_come(console: Console, world: World) -> None:
-    """The page of workers says that none was found so far, until one is found."""
+    """Until a running task is found, the page of workers says that none was found so far."""
     world.do(lambda live: setattr(live, "act", lambda *_: live.take(HOUR)))
     world.create(type=PLAIN)
     world.run(5 * SECOND)
@@ -198,7 +198,7 @@ def test_a_running_task_is_found_behind_many_that_are_to_come(console: Console, 
 
 
 def test_the_history_of_a_schedule_is_found_behind_what_is_to_come(console: Console, world: World) -> None:
-    """A schedule's past runs are found even behind many other tasks that are due later."""
+    """A schedule's past runs are found even behind many tasks that are due later."""
     each = {"name": "each-minute", "cron": "* * * * *", "task": {"type": PLAIN}}
     world.ask("POST", "/v1/schedules", each)
     world.run(5 * MINUTE)
@@ -209,7 +209,7 @@ def test_the_history_of_a_schedule_is_found_behind_what_is_to_come(console: Cons
 
 
 def test_reading_stops_after_twenty_pages_and_asks(console: Console) -> None:
-    """A list without an end in sight is not read forever: the user decides, and continues where it stopped."""
+    """After twenty pages the list stops reading; the user decides whether to continue from there."""
     page = console.open("/settings")
     asked: list[str] = []
 
@@ -232,7 +232,7 @@ def test_reading_stops_after_twenty_pages_and_asks(console: Console) -> None:
 
 
 def test_rows_stay_while_others_are_read(console: Console, world: World) -> None:
-    """A new search keeps the previous rows, marked as old, until its own arrive; nothing is reported as missing."""
+    """A new search shows the previous rows, marked as old, until its own rows arrive, and never reports no results."""
     world.create(type=PLAIN, delay_seconds=LATER)
     page = console.open("/tasks")
     rows = page.locator("tr[data-row]")
@@ -251,7 +251,7 @@ def test_rows_stay_while_others_are_read(console: Console, world: World) -> None
 
 
 def test_a_relative_time_moves_on_without_emptying_the_list(console: Console, world: World) -> None:
-    """The view of the last hour is read again with a later bound, and its row is there all the time."""
+    """The view of the last hour is read again with a later bound, and its row stays visible all the time."""
     world.create(type=PLAIN)
     world.run(5 * SECOND)
     page = console.open("/settings")
@@ -274,7 +274,7 @@ def test_a_relative_time_moves_on_without_emptying_the_list(console: Console, wo
 
 
 def test_an_error_keeps_the_rows(console: Console, world: World) -> None:
-    """While the API does not respond, the content stays, the header shows since when, and it recovers automatically."""
+    """If the API does not respond, the content stays, the header shows since when, and the page recovers later."""
     console.expected = ("Failed to load resource", "WebSocket connection to")
     world.create(type=PLAIN, delay_seconds=LATER)
     page = console.open("/tasks")
@@ -291,7 +291,7 @@ def test_an_error_keeps_the_rows(console: Console, world: World) -> None:
 
 
 def test_figures_are_of_what_ended_last_however_much_is_to_come(console: Console, world: World) -> None:
-    """More future tasks than a page covers do not hide the ended ones."""
+    """Figures show the tasks that ended last, even if more future tasks than a page covers exist."""
     for _ in range(3):
         world.create()
     world.run(10 * SECOND)
@@ -302,7 +302,7 @@ def test_figures_are_of_what_ended_last_however_much_is_to_come(console: Console
 
 
 def test_kept_lists_answer_with_one_request(console: Console, world: World) -> None:
-    """Once lists are kept, health, workers, topologies and a search find their tasks on the first page."""
+    """If lists are stored, health, workers, topologies and searches find their tasks with one request."""
     world.do(lambda live: setattr(live, "act", lambda *_: live.take(10 * HOUR)))
     world.ask("POST", "/v1/topologies", {"nodes": {"a": {"type": PLAIN}}, "name": "nightly", "delay_seconds": LATER})
     world.create(type=PLAIN, name="needle", timeout_seconds=800)
@@ -325,7 +325,7 @@ def test_kept_lists_answer_with_one_request(console: Console, world: World) -> N
 
 
 def test_the_oldest_due_time_is_not_that_of_one_list_while_another_is_not_known(console: Console, world: World) -> None:
-    """Tasks that wait are listed; those that were not started cannot be read, and may be older."""
+    """If unstarted tasks cannot be read, the oldest due time is not known, although waiting tasks are listed."""
     console.expected = ("Failed to load resource",)
     world.ask("POST", "/v1/tasks", {"type": PLAIN, "target": {"kind": "approval"}})
     world.run(10 * MINUTE)
@@ -339,7 +339,7 @@ def test_the_oldest_due_time_is_not_that_of_one_list_while_another_is_not_known(
 
 
 def test_what_waits_is_not_known_if_the_list_cannot_be_read(console: Console) -> None:
-    """Without the message it would look as if nothing were waiting."""
+    """If the list of waiting tasks cannot be read, a message says so, so that it does not look empty."""
     console.expected = ("Failed to load resource",)
     page = console.open("/settings")
     page.route(re.compile(r"/v1/tasks\?.*state=waiting"), unavailable)
@@ -349,7 +349,7 @@ def test_what_waits_is_not_known_if_the_list_cannot_be_read(console: Console) ->
 
 
 def test_failures_are_those_of_the_list_if_the_counts_are_older(console: Console) -> None:
-    """Outdated counts that still include retried tasks raise no alarm."""
+    """Outdated counts that still include retried tasks cause no alarm."""
     page = console.open("/settings")
 
     def answer(route: Route) -> None:

@@ -29,12 +29,12 @@ HTML = "<script>document.title='hit'</script>"
 
 
 def created(world: World, payload: object) -> str:
-    """The id of a task with a payload."""
+    """Create a task with a payload and return its id."""
     return world.create(type=PLAIN, payload=payload, delay_seconds=3600)
 
 
 def test_a_file_becomes_the_payload_and_can_be_downloaded(console: Console, tmp_path: Path) -> None:
-    """The form accepts a file, and the task's page returns its bytes with size and type."""
+    """The form accepts a file, and the task's page returns the file's bytes with their size and type."""
     file = tmp_path / "page.html"
     file.write_text(HTML, encoding="utf-8")
     page = console.open("/tasks")
@@ -51,7 +51,7 @@ def test_a_file_becomes_the_payload_and_can_be_downloaded(console: Console, tmp_
 
 
 def upload_from(page: Page, world: World, answered: list[int]) -> None:
-    """Answer the page's signed requests as S3 does, with CORS; notes the statuses."""
+    """Respond to the page's signed requests as S3 does, with CORS, and record the statuses."""
 
     def answer(route: Route) -> None:
         headers = {"Access-Control-Allow-Origin": "*", "Access-Control-Allow-Headers": "content-type, if-none-match"}
@@ -60,7 +60,7 @@ def upload_from(page: Page, world: World, answered: list[int]) -> None:
             route.fulfill(status=204, headers={**headers, "Access-Control-Allow-Methods": "PUT"})
             return
         body = request.post_data_buffer or b""
-        # The browser adds it after the request was intercepted.
+        # The browser adds this header after the request was intercepted.
         sent = {**request.all_headers(), "content-length": str(len(body))}
         status, text = world.do(lambda live: live.s3.send_signed(request.method, request.url, sent, body))
         answered.append(status)
@@ -72,7 +72,7 @@ def upload_from(page: Page, world: World, answered: list[int]) -> None:
 def test_a_file_above_a_mebibyte_is_uploaded_and_becomes_the_payload(
     console: Console, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When the task is created, and once, though a first creation is refused; one above 5 MB is refused at once."""
+    """A file is uploaded once, even if the first creation of the task is refused; a file above 5 MB is refused."""
     monkeypatch.setenv(Variable.UPLOAD_URL, BUCKET)
     console.expected = ("status of 412", "status of 422")
     file, huge = tmp_path / "video.mp4", tmp_path / "huge.bin"
@@ -107,7 +107,7 @@ def test_a_file_above_a_mebibyte_is_uploaded_and_becomes_the_payload(
 def test_an_uploaded_payload_can_be_downloaded_long_after_its_page_was_opened(
     console: Console, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The address that the page has read expires, and a page that has not changed gets no other: a click does."""
+    """A link expires and an unchanged page gets no new link, so a click on the download requests a new link."""
     monkeypatch.setenv(Variable.UPLOAD_URL, BUCKET)
     console.expected = ("ERR_EMPTY_RESPONSE", "ERR_CONNECTION")
     task_id, content = uploaded(world, b"\x00\x01" * 600_000)
@@ -126,7 +126,7 @@ def test_an_uploaded_payload_can_be_downloaded_long_after_its_page_was_opened(
     with page.expect_download() as download:
         shown.get_by_role("button", name="Download").click()
     assert Path(download.value.path()).read_bytes() == content
-    # Signed after this test has read another one.
+    # The link was signed after this test had read another link.
     assert int(asked[0].removeprefix(BUCKET)) > int(read.removeprefix(BUCKET))
     console.check_accessibility(page)
     expect(page).to_have_url(re.compile(task_id))
@@ -136,7 +136,7 @@ def test_an_uploaded_payload_can_be_downloaded_long_after_its_page_was_opened(
 
 
 def uploaded(world: World, content: bytes) -> tuple[str, bytes]:
-    """The id of a task whose payload was uploaded, and the payload."""
+    """Create a task whose payload was uploaded, and return its id and the payload."""
     wanted = {"id": "upload-1", "size": len(content), "content_type": "video/mp4"}
     signed = world.ask("POST", "/v1/uploads", wanted)
     status, _ = world.do(lambda live: live.s3.send_signed("PUT", signed["url"], signed["headers"], content))
@@ -174,7 +174,7 @@ def test_a_task_with_an_uploaded_payload_runs_again_with_the_same_bytes(
     expect(dialog).to_have_count(0)
     expect(shown).to_contain_text("3,072,000 bytes of video/mp4")
     assert page.url != first
-    # Uploaded; read, and uploaded again.
+    # The requests are the first upload, the download, and the second upload.
     assert answered == [200, 200, 200]
     kept = {key: body for (_, key), body in world.do(lambda live: dict(live.s3.objects)).items()}
     stored = [body for key, body in kept.items() if "uploads" not in key]
@@ -184,7 +184,7 @@ def test_a_task_with_an_uploaded_payload_runs_again_with_the_same_bytes(
 def test_a_task_whose_payload_cannot_be_read_runs_again_with_another(
     console: Console, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The form says that the payload was not read; no task is created until one is chosen."""
+    """The form says that the payload could not be read; no task is created until another payload is chosen."""
     monkeypatch.setenv(Variable.UPLOAD_URL, BUCKET)
     console.expected = ("status of 404",)
     file = tmp_path / "large.bin"
@@ -212,7 +212,7 @@ def test_a_task_whose_payload_cannot_be_read_runs_again_with_another(
 def test_an_upload_that_is_refused_creates_no_task(
     console: Console, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The form stays and shows the reason; small files and JSON need no upload."""
+    """If an upload is refused, the form stays and shows the reason; small files and JSON need no upload."""
     monkeypatch.setenv(Variable.UPLOAD_URL, BUCKET)
     console.expected = ("status of 403", "ERR_FAILED")
     file = tmp_path / "large.bin"
@@ -230,7 +230,7 @@ def test_an_upload_that_is_refused_creates_no_task(
 
 
 def test_the_page_may_upload_to_the_deployments_bucket_only() -> None:
-    """The policy includes the path, because other buckets have the same origin."""
+    """The page's policy includes the bucket's path, because other buckets have the same origin."""
     bucket = "https://s3.eu-west-1.amazonaws.com/contents/"
     assert f" connect-src 'self' wss://live.example.org {bucket};" in content_security_policy(
         "wss://live.example.org/x", (), bucket
@@ -238,7 +238,7 @@ def test_the_page_may_upload_to_the_deployments_bucket_only() -> None:
 
 
 def decoding(page: Page, value: object) -> list[Any]:
-    """Decrypt everything to a value; returns the requests so far."""
+    """Decrypt every text to the same value, and return the requests so far."""
     asked: list[Any] = []
 
     def decode(route: Route) -> None:
@@ -255,7 +255,7 @@ def decoding(page: Page, value: object) -> list[Any]:
 
 
 def failing(page: Page, task: str) -> None:
-    """Let the API show a task as failed, with an encrypted message and traceback."""
+    """Make the API return a task as failed, with an encrypted message and traceback."""
     text = f"{ENCRYPTED_TEXT}{CIPHER}"
     error = {"type": "Refused", "message": text}
 
@@ -278,7 +278,7 @@ def failing(page: Page, task: str) -> None:
 def test_messages_and_tracebacks_are_decrypted_on_request(
     console: Console, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The type is shown, and the text on request; the browser treats it as text."""
+    """The error's type is shown, and its text on request; the browser treats the text as plain text."""
     monkeypatch.setenv(Variable.CODEC_ENDPOINT, CODEC)
     task = created(world, {})
     page = console.open("/tasks")
@@ -299,7 +299,7 @@ def test_messages_and_tracebacks_are_decrypted_on_request(
 
 
 def test_without_a_codec_endpoint_texts_stay_encrypted(console: Console, world: World) -> None:
-    """A list and a page show that they are; there is no button."""
+    """A list and a page show that texts are encrypted, and there is no button to decrypt them."""
     task = created(world, {})
     page = console.open("/tasks")
     failing(page, task)
@@ -313,7 +313,7 @@ def test_without_a_codec_endpoint_texts_stay_encrypted(console: Console, world: 
 def test_an_encrypted_payload_is_decrypted_on_request(
     console: Console, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On request the browser sends it to the codec endpoint and shows the decrypted JSON."""
+    """On request, the browser sends an encrypted payload to the codec endpoint and shows the decrypted JSON."""
     monkeypatch.setenv(Variable.CODEC_ENDPOINT, CODEC)
     task = created(world, {"$binary": {"base64": CIPHER, "content_type": ENCRYPTED}})
     page = console.open(f"/tasks/{task}")
@@ -327,20 +327,20 @@ def test_an_encrypted_payload_is_decrypted_on_request(
 
 
 def test_without_a_codec_endpoint_it_stays_encrypted(console: Console, world: World) -> None:
-    """Without a codec endpoint there is no button."""
+    """Without a codec endpoint there is no button to decrypt a payload."""
     page = console.open(f"/tasks/{created(world, {'$binary': {'base64': CIPHER, 'content_type': ENCRYPTED}})}")
     expect(page.get_by_label("Payload", exact=True)).to_contain_text("Encrypted")
     expect(page.get_by_role("button", name="Decrypt")).to_have_count(0)
 
 
 def test_the_page_may_call_the_codec_endpoint() -> None:
-    """The policy names its origin, and no other."""
+    """The policy allows requests to the codec endpoint's origin, and to no other."""
     policy = content_security_policy("wss://live.example.org/x", (CODEC,))
     assert " connect-src 'self' wss://live.example.org https://codec.example.org;" in policy
 
 
 def test_a_reader_sees_why_values_are_missing(console: Console, world: World) -> None:
-    """Next to a payload with markers, and not next to any other."""
+    """The reason for missing values is shown next to a payload with markers, but not next to other payloads."""
     task = created(world, {"card": "4111"})
     shows = {"card": {"$redacted": True}}
     note = "Your role can only read"

@@ -1,4 +1,4 @@
-"""Pages stay responsive: nothing occupies their thread for more than 100 ms, regardless of content and changes."""
+"""No script blocks a page's thread for more than 100 ms, whatever the page contains and however often it changes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FRAMES = "new Promise((done) => requestAnimationFrame(() => requestAnimationFram
 
 
 def longest_task(page: Page, act: Callable[[], None]) -> float:
-    """The longest continuous work of the page's thread during an action, in milliseconds of CPU time.
+    """Return the longest continuous work of the page's thread during an action, in milliseconds of CPU time.
 
     Wall time would depend on other processes.
     """
@@ -49,7 +49,7 @@ def longest_task(page: Page, act: Callable[[], None]) -> float:
 
 
 def layers(levels: int, width: int) -> dict[str, dict[str, Any]]:
-    """A graph of levels; each node depends on up to three nodes of the previous level."""
+    """Return a graph of levels in which each node depends on up to three nodes of the previous level."""
     nodes: dict[str, dict[str, Any]] = {}
     for level in range(levels):
         for at in range(width):
@@ -61,7 +61,7 @@ def layers(levels: int, width: int) -> dict[str, dict[str, Any]]:
 
 @pytest.mark.slow
 def test_a_graph_of_a_thousand_nodes_is_moved_smoothly(console: Console, world: World) -> None:
-    """Panning and zooming a thousand nodes never blocks the page; a node is found where it was clicked."""
+    """Panning and zooming a thousand nodes never blocks the page, and a clicked node is found."""
     topology = world.ask("POST", "/v1/topologies", {"nodes": layers(25, 40), "delay_seconds": LATER})["id"]
     page = console.open(f"/topologies/{topology}")
     graph = page.get_by_role("application")

@@ -1,4 +1,4 @@
-"""The pages of schedules, in a browser."""
+"""The pages for schedules, in a browser."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EVERY_MINUTE = {"cron": "* * * * *", "timezone": "Europe/London", "task": {"type
 
 
 def test_a_schedule_over_a_dst_night_is_previewed_as_one_types(console: Console, world: World) -> None:
-    """The preview shows the effect of a clock change on each occurrence, and the schedule equals the preview."""
+    """The preview shows a clock change's effect on each occurrence, and the created schedule equals the preview."""
     page = console.open("/schedules")
     expect(page.get_by_role("heading", name="No schedules yet")).to_be_visible()
     page.get_by_role("button", name="New schedule").click()
@@ -43,7 +43,7 @@ def test_a_schedule_over_a_dst_night_is_previewed_as_one_types(console: Console,
 
 
 def test_a_timing_that_cannot_be_is_explained_at_once(console: Console) -> None:
-    """The server's reason is shown below the form during typing; nothing is created."""
+    """The server's reason for an invalid timing is shown below the form during typing, and no schedule is created."""
     console.expected = ("status of 422",)
     page = console.open("/schedules")
     page.get_by_role("button", name="New schedule").click()
@@ -52,7 +52,7 @@ def test_a_timing_that_cannot_be_is_explained_at_once(console: Console) -> None:
 
 
 def test_a_run_before_a_change_is_explained_with_its_error(console: Console, world: World) -> None:
-    """The latest run failed, and the timing has changed since: the page explains it, also for a given time."""
+    """The page explains a failed run that happened before the timing changed, also for a given time."""
     console.expected = ("status of 400",)
     world.do(lambda live: setattr(live, "act", lambda *_: 1 / 0))
     task = {"type": PLAIN, "retry": {"max_attempts": 1}}
@@ -76,7 +76,7 @@ def test_a_run_before_a_change_is_explained_with_its_error(console: Console, wor
 
 
 def test_the_strip_shows_what_became_of_each_occurrence(console: Console, world: World) -> None:
-    """Runs link to their tasks; the page follows them, a pause shows its reason, and a resume removes it."""
+    """Occurrences link to their tasks and are updated live; a pause shows its reason, and a resume removes it."""
     world.ask("POST", "/v1/schedules", {**EVERY_MINUTE, "name": "each-minute"})
     world.run(HOUR // 12)
     page = console.open("/schedules/each-minute")
@@ -96,7 +96,7 @@ def test_the_strip_shows_what_became_of_each_occurrence(console: Console, world:
 
 
 def test_the_list_names_the_zone_of_each_schedule(console: Console, world: World) -> None:
-    """Timing, zone, last and next run are in the schedule's own zone, at both widths."""
+    """Timing, time zone, last run and next run are in the schedule's own zone, at both widths."""
     world.ask("POST", "/v1/schedules", {**EVERY_MINUTE, "name": "each-minute", "timezone": "Asia/Tokyo"})
     for narrow in (False, True):
         page = console.open("/schedules", narrow=narrow)
@@ -146,7 +146,7 @@ def test_every_kind_of_timing_is_offered_with_its_words(console: Console, world:
 
 
 def test_several_timings_are_shown_changed_and_kept(console: Console, world: World) -> None:
-    """Each timing is a line of the form; other changes keep all of them, of any kind.
+    """Each timing is a line of the form, and other changes keep all timings of any kind.
 
     The second change starts from the response to the first one, though the page has not read the schedule again.
     """
@@ -179,7 +179,7 @@ def test_several_timings_are_shown_changed_and_kept(console: Console, world: Wor
 
 
 def test_a_form_does_not_overwrite_what_was_changed_while_it_was_open(console: Console, world: World) -> None:
-    """The page shows the other change; the form, which has older values, is refused and stays."""
+    """The page shows another user's change, and a form with older values is refused and stays open."""
     console.expected = ("status of 412",)
     world.ask("POST", "/v1/schedules", {**EVERY_MINUTE, "cron": "0 * * * *", "name": "hourly"})
     page = console.open("/schedules/hourly")
@@ -194,8 +194,8 @@ def test_a_form_does_not_overwrite_what_was_changed_while_it_was_open(console: C
 
 
 def test_a_cron_of_another_program_keeps_its_dialect(console: Console, world: World) -> None:
-    """The form offers each dialect, and the page shows it beside the expression."""
-    # The preview of a text with two readings is refused.
+    """The form offers each dialect, and the page shows the dialect beside the expression."""
+    # The preview of an expression with two readings is refused.
     console.expected = ("status of 422",)
     page = console.open("/schedules")
     page.get_by_role("button", name="New schedule").first.click()
@@ -212,7 +212,7 @@ def test_a_cron_of_another_program_keeps_its_dialect(console: Console, world: Wo
 
 
 def test_a_backfill_is_previewed_and_runs(console: Console, world: World) -> None:
-    """The occurrences of the period are counted before anything runs; the page shows its progress."""
+    """The occurrences of the period are counted before anything runs, and the page shows the backfill's progress."""
     world.ask("POST", "/v1/schedules", {**EVERY_MINUTE, "cron": "0 * * * *", "name": "hourly", "timezone": "UTC"})
     page = console.open("/schedules/hourly")
     page.get_by_role("button", name="Backfill…").click()
@@ -230,7 +230,7 @@ def test_a_backfill_is_previewed_and_runs(console: Console, world: World) -> Non
 
 
 def test_the_options_of_a_schedules_tasks_are_set_changed_and_taken_away(console: Console, world: World) -> None:
-    """A change sends a merge patch: emptied fields are removed, untouched ones stay."""
+    """A change sends a merge patch that removes emptied fields and leaves out untouched fields."""
     page = console.open("/schedules")
     page.get_by_role("button", name="New schedule").click()
     page.get_by_role("textbox", name="Name", exact=True).fill("nightly")
@@ -271,7 +271,7 @@ def test_a_schedule_is_created_from_json(console: Console, world: World) -> None
 
 
 def test_schedules_are_searched_sorted_and_paused_by_tag(console: Console, world: World) -> None:
-    """A part of a name, a type, a tag or a state finds them among all pages; all of a tag are paused with a reason."""
+    """Schedules are found across all pages by part of a name, type, tag or state, and paused by tag with a reason."""
     tagged = {"type": PLAIN, "tags": {"team": "dba"}}
     made = [("backup-eu", 1, tagged), ("backup-us", 3, tagged), ("report", 2, {"type": PLAIN})]
     for name, hour, task in made:
@@ -310,7 +310,7 @@ def test_schedules_are_searched_sorted_and_paused_by_tag(console: Console, world
 
 
 def test_a_change_shows_old_and_new_values_and_takes_a_reason(console: Console, world: World) -> None:
-    """The form lists the differences before sending; the events have them with the reason or without."""
+    """The form lists the differences before sending; the events contain them, with or without a reason."""
     world.ask("POST", "/v1/schedules", {**EVERY_MINUTE, "name": "each-minute"})
     world.ask("PATCH", "/v1/schedules/each-minute", {"cron": "*/2 * * * *"})
     page = console.open("/schedules/each-minute")
@@ -327,7 +327,7 @@ def test_a_change_shows_old_and_new_values_and_takes_a_reason(console: Console, 
 
 
 def test_the_next_clock_change_is_previewed_long_before(console: Console) -> None:
-    """In November, a daily run at 01:30 in London shows the effect of March's clock change; one at noon shows none."""
+    """In November, a daily run at 01:30 in London shows March's clock change; a daily run at noon shows none."""
     page = console.open("/schedules")
     page.get_by_role("button", name="New schedule").click()
     page.get_by_label("Cron").fill("30 1 * * *")
@@ -340,7 +340,7 @@ def test_the_next_clock_change_is_previewed_long_before(console: Console) -> Non
 
 
 def test_older_runs_are_shown_on_request(console: Console, world: World) -> None:
-    """The latest fifty runs are shown first, the rest on request, until all occurrences are listed."""
+    """The latest fifty runs are shown first and older runs on request, until all occurrences are listed."""
     world.ask("POST", "/v1/schedules", {**EVERY_MINUTE, "name": "each-minute"})
     world.run(HOUR + 10 * HOUR // 60)
     page = console.open("/schedules/each-minute")

@@ -1,4 +1,4 @@
-"""Searches: names, tags, typed times in the shown zone, the palette, views, columns and selections, in a browser."""
+"""Searches: names, tags, times in the shown time zone, the palette, views, columns and selections, in a browser."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ ROWS = "tr[data-row]"
 
 
 def asked_of(world: World, name: str) -> list[str]:
-    """The values of a parameter in the requests for tasks, in their order, each once."""
+    """Return the distinct values of a parameter in the requests for tasks, in their order."""
     queries = [parse_qs(urlsplit(path).query) for _, path in world.requests if path.startswith("/v1/tasks?")]
     return list(dict.fromkeys(query[name][0] for query in queries if name in query))
 
 
 def search(page: Page, text: str) -> None:
-    """Type a search, and submit it."""
+    """Type and submit a search."""
     page.get_by_label("Search tasks").fill(text)
     page.keyboard.press("Enter")
 
@@ -38,7 +38,7 @@ def search(page: Page, text: str) -> None:
 def test_a_typed_time_is_in_the_shown_zone_and_its_link_means_the_same_everywhere(
     console: Console, world: World
 ) -> None:
-    """The header's zone applies, not the browser's; the address has the offset, so another zone changes nothing."""
+    """A typed time is in the header's time zone, not the browser's; the link has an offset and works in any zone."""
     page = console.open("/tasks")
     page.get_by_label("Time zone").select_option("Asia/Tokyo")
     search(page, "finished:>2026-11-25T02:00")
@@ -52,7 +52,7 @@ def test_a_typed_time_is_in_the_shown_zone_and_its_link_means_the_same_everywher
 
 
 def test_a_time_of_today_is_enough(console: Console, world: World) -> None:
-    """`finished:>02:00` is two o'clock of today in the shown zone; a link without an offset gets one."""
+    """`finished:>02:00` means two o'clock today in the shown time zone, and the zone's offset is added to a link."""
     page = console.open("/tasks?q=finished%3A%3E02%3A00")
     page.wait_for_url(re.compile(r"finished%3A%3E2026-11-\d\dT02%3A00%3A00%2B01%3A00"))
     expect(page.get_by_role("heading", name="No task matches")).to_be_visible()
@@ -61,7 +61,7 @@ def test_a_time_of_today_is_enough(console: Console, world: World) -> None:
 
 
 def test_words_without_a_qualifier_are_a_name(console: Console, world: World) -> None:
-    """Tasks of that name are found; a schedule and topologies of the name are offered, too."""
+    """Words without a qualifier find tasks with this name, and a schedule and topologies with the name are offered."""
     world.create(type=PLAIN, name="month close", delay_seconds=LATER)
     world.create(type=PLAIN, name="other", delay_seconds=LATER)
     world.ask("POST", "/v1/schedules", {"name": "nightly", "cron": "0 2 * * *", "task": {"type": PLAIN}})
@@ -78,9 +78,9 @@ def test_words_without_a_qualifier_are_a_name(console: Console, world: World) ->
 
 
 def test_a_part_of_a_name_is_searched_for_if_asked(console: Console, world: World) -> None:
-    """A word is a whole name, which is found at once; the empty list leads to the search for a part.
+    """A word is searched for as a complete name; if no task has it, the list offers to search for a part.
 
-    Other empty searches do not speak of names.
+    Other empty searches do not offer this.
     """
     task_id = world.create(type=PLAIN, name="Month close", delay_seconds=LATER)
     world.create(type=PLAIN, name="other", delay_seconds=LATER)
@@ -96,7 +96,7 @@ def test_a_part_of_a_name_is_searched_for_if_asked(console: Console, world: Worl
 
 
 def test_a_part_of_an_error_finds_its_task(console: Console, world: World) -> None:
-    """The text may be in its type or message, in any case."""
+    """The searched text can be in the error's type or message, in any case."""
     world.do(lambda live: setattr(live, "act", lambda *_: 1 / 0))
     failed = world.create(type=PLAIN, retry={"max_attempts": 1})
     world.create(type=PLAIN, delay_seconds=LATER)
@@ -107,7 +107,7 @@ def test_a_part_of_an_error_finds_its_task(console: Console, world: World) -> No
 
 
 def test_the_palette_finds_what_has_a_name(console: Console, world: World) -> None:
-    """Schedules are found by part of their name, the exact one first; topologies and tasks by the whole name."""
+    """The palette finds schedules by a part of the name, exact matches first; topologies and tasks by the full name."""
     for name in ("nightly-close", "close"):
         world.ask("POST", "/v1/schedules", {"name": name, "cron": "0 2 * * *", "task": {"type": PLAIN}})
     task_id = world.create(type=PLAIN, name="close", delay_seconds=LATER)
@@ -126,7 +126,7 @@ def test_the_palette_finds_what_has_a_name(console: Console, world: World) -> No
 
 
 def test_a_tag_with_a_blank_is_its_own_link(console: Console, world: World) -> None:
-    """A click on it finds its tasks, in the list and on the page of a task."""
+    """A click on a tag with a blank finds the tag's tasks, in the list and on a task's page."""
     task_id = world.create(type=PLAIN, tags={"team": "two words"}, delay_seconds=LATER)
     world.create(type=PLAIN, delay_seconds=LATER)
     for path in ("/tasks", f"/tasks/{task_id}"):
@@ -138,7 +138,7 @@ def test_a_tag_with_a_blank_is_its_own_link(console: Console, world: World) -> N
 
 
 def test_a_view_is_saved_with_its_order(console: Console, world: World) -> None:
-    """A saved view is a link with search and order, offered by the palette; it can be removed."""
+    """A saved view is a link with search and order, which the palette offers and which can be removed."""
     world.create(type=PLAIN, delay_seconds=LATER)
     page = console.open("/tasks?q=state:scheduled")
     page.get_by_label("Order").select_option("Earliest due first")
@@ -155,7 +155,7 @@ def test_a_view_is_saved_with_its_order(console: Console, world: World) -> None:
 
 
 def test_dates_are_chosen_and_columns_are_kept(console: Console, world: World) -> None:
-    """A range of dates becomes part of the search with offsets; chosen columns survive a reload."""
+    """A range of dates becomes part of the search with offsets, and chosen columns survive a reload."""
     world.create(type=PLAIN, delay_seconds=LATER)
     page = console.open("/tasks")
     page.get_by_role("button", name="Dates and columns").click()
@@ -174,7 +174,7 @@ def test_dates_are_chosen_and_columns_are_kept(console: Console, world: World) -
 
 
 def test_selected_rows_are_changed_together_and_two_are_compared(console: Console, world: World) -> None:
-    """Two of three tasks are paused with a reason, and each request can be repeated; differences are marked."""
+    """Two of three tasks are paused with a reason by repeatable requests; the differences of two tasks are marked."""
     ids = [world.create(type=PLAIN, name=f"job-{n}", payload={"n": n}, delay_seconds=LATER) for n in range(3)]
     page = console.open("/tasks")
     page.get_by_label("Select job-0").check()
@@ -199,7 +199,7 @@ def test_selected_rows_are_changed_together_and_two_are_compared(console: Consol
 
 
 def test_the_page_of_now_has_what_is_overdue_running_ended_and_next(console: Console, world: World) -> None:
-    """The navigation entry leads to it, and a task moves between the lists automatically."""
+    """The navigation entry leads to the page, and a task moves between its lists automatically."""
     world.create(type=PLAIN, name="done")
     world.run(5 * SECOND)
     world.create(type=PLAIN, name="soon", delay_seconds=60)
@@ -216,7 +216,7 @@ def test_the_page_of_now_has_what_is_overdue_running_ended_and_next(console: Con
 
 
 def test_back_returns_to_the_same_place(console: Console, world: World) -> None:
-    """A scrolled list is at the same position after viewing one of its tasks; the task starts at its top."""
+    """After viewing a task, the list is at the same scroll position; the task's page starts at its top."""
     body = {"type": PLAIN, "delay_seconds": LATER}
     world.do(lambda live: [live.ask("POST", "/v1/tasks", body) for _ in range(100)])
     page = console.open("/tasks")

@@ -1,4 +1,4 @@
-"""Signing in to the console: with a token, and with an identity provider by OpenID Connect."""
+"""Signing in to the console with a token, or with an identity provider by OpenID Connect."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STORED = "JSON.stringify([Object.entries(localStorage), Object.entries(sessionSt
 
 @pytest.fixture
 def provider(monkeypatch: pytest.MonkeyPatch, world: World, console: Console) -> Iterator[IdentityProvider]:
-    """An identity provider known to the console, whose tokens the API requires."""
+    """Return an identity provider in the console's settings, whose tokens the API requires."""
     made = IdentityProvider()
     monkeypatch.setenv(Variable.SIGN_IN, made.settings)
     world.accepted = made.token()
@@ -38,7 +38,7 @@ def provider(monkeypatch: pytest.MonkeyPatch, world: World, console: Console) ->
 
 
 def test_a_token_is_asked_for_until_one_is_accepted(console: Console, world: World) -> None:
-    """A wrong token reopens the dialog; the right one shows the page and is not stored in the browser."""
+    """After a wrong token the dialog opens again; the correct token shows the page and is not stored in the browser."""
     world.accepted = "right-one"
     console.expected = REFUSED
     page = console.open("/tasks")
@@ -62,14 +62,14 @@ def _sign_in(console: Console, path: str) -> Page:
 def test_the_viewer_signs_in_and_comes_back_to_the_page(
     console: Console, world: World, provider: IdentityProvider
 ) -> None:
-    """Sign-in uses code and PKCE; neither address nor storage keeps secrets; an expired token is renewed silently."""
+    """Signing in uses the code flow with PKCE, keeps secrets out of addresses and storage, and renews silently."""
     page = _sign_in(console, "/schedules")
     expect(page.get_by_role("heading", name="No schedules yet")).to_be_visible()
     assert page.url == f"{world.url}#/schedules"
     assert provider.grants == ["authorization_code"]
     assert "e30" not in page.evaluate(STORED)
     assert "verifier" not in page.evaluate(STORED)
-    # The token is over: the next request is refused, and repeated with another.
+    # The token has expired: the next request is refused and is repeated with a new token.
     provider.serial = 2
     world.accepted = provider.token()
     page.keyboard.press("r")
@@ -80,7 +80,7 @@ def test_the_viewer_signs_in_and_comes_back_to_the_page(
 
 
 def test_what_cannot_be_renewed_is_asked_for(console: Console, world: World, provider: IdentityProvider) -> None:
-    """The page keeps its content, and the dialog gives the reason."""
+    """If the token cannot be renewed, the page keeps its content, and the dialog gives the reason."""
     page = _sign_in(console, "/schedules")
     expect(page.get_by_role("heading", name="No schedules yet")).to_be_visible()
     provider.renews = False
@@ -93,7 +93,7 @@ def test_what_cannot_be_renewed_is_asked_for(console: Console, world: World, pro
 def test_an_answer_that_was_not_asked_for_signs_nobody_in(
     console: Console, world: World, provider: IdentityProvider
 ) -> None:
-    """A code with a foreign state and a token with another nonce are rejected."""
+    """A code with an unknown state and a token with another nonce are rejected."""
     page = console.open("/tasks")
     page.goto(f"{world.url}?code=stolen&state=guessed#/tasks")
     expect(page.locator("dialog .fault")).to_contain_text("does not belong to a sign-in that was started here")
@@ -104,7 +104,7 @@ def test_an_answer_that_was_not_asked_for_signs_nobody_in(
 
 
 def test_the_policy_names_the_identity_provider_and_nothing_else() -> None:
-    """Only origins from the settings are allowed, and only for requests."""
+    """The policy allows only origins from the settings, and only for requests."""
     provider = ("https://id.example.org/pool", "https://auth.example.org")
     policy = content_security_policy("wss://live.example.org/x", provider)
     assert "connect-src 'self' wss://live.example.org https://id.example.org https://auth.example.org;" in policy

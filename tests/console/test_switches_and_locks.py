@@ -1,4 +1,4 @@
-"""The pages of switches and locks, in a browser."""
+"""The pages for switches and locks, in a browser."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_a_type_is_stopped_with_a_reason_and_started_again(console: Console, world: World) -> None:
-    """A stopped type is listed with author and reason; "Start again" lets its tasks start."""
+    """A stopped type is listed with author and reason; "Start again" lets the type's tasks start."""
     page = console.open("/switches")
     expect(page.get_by_role("heading", name="Nothing is stopped or limited")).to_be_visible()
     page.get_by_role("button", name="Set a switch").click()
@@ -40,7 +40,7 @@ def test_a_type_is_stopped_with_a_reason_and_started_again(console: Console, wor
 
 
 def test_a_type_is_limited_in_how_many_run_and_how_many_start(console: Console, world: World) -> None:
-    """Both limits of a switch are set with one form and shown in the list."""
+    """Both limits of a switch are set with one form and are shown in the list."""
     page = console.open("/switches")
     page.get_by_role("button", name="Set a switch").click()
     page.get_by_role("textbox", name="Name").fill(PLAIN)
@@ -56,7 +56,7 @@ def test_a_type_is_limited_in_how_many_run_and_how_many_start(console: Console, 
 
 
 def test_a_lock_names_the_task_that_holds_it(console: Console, world: World) -> None:
-    """The list shows the key, and the holder by name and type as a link to its task."""
+    """The list shows a lock's key, and the name and type of its holder as a link to the task."""
     page = console.open("/locks")
     expect(page.get_by_role("heading", name="No lock is in use")).to_be_visible()
     page.close()

@@ -1,4 +1,4 @@
-"""The form that creates a task, in a browser: each option of a task, and the request as JSON."""
+"""The form that creates a task, in a browser: each task option, and the request as JSON."""
 
 from __future__ import annotations
 
@@ -55,20 +55,20 @@ FILLED: dict[str, Any] = {
     "notify_on.failed": False,
     "tags": "team=dba\nenv=prod",
 }
-"""What is typed into each option, by its place in a request."""
+"""The text to type into each option, by its place in a request."""
 OF_THE_SAME_KEY = {
     *("unique.key", "unique.until", "unique.on_conflict"),
     *("debounce.key", "debounce.seconds", "debounce.max_seconds"),
     *("order.key", "order.on_failure"),
     "group.id",
 }
-"""The first ones exclude one another and the due time; copies have none of them."""
+"""Options that copies of a task do not have; the first ones exclude each other and a due time."""
 INSTEAD_OF_A_LOCK = {"locks"}
-"""Excludes the options of a single lock."""
+"""Options that exclude the options of a single lock."""
 
 
 def opened(page: Page) -> None:
-    """Open the form of a new task, with all of its options."""
+    """Open the form for a new task, with all options visible."""
     page.get_by_role("button", name="New task").click()
     page.get_by_text("More options").click()
 
@@ -84,7 +84,7 @@ def test_the_form_has_a_field_for_each_field_of_a_request(console: Console) -> N
 
 
 def test_a_task_has_what_was_typed_into_its_options(console: Console, world: World) -> None:
-    """All of them at once, and a copy of the task has them again."""
+    """All options can be set at once, and a copy of the task has the same options."""
     page = console.open("/tasks")
     opened(page)
     page.get_by_label("Type", exact=True).fill(PLAIN)
@@ -140,7 +140,7 @@ def test_a_task_has_what_was_typed_into_its_options(console: Console, world: Wor
 
 
 def test_what_is_usual_is_not_in_the_request_of_a_copy(console: Console, world: World) -> None:
-    """The defaults shown in empty fields are those of the API, so a copy of a plain task sends none of them."""
+    """The defaults that empty fields show are those of the API, so a copy of a plain task sends none of them."""
     page = console.open(f"/tasks/{world.create(type=PLAIN)}")
     page.get_by_role("button", name="Run again…").click()
     page.get_by_role("button", name="Edit as JSON").click()
@@ -152,7 +152,7 @@ def test_what_is_usual_is_not_in_the_request_of_a_copy(console: Console, world: 
 
 
 def test_a_task_is_created_from_json(console: Console, world: World) -> None:
-    """Typed values are in the JSON; invalid JSON is refused before sending."""
+    """Typed values are in the JSON; invalid JSON is refused before it is sent."""
     page = console.open("/tasks")
     page.get_by_role("button", name="New task").click()
     page.get_by_label("Type", exact=True).fill(PLAIN)
@@ -168,7 +168,7 @@ def test_a_task_is_created_from_json(console: Console, world: World) -> None:
 
 
 def test_a_task_is_put_off_by_a_key(console: Console, world: World) -> None:
-    """A debounced task has no due time, and its copy has no key."""
+    """A debounced task has no due time, and a copy of the task has no debounce key."""
     page = console.open("/tasks")
     opened(page)
     page.get_by_label("Type", exact=True).fill(PLAIN)
@@ -185,7 +185,7 @@ def test_a_task_is_put_off_by_a_key(console: Console, world: World) -> None:
 
 
 def test_a_task_is_the_only_one_of_a_key(console: Console, world: World) -> None:
-    """The chosen conflict policy is sent."""
+    """The chosen conflict policy of a unique key is sent."""
     page = console.open("/tasks")
     opened(page)
     page.get_by_label("Type", exact=True).fill(PLAIN)
@@ -201,7 +201,7 @@ def test_a_task_is_the_only_one_of_a_key(console: Console, world: World) -> None
 def test_a_known_type_shows_its_payload_and_its_defaults(
     console: Console, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The type is suggested, the payload starts as a template of its schema, and typed text stays."""
+    """The type is suggested, the payload starts as a template of the type's schema, and typed text is kept."""
     schema = {
         "properties": {"to": {"type": "string"}, "copies": {"type": "integer", "default": 1}},
         "required": ["to"],

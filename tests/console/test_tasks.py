@@ -24,11 +24,11 @@ ROWS = "tr[data-row]"
 
 
 class Bad(Exception):
-    """The exception of a target."""
+    """The exception that a target raises."""
 
 
 def act(_phase: str, _context: object, payload: object) -> str:
-    """The targets fail if their payload says so."""
+    """Fail if the payload says so."""
     if isinstance(payload, dict) and payload.get("fail"):
         raise Bad(HOSTILE)
     return "done"
@@ -36,25 +36,25 @@ def act(_phase: str, _context: object, payload: object) -> str:
 
 @pytest.fixture
 def failing(world: World) -> World:
-    """An account whose tasks fail as their payloads say."""
+    """Return an account whose tasks fail if their payloads say so."""
     world.do(lambda live: setattr(live, "act", act))
     return world
 
 
 def states_of(page: Page) -> list[str]:
-    """The states of the rows, from top to bottom."""
+    """Return the states of the rows, from top to bottom."""
     return [text.strip() for text in page.locator(f"{ROWS} .chip").all_inner_texts()]
 
 
 def test_an_empty_list_teaches_how_a_task_is_created(console: Console) -> None:
-    """An empty list explains what a task is, with a command that creates one."""
+    """An empty list explains what a task is, and shows a command that creates a task."""
     page = console.open("/tasks")
     expect(page.get_by_role("heading", name="No tasks yet")).to_be_visible()
     expect(page.locator(".command code")).to_contain_text("duetime tasks create")
 
 
 def test_a_newcomer_creates_a_task_and_watches_it_run(console: Console, world: World) -> None:
-    """The form creates a task; its page follows it from scheduled to succeeded and shows how to repeat it."""
+    """The form creates a task, and its page follows the task from scheduled to succeeded and shows how to repeat it."""
     page = console.open("/tasks")
     page.get_by_role("button", name="New task").click()
     page.get_by_label("Type").fill(PLAIN)
@@ -75,7 +75,7 @@ def test_a_newcomer_creates_a_task_and_watches_it_run(console: Console, world: W
 
 
 def test_a_failed_task_is_run_again_with_another_payload(console: Console, failing: World) -> None:
-    """The page shows the error as text; the copy has the edited payload, whose changed lines the form showed."""
+    """The page shows the error as text; the form marks the changed lines, and the copy has the edited payload."""
     task_id = failing.create(type=PLAIN, payload={"fail": True, "n": 1}, name=HOSTILE, retry={"max_attempts": 1})
     failing.run(5 * SECOND)
     page = console.open(f"/tasks/{task_id}")
@@ -105,7 +105,7 @@ def test_attempts_are_numbered_over_the_runs_of_a_task(console: Console, failing
 
 
 def test_the_steps_of_a_task_are_listed_while_it_waits_for_its_next_attempt(console: Console, world: World) -> None:
-    """The names are shown with the wait, and a table has the results; the next attempt's step is added."""
+    """The names of steps are shown with the wait, a table has their results, and the next attempt's step is added."""
 
     def order(_phase: str, context: Context, _payload: object) -> None:
         context.step("charge", lambda: {"receipt": HOSTILE})
@@ -131,7 +131,7 @@ def test_the_steps_of_a_task_are_listed_while_it_waits_for_its_next_attempt(cons
 
 
 def test_a_task_is_cancelled_with_its_children(console: Console, world: World) -> None:
-    """The dialog names their number; without the tick they remain, and can be cancelled after the task has ended."""
+    """The dialog shows the number of children; without the check mark they are kept, and can be cancelled later."""
 
     def wait(_phase: str, _context: object, _payload: object) -> None:
         raise RetryIn(3_600)
@@ -158,7 +158,7 @@ def test_a_task_is_cancelled_with_its_children(console: Console, world: World) -
 
 
 def test_the_tick_in_the_dialog_cancels_the_children_at_once(console: Console, world: World) -> None:
-    """One request cancels a waiting task and its children."""
+    """With the check mark, one request cancels a waiting task and its children."""
 
     def wait(_phase: str, _context: object, _payload: object) -> None:
         raise RetryIn(3_600)
@@ -178,7 +178,7 @@ def test_the_tick_in_the_dialog_cancels_the_children_at_once(console: Console, w
 
 
 def test_an_action_carries_its_reason_into_the_events(console: Console, world: World) -> None:
-    """Pausing asks for a reason; the events show actor and reason, and the actions are those of the new state."""
+    """Pausing asks for a reason, the events show actor and reason, and the offered actions suit the new state."""
     task_id = world.create(type=PLAIN, delay_seconds=LATER)
     page = console.open(f"/tasks/{task_id}")
     page.get_by_role("button", name="Pause").click()
@@ -191,7 +191,7 @@ def test_an_action_carries_its_reason_into_the_events(console: Console, world: W
 
 
 def test_a_refused_action_is_told_in_the_words_of_the_api(console: Console, world: World) -> None:
-    """A conflict is shown with the problem's code; no content is lost or hidden."""
+    """A conflict is shown with the problem's code, and no content is lost or hidden."""
     console.expected = ("status of 404", "status of 410")
     task_id = world.create(type=PLAIN, delay_seconds=LATER)
     page = console.open(f"/tasks/{task_id}")
@@ -202,7 +202,7 @@ def test_a_refused_action_is_told_in_the_words_of_the_api(console: Console, worl
 
 
 def test_the_search_is_in_the_address_and_the_back_button_restores_it(console: Console, world: World) -> None:
-    """A filter changes the address; back and forward show the list that was there; a reload shows the same."""
+    """A filter changes the address; back, forward and a reload show the list for the address."""
     world.create(type=PLAIN, delay_seconds=LATER, tags={"team": "docs"})
     world.create(type=PLAIN, delay_seconds=LATER, tags={"team": "billing"})
     page = console.open("/tasks")
@@ -223,7 +223,7 @@ def test_the_search_is_in_the_address_and_the_back_button_restores_it(console: C
 
 
 def test_a_search_that_cannot_be_is_explained_and_not_sent(console: Console, world: World) -> None:
-    """Unknown qualifiers and states, invalid times and a second type are named; no request is made."""
+    """Unknown qualifiers and states, invalid times and a second type are named, and no request is sent."""
     page = console.open("/tasks?q=invoice:7 state:late due:soon type:a type:b")
     expect(page.locator(".fault")).to_have_count(4)
     expect(page.locator(".fault").first).to_contain_text("Use name:invoice:7 to search for a name")
@@ -231,7 +231,7 @@ def test_a_search_that_cannot_be_is_explained_and_not_sent(console: Console, wor
 
 
 def test_suggestions_complete_qualifiers_and_values(console: Console, world: World) -> None:
-    """Typing offers qualifiers, then their values, by the keyboard alone."""
+    """Typing offers qualifiers and then their values, and the keyboard is enough to choose them."""
     world.create(type=PLAIN, delay_seconds=LATER)
     page = console.open("/tasks")
     expect(page.locator(ROWS)).to_have_count(1)
@@ -249,7 +249,7 @@ def test_suggestions_complete_qualifiers_and_values(console: Console, world: Wor
 
 
 def test_new_tasks_wait_behind_a_button_and_known_ones_change_in_place(console: Console, world: World) -> None:
-    """A push updates visible rows and only counts other tasks; the button reads the list again."""
+    """A pushed change updates visible rows and only counts other tasks; the button reads the list again."""
     world.create(type=PLAIN, delay_seconds=20)
     page = console.open("/tasks")
     expect(page.locator(".live")).to_have_text("Live")
@@ -264,7 +264,7 @@ def test_new_tasks_wait_behind_a_button_and_known_ones_change_in_place(console: 
 
 
 def test_a_lost_connection_comes_back_and_what_was_missed_is_shown(console: Console, world: World) -> None:
-    """Without a connection the page says so; after reconnecting it reads again and agrees with REST."""
+    """Without a connection the page says so; after reconnecting, it reads the task again and agrees with REST."""
     console.expected = ("Failed to load resource", "WebSocket connection to")
     world.create(type=PLAIN, delay_seconds=20)
     page = console.open("/tasks")
@@ -281,7 +281,7 @@ def test_a_lost_connection_comes_back_and_what_was_missed_is_shown(console: Cons
 
 
 def test_what_changes_between_reading_a_task_and_watching_it_is_shown(console: Console, world: World) -> None:
-    """The response to the subscription contains changes made after the page had read the task."""
+    """The response to the subscription contains changes that were made after the page had read the task."""
     task_id = world.create(type=PLAIN, delay_seconds=20)
     page = console.open(f"/tasks/{task_id}")
     held: list[Route] = []
@@ -295,7 +295,7 @@ def test_what_changes_between_reading_a_task_and_watching_it_is_shown(console: C
 
 
 def test_two_browsers_see_the_same(console: Console, world: World) -> None:
-    """Actions in one browser appear in the other without a click."""
+    """Actions in one browser appear in the other browser without a click."""
     task_id = world.create(type=PLAIN, delay_seconds=LATER)
     here, there = console.open(f"/tasks/{task_id}"), console.open("/tasks")
     expect(there.locator(".live")).to_have_text("Live")
@@ -306,7 +306,7 @@ def test_two_browsers_see_the_same(console: Console, world: World) -> None:
 
 
 def test_a_click_is_one_request_for_at_most_a_hundred_tasks(console: Console, world: World) -> None:
-    """A page of the list is one request, and the next page another; back needs no third page."""
+    """Each new page of the list is one request; going back sends no request."""
     world.do(lambda live: [live.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": LATER}) for _ in range(103)])
     page = console.open("/tasks")
     expect(page.locator(ROWS)).to_have_count(100)
@@ -320,7 +320,7 @@ def test_a_click_is_one_request_for_at_most_a_hundred_tasks(console: Console, wo
 
 
 def test_the_tasks_of_all_pages_are_counted_when_asked(console: Console, world: World) -> None:
-    """Number and cost are those of the search, not of the page; a new search is counted again."""
+    """The count and the cost are those of the search, not of the page; a new search is counted again."""
     world.do(lambda live: [live.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": LATER}) for _ in range(103)])
     page = console.open("/tasks?q=state:scheduled")
     expect(page.locator(ROWS)).to_have_count(100)
@@ -343,7 +343,7 @@ def test_new_tasks_are_announced_by_the_present_search(console: Console, world: 
 
 
 def test_a_whole_list_is_summed_up_when_asked(console: Console, world: World) -> None:
-    """If one page has all tasks, their number is known and their cost is offered."""
+    """If one page has all tasks, their number is known and the page offers to compute their cost."""
     world.create(type=PLAIN, delay_seconds=LATER)
     page = console.open(f"/tasks?q=type:{PLAIN}")
     page.get_by_role("button", name="Total cost").click()
@@ -351,7 +351,7 @@ def test_a_whole_list_is_summed_up_when_asked(console: Console, world: World) ->
 
 
 def test_a_bulk_cancel_counts_first_and_asks_for_the_number(console: Console, world: World) -> None:
-    """Bulk actions need a filter; above a hundred the count must be typed; only counted tasks are cancelled."""
+    """Bulk actions need a filter, only counted tasks are cancelled, and a count above a hundred must be typed."""
     kept = world.create(type=PLAIN, delay_seconds=LATER, tags={"team": "docs"})
     body = {"type": PLAIN, "delay_seconds": LATER, "tags": {"team": "billing"}}
     world.do(lambda live: [live.ask("POST", "/v1/tasks", body) for _ in range(101)])
@@ -363,7 +363,7 @@ def test_a_bulk_cancel_counts_first_and_asks_for_the_number(console: Console, wo
     expect(page.locator("dialog")).to_contain_text("101 tasks match")
     confirm = page.get_by_role("button", name="Cancel 101")
     expect(confirm).to_be_disabled()
-    page.get_by_label("Type 101 to go on").fill("101")
+    page.get_by_label("Type 101 to continue").fill("101")
     confirm.click()
     expect(page.locator("dialog")).to_have_count(0)
     world.run(60 * SECOND)
@@ -373,7 +373,7 @@ def test_a_bulk_cancel_counts_first_and_asks_for_the_number(console: Console, wo
 
 
 def test_a_stopped_deployment_is_announced_on_every_page(console: Console, world: World) -> None:
-    """A switch for all tasks is a banner with who set it and why."""
+    """A switch for all tasks is a banner on every page, with its author and reason."""
     world.ask("PUT", "/v1/switches/all/all", {"stopped": True, "reason": "migration of the ledger"})
     page = console.open("/tasks")
     banner = page.locator(".banner")

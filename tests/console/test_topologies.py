@@ -1,4 +1,4 @@
-"""Topologies in a browser: the graph, the times and the table of a run, why a node did not run, and a new topology."""
+"""Topologies in a browser: graph, times and table of a run, skipped nodes, and creating a topology."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ NODE_ROWS = ".node-table tbody tr"
 
 
 class Bad(Exception):
-    """The exception of a target."""
+    """The exception that a target raises."""
 
 
 class Ledger:
-    """The state that the targets of a test check: broken until it is repaired."""
+    """The state that the test's targets check: broken until it is repaired."""
 
     is_broken = True
 
@@ -48,14 +48,14 @@ class Ledger:
 
 @pytest.fixture
 def ledger(world: World) -> Ledger:
-    """An account whose node `right` fails."""
+    """Return an account whose node `right` fails."""
     made = Ledger()
     world.do(lambda live: setattr(live, "act", made.act))
     return made
 
 
 def create(world: World, nodes: dict[str, dict[str, Any]], **fields: Any) -> str:  # noqa: ANN401 - any JSON
-    """Create a topology; its id."""
+    """Create a topology and return its id."""
     return str(world.ask("POST", "/v1/topologies", {"nodes": nodes, **fields})["id"])
 
 
@@ -103,7 +103,7 @@ def test_a_graph_runs_fails_and_is_retried(console: Console, world: World, ledge
 
 @pytest.mark.usefixtures("ledger")
 def test_a_failed_run_opens_on_the_node_that_failed(console: Console, world: World) -> None:
-    """The node's panel shows the error; once closed it stays closed, and a link to another node opens that."""
+    """The failed node's panel shows the error; a closed panel stays closed, and another node's link opens that node."""
     topology = create(world, NODES, on_failure="continue")
     world.run(60 * SECOND)
     page = console.open(f"/topologies/{topology}")
@@ -119,7 +119,7 @@ def test_a_failed_run_opens_on_the_node_that_failed(console: Console, world: Wor
 
 
 def test_a_person_approves_a_node(console: Console, world: World) -> None:
-    """Only nodes that wait for an approval offer it; the graph then continues, and the command is shown."""
+    """Only nodes that wait for an approval offer it; then the graph continues, and the command is shown."""
     approve = {"type": "release", "target": {"kind": "approval"}, "depends_on": ["fetch"]}
     topology = create(world, {"fetch": {"type": PLAIN}, "approve": approve})
     world.run(60 * SECOND)
@@ -140,7 +140,7 @@ def test_a_person_approves_a_node(console: Console, world: World) -> None:
 
 
 def test_a_person_sends_the_signal_that_a_node_waits_for(console: Console, world: World) -> None:
-    """Only nodes that wait for an event offer it; the payload is the result, and the command is shown."""
+    """Only nodes that wait for an event offer to send it; the payload is the result, and the command is shown."""
     target = {"kind": "wait_for_event", "event": "order.paid", "key": "o-17"}
     topology = create(world, {"fetch": {"type": PLAIN}, "paid": {"type": "payment", "target": target}})
     world.run(60 * SECOND)
@@ -158,7 +158,7 @@ def test_a_person_sends_the_signal_that_a_node_waits_for(console: Console, world
 
 
 def test_an_approval_that_was_moved_to_later_offers_no_decision(console: Console, world: World) -> None:
-    """The API would refuse it until then; the page changes as soon as the task is moved."""
+    """The decision is hidden as soon as the task is moved to later, because the API would refuse it."""
     task_id = world.ask("POST", "/v1/tasks", {"type": "release", "target": {"kind": "approval"}})["id"]
     world.run(60 * SECOND)
     page = console.open(f"/tasks/{task_id}")
@@ -169,7 +169,7 @@ def test_an_approval_that_was_moved_to_later_offers_no_decision(console: Console
 
 
 def test_a_person_without_credentials_approves_by_a_link(console: Console, world: World) -> None:
-    """The dialog shows an address; its page, on a phone and in both themes, has no faults, and decides."""
+    """The dialog shows a link, whose page decides and has no axe violations, on a phone and in both themes."""
     task_id = world.ask("POST", "/v1/tasks", {"type": "release", "target": {"kind": "approval"}})["id"]
     world.run(60 * SECOND)
     world.do(lambda live: live.topologies.signalled.add((task_id, True)))
@@ -194,7 +194,7 @@ def test_a_person_without_credentials_approves_by_a_link(console: Console, world
 
 @pytest.mark.slow
 def test_a_graph_that_ran_while_the_connection_was_lost_is_shown_as_it_is(console: Console, world: World) -> None:
-    """Missed changes are read after reconnecting, also by the list of topologies."""
+    """Changes that were missed during a lost connection are read after reconnecting, also in the list of topologies."""
     console.expected = ("Failed to load resource", "WebSocket connection to")
     topology = create(world, {name: NODES[name] for name in ("fetch", "left")}, delay_seconds=5)
     page, listed = (
@@ -226,7 +226,7 @@ def test_a_rollback_is_shown_in_its_order(console: Console, world: World) -> Non
 
 
 def test_a_topology_within_another_is_opened_from_its_node(console: Console, world: World) -> None:
-    """A map is one: its graph has a node for each item, and leads back to the node that it is."""
+    """A map is a nested topology, whose graph has a node for each item and links back to its own node."""
     each = {"type": PLAIN, "depends_on": ["first"], "map": {"over": "[`1`, `2`]"}}
     topology = create(world, {"first": {"type": PLAIN}, "each": each})
     world.run(60 * SECOND)
@@ -238,7 +238,7 @@ def test_a_topology_within_another_is_opened_from_its_node(console: Console, wor
 
 
 def test_a_part_of_a_graph_is_run_from_a_node(console: Console, world: World) -> None:
-    """A node and all its dependents become a new topology, without other dependencies."""
+    """A node and all its dependents become a new topology that does not depend on other nodes."""
     nodes = NODES | {"other": {"type": PLAIN}, "report": NODES["report"] | {"inputs": ["left"]}}
     topology = create(world, nodes, delay_seconds=LATER)
     page = console.open(f"/topologies/{topology}?node=right")
@@ -256,7 +256,7 @@ def test_a_part_of_a_graph_is_run_from_a_node(console: Console, world: World) ->
 
 
 def test_times_are_zoomed_and_long_pauses_folded(console: Console, world: World, ledger: Ledger) -> None:
-    """A long idle time is folded unless the user expands it; the address keeps both settings."""
+    """A long idle time is folded unless the user expands it, and the address keeps both settings."""
     topology = create(world, {name: NODES[name] for name in ("fetch", "right")})
     world.run(15 * MINUTE)
     ledger.is_broken = False
@@ -275,7 +275,7 @@ def test_times_are_zoomed_and_long_pauses_folded(console: Console, world: World,
 
 
 def test_the_keyboard_selects_nodes_in_the_graph(console: Console, world: World) -> None:
-    """Arrow keys walk from a node to its children and parents; a zoom is kept in the address."""
+    """Arrow keys move from a node to its children and parents, and the address keeps the zoom."""
     topology = create(world, NODES, delay_seconds=LATER)
     page = console.open(f"/topologies/{topology}")
     graph = page.get_by_role("application")
@@ -291,7 +291,7 @@ def test_the_keyboard_selects_nodes_in_the_graph(console: Console, world: World)
 
 
 def test_a_refused_graph_is_shown_at_its_line(console: Console, world: World) -> None:
-    """A rejected graph is shown with the line of the fault, which a click selects; the fixed graph is created."""
+    """A refused graph is shown with the line of the error, which a click selects; the fixed graph is created."""
     console.expected = ("status of 422",)
     page = console.open("/topologies")
     expect(page.get_by_role("heading", name="No topologies yet")).to_be_visible()
@@ -313,7 +313,7 @@ def test_a_refused_graph_is_shown_at_its_line(console: Console, world: World) ->
 
 @pytest.mark.slow
 def test_pausing_a_large_topology_shows_its_operation(console: Console, world: World) -> None:
-    """A pause of many nodes continues in the background: the page shows the request and links to the operation."""
+    """A pause of many nodes continues in the background; the page shows the request and links to the operation."""
     gate: dict[str, dict[str, Any]] = {"gate": {"type": PLAIN, "delay_seconds": LATER}}
     nodes = gate | {f"n{at}": {"type": PLAIN, "depends_on": ["gate"]} for at in range(501)}
     topology = create(world, nodes)
@@ -337,7 +337,7 @@ def test_pausing_a_large_topology_shows_its_operation(console: Console, world: W
 
 
 def check_views(console: Console, topology: str, *, narrow: bool, scheme: str) -> None:
-    """Fail if axe finds anything in a view of a topology, or a view is wider than its screen."""
+    """Fail if axe finds a violation in a view of a topology, or if a view is wider than its screen."""
     page = console.open(f"/topologies/{topology}?node=report", narrow=narrow, scheme=scheme)
     for name in ("Graph", "Times", "Nodes"):
         page.get_by_role("button", name=name, exact=True).click()
@@ -349,7 +349,7 @@ def check_views(console: Console, topology: str, *, narrow: bool, scheme: str) -
 
 @pytest.mark.usefixtures("ledger")
 def test_axe_finds_nothing_on_topologies(console: Console, world: World) -> None:
-    """All views of a failed run can be used with assistive technology, on a phone in the dark."""
+    """All views of a failed run have no axe violations on a phone in the dark theme."""
     topology = create(world, NODES, on_failure="continue")
     world.run(60 * SECOND)
     check_views(console, topology, narrow=True, scheme="dark")
@@ -358,7 +358,7 @@ def test_axe_finds_nothing_on_topologies(console: Console, world: World) -> None
 @pytest.mark.slow
 @pytest.mark.usefixtures("ledger")
 def test_axe_finds_nothing_on_a_wide_screen(console: Console, world: World) -> None:
-    """The same on a desktop in the light, and in the list."""
+    """All views and the list have no axe violations on a desktop in the light theme."""
     topology = create(world, NODES, on_failure="continue")
     world.run(60 * SECOND)
     check_views(console, topology, narrow=False, scheme="light")

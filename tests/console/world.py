@@ -1,7 +1,7 @@
 """The console's environment in tests: an account in virtual time behind real HTTP and a real WebSocket.
 
-One thread runs the account: requests, messages and the test's actions are executed there in order. Time passes only for
-a request, or when a test requests it.
+One thread runs the account and executes requests, messages and the test's actions in order. Time advances only for a
+request, or when a test requests it.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ T = TypeVar("T")
 
 
 class World:
-    """An account, and the addresses that a browser finds it at.
+    """An account, and its addresses for a browser.
 
     Attributes:
-        requests: method and path of each request for the API, in their order.
-        down: while set, API requests are disconnected without a response.
-        accepted: the only bearer token that the API accepts; empty for no authentication.
+        requests: the method and path of each API request, in order.
+        down: if set, API requests are disconnected without a response.
+        accepted: the only bearer token that the API accepts, or empty for no authentication.
     """
 
     def __init__(self, monkeypatched: dict[str, str]) -> None:
@@ -61,7 +61,7 @@ class World:
         self.watch_url = f"ws://127.0.0.1:{self._socket.socket.getsockname()[1]}"
         monkeypatched[Variable.WATCH_URL] = self.watch_url
         self.do(lambda live: live.environ.__setitem__(Variable.WATCH_URL, self.watch_url))
-        # Otherwise the first responses would depend on whether the trigger has run or is running.
+        # Otherwise, the first responses would depend on whether the trigger has already run.
         self.run(10 * SECOND)
 
     @property
@@ -70,7 +70,7 @@ class World:
         return f"http://127.0.0.1:{self._http.server_address[1]}/console/index.html"
 
     def do(self, wish: Callable[[Live], T]) -> T:
-        """Do something in the account's thread, and notify watchers of changes."""
+        """Run a function in the account's thread, and notify watchers of changes."""
         done: Future[T] = Future()
         self._wishes.put((wish, done))
         if self._ended:
@@ -78,25 +78,25 @@ class World:
         return done.result()
 
     def run(self, duration: int) -> None:
-        """Let time pass."""
+        """Advance the virtual time."""
         self.do(lambda live: live.run(duration))
 
     def create(self, **body: Any) -> str:  # noqa: ANN401 - any JSON
-        """Create a task; its id."""
+        """Create a task and return its id."""
         answer = self.do(lambda live: live.ask("POST", "/v1/tasks", {"type": "plain", **body}))
         assert answer.status == 201, answer
         return str(answer.body["id"])
 
     def ask(self, method: str, path: str, body: object = None) -> Any:  # noqa: ANN401 - any JSON
-        """Send a request; returns the response's JSON."""
+        """Send a request and return the response's JSON."""
         answer = self.do(lambda live: live.ask(method, path, body))
         assert answer.status < 300, answer
         return answer.body
 
     def keep_lists(self) -> None:
-        """Let time pass, with changes, until the lists of the account's tasks are complete: it must have many."""
+        """Advance the time, with changes, until the lists of the account's many tasks are complete."""
         while self._list("state=running")["applied"]["last_change_at"] is None:
-            # Each change adds some of the tasks that were there before; the first begins the lists.
+            # The first change starts the lists, and each change adds some of the older tasks.
             task_id = self.create(delay_seconds=HOUR // SECOND)
             self.ask("DELETE", f"/v1/tasks/{task_id}")
             self.run(40 * SECOND)
@@ -105,12 +105,12 @@ class World:
         return self.do(lambda live: live.ask("GET", "/v1/tasks", query=query)).body
 
     def cut_off(self) -> None:
-        """Close every connection of a watcher, as a network does."""
+        """Close every watcher's connection, as a network failure does."""
         for connection in list(self._connections.values()):
             connection.close()
 
     def close(self) -> None:
-        """End it all."""
+        """Close all connections and stop the servers."""
         self.cut_off()
         self._wishes.put(None)
         self._thread.join()
@@ -125,7 +125,7 @@ class World:
                 try:
                     done.set_result(wish(live))
                     self._tell(live)
-                except BaseException as error:  # noqa: BLE001 - it is raised where it was wished for
+                except BaseException as error:  # noqa: BLE001 - it is raised in the caller
                     done.set_exception(error)
             self._ended = True
             while not self._wishes.empty():
@@ -148,7 +148,7 @@ class World:
         return serve(self._watch, "127.0.0.1", 0, process_request=self._admit)
 
     def _admit(self, connection: ServerConnection, request: Request) -> Response | None:
-        """Open a connection if its function does."""
+        """Open a connection if the connect function accepts it."""
         ticket = parse_qs(urlsplit(request.path).query).get("ticket", [""])[0]
         status = self.do(lambda live: live.event(str(connection.id), "CONNECT", ticket=ticket))
         return None if status == 200 else connection.respond(401, "refused")
@@ -168,7 +168,7 @@ class World:
                 self.do(lambda live: live.connections.received.pop(connection_id, None))
 
     def answer(self, method: str, target: str, body: bytes, headers: dict[str, str]) -> dict[str, Any]:
-        """The response of the console's or the API's function to a request."""
+        """Return the response of the console's or the API's function to a request."""
         parts = urlsplit(target)
         text = base64.b64encode(body).decode() if body else None
         event = event_of(method, parts.path, text, headers, parts.query, None, is_base64=True)
@@ -176,7 +176,7 @@ class World:
             return console(event, Context())  # type: ignore[arg-type] # a stand-in for Lambda's own context
         self.requests.append((method, target))
         if self.accepted and headers.get("Authorization") != f"Bearer {self.accepted}":
-            # As API Gateway's own authorizer responds.
+            # API Gateway's own authorizer responds like this.
             said = {"Content-Type": "application/json"}
             return {"statusCode": 401, "headers": said, "body": '{"message":"Unauthorized"}', "isBase64Encoded": False}
 
@@ -199,15 +199,15 @@ class _HttpServer(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Hands each request to its function, as the gateway does."""
+    """Passes each request to its function, as API Gateway does."""
 
     protocol_version = "HTTP/1.1"
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
-        """Say nothing."""
+        """Log nothing."""
 
     def date_time_string(self, timestamp: float | None = None) -> str:  # noqa: ARG002 - the base class's name
-        """The account's time, which the functions' responses carry."""
+        """Return the account's time for the `Date` header."""
         return ""
 
     def answer(self) -> None:

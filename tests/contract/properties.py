@@ -1,4 +1,4 @@
-"""Shared parts of property tests: values to try, and no deadlines, because the machine may be busy."""
+"""Shared parts of property tests: example values, and settings without deadlines, because the machine may be busy."""
 
 from __future__ import annotations
 
@@ -17,4 +17,4 @@ JSON = st.recursive(
     | WITHOUT_SURROGATES,
     lambda inner: st.lists(inner) | st.dictionaries(WITHOUT_SURROGATES, inner),
 )
-"""Any JSON whose values are within the limits."""
+"""Return any JSON whose values are within the limits."""

@@ -66,27 +66,27 @@ BAD_REPORTS: list[tuple[str, object, list[str]]] = [
 
 
 def decoded(name: str, body: object) -> Any:  # noqa: ANN401 - whatever that body is read as
-    """A body as the function of that name reads it."""
+    """Return a body as the function with this name reads it."""
     return getattr(operations, name)(read(json.dumps(body)))
 
 
 @pytest.mark.parametrize(("name", "body"), GOOD_REPORTS)
 def test_a_report_is_read(name: str, body: dict[str, Any]) -> None:
-    """The least and the fullest report of each kind is accepted, with the fence that it names."""
+    """The smallest and the fullest report of each kind is accepted, with its fence."""
     report = decoded(name, body)
     assert (report.fence if report else None) == body.get("fence")
 
 
 @pytest.mark.parametrize(("name", "body", "fields"), BAD_REPORTS)
 def test_a_report_that_cannot_be_accepted_names_its_fields(name: str, body: object, fields: list[str]) -> None:
-    """Each field at fault is named, and no other."""
+    """Exactly the invalid fields of a report are named."""
     with pytest.raises(FieldsInvalid) as refusal:
         decoded(name, body)
     assert [fault.field for fault in refusal.value.faults] == fields
 
 
 def test_a_notification_becomes_the_end_of_an_attempt() -> None:
-    """A result is stored as compact JSON; an error keeps its text, cut and marked if too long."""
+    """A result is stored as compact JSON; an error keeps its text, which is cut and marked if it is too long."""
     assert decoded("notice", GOOD_REPORTS[6][1]) == Notice(7, Succeeded(b'{"rows":[1,null]}'))
     assert decoded("notice", GOOD_REPORTS[5][1]) == Notice(7, Succeeded(b"null"))
     assert decoded("notice", GOOD_REPORTS[8][1]) == Notice(
@@ -98,7 +98,7 @@ def test_a_notification_becomes_the_end_of_an_attempt() -> None:
 
 
 def test_encrypted_texts_are_kept_whole() -> None:
-    """Encrypted texts are kept whole, because a part cannot be decrypted: neither length nor redaction changes them."""
+    """Encrypted texts are neither cut nor redacted, because a part of an encrypted text cannot be decrypted."""
     raised = f"{ENCRYPTED_TEXT}abcdtoken=="
     body = {"error": {"type": "Boom", "message": LONGEST_ENCRYPTED}, "traceback": raised}
     failed = lease_failure(read(json.dumps(body)))
@@ -112,13 +112,13 @@ def test_encrypted_texts_are_kept_whole() -> None:
 
 
 def test_a_progress_report_becomes_progress() -> None:
-    """Percent and message are decoded; a heartbeat has neither."""
+    """A percentage and a message are decoded; a heartbeat has neither."""
     assert decoded("progress", {"fence": 7, "percent": 40, "message": "half"}) == Report(7, Progress(40, "half"))
     assert decoded("heartbeat", {"fence": 7}) == Report(7, None)
 
 
 def test_a_result_has_a_largest_size() -> None:
-    """A result of exactly the limit is accepted; a larger one is refused by its field before writing."""
+    """A result of exactly the limit is accepted; a larger result is refused with its field before any write."""
     body = {"fence": 7, "outcome": "succeeded", "result": "x" * (MAX_RESULT_BYTES - 2)}
     assert len(decoded("notice", body).ending.result) == MAX_RESULT_BYTES
     with pytest.raises(FieldsInvalid, match="result: is larger"):

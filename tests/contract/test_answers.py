@@ -46,7 +46,7 @@ def test_a_task_answers_what_is_documented() -> None:
 
 
 def test_values_that_are_not_there_yet_are_null() -> None:
-    """Missing start, end, outcome and lateness of a waiting task are null."""
+    """A waiting task's missing start, end, outcome and lateness are null."""
     waiting = json.loads(task_text(task()))
     missing = {"name", "started_at", "finished_at", "progress", "error", "lateness_ms", "result", "lease"}
     missing |= {
@@ -74,7 +74,7 @@ def test_values_that_are_not_there_yet_are_null() -> None:
 
 
 def test_a_finished_task_tells_how_it_went() -> None:
-    """Times are in UTC with milliseconds, the error has class and message, and there is no next poll."""
+    """Times are in UTC with milliseconds, the error has a class and a message, and there is no next poll."""
     done = json.loads(task_text(DONE))
     assert done["due_at"] == "2026-11-21T02:33:07.250Z"
     assert done["started_at"] == "2026-11-21T02:33:07.262Z"
@@ -92,7 +92,7 @@ def test_a_finished_task_tells_how_it_went() -> None:
 
 
 def test_a_running_task_tells_who_works_on_it_and_what_is_asked() -> None:
-    """A leased task shows the holder and the end of the lease, and whether its target has accepted it."""
+    """A leased task shows its holder, the end of its lease, and whether its target has accepted the task."""
     held: dict[str, Any] = {"lease_worker": "worker 1", "lease_expires_at": NOW + 30_000}
     running = entry(task(state=State.RUNNING, deferred_fence=0, requested_action=RequestedAction.PAUSE, **held))
     assert running["lease"] == {"worker": "worker 1", "expires_at": "2026-11-21T02:33:37.250Z"}
@@ -105,7 +105,7 @@ def test_a_running_task_tells_who_works_on_it_and_what_is_asked() -> None:
 @unhurried
 @given(JSON)
 def test_contents_are_answered_as_they_are_stored(value: Any) -> None:  # noqa: ANN401 - any JSON
-    """A payload's stored text is in the response unchanged, and is read back equal."""
+    """The response contains the stored text of a payload unchanged, which is read back as an equal value."""
     stored = json.dumps(value, ensure_ascii=False)
     text = task_text(task(payload=Content(ContentPlace.RECORD, "payload", stored.encode())))
     assert json.loads(text)["payload"] == value

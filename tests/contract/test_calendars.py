@@ -1,4 +1,4 @@
-"""Calendars in requests: accepted and rejected bodies, and that a response can be put again."""
+"""Calendars in requests: accepted and rejected bodies, and responses that can be sent as requests again."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ BAD_CALENDARS: list[tuple[object, str, str]] = [
 
 @pytest.mark.parametrize(("body", "field", "reason"), BAD_CALENDARS)
 def test_a_bad_field_is_named_with_its_reason(body: object, field: str, reason: str) -> None:
-    """422, the field in the form of the body, and why."""
+    """A bad field is refused with status 422, and the error has the field's name in the body and the reason."""
     with pytest.raises(RequestError) as caught:
         calendar_of(read(json.dumps(body)), "uk")
     assert kind_of(caught.value).status.value == 422
@@ -71,7 +71,7 @@ def test_a_bad_field_is_named_with_its_reason(body: object, field: str, reason: 
 
 
 def test_a_calendar_is_read_whole() -> None:
-    """Each field arrives where the domain keeps it."""
+    """Each field of a calendar is decoded to the domain's field."""
     body: dict[str, Any] = {
         "mode": "includes",
         "timezone": "Europe/London",
@@ -98,7 +98,7 @@ def test_a_calendar_is_read_whole() -> None:
 
 
 def test_a_list_of_days_will_do() -> None:
-    """Labels may be left out, all of them at once."""
+    """All labels of a calendar can be left out, so that only days are listed."""
     assert calendar_response(calendar_of(read('{"dates": ["2026-12-25"]}'), "uk"))["dates"] == {"2026-12-25": ""}
 
 
@@ -130,7 +130,7 @@ CALENDARS = st.builds(
 @unhurried
 @given(CALENDARS)
 def test_an_answer_can_be_put_again(calendar: Calendar) -> None:
-    """The response to a calendar equals the request, apart from its name."""
+    """The response to a calendar equals the request, apart from the calendar's name."""
     shown = calendar_response(calendar)
     body = {name: value for name, value in shown.items() if name != "name"}
     assert calendar_of(read(json.dumps(body)), "uk") == calendar
@@ -139,14 +139,14 @@ def test_an_answer_can_be_put_again(calendar: Calendar) -> None:
 
 @pytest.mark.parametrize(("raw", "field"), [("limit=0", "limit"), ("mode=includes", "mode")])
 def test_a_bad_list_query_is_refused(raw: str, field: str) -> None:
-    """The parameter is named."""
+    """A bad list query is refused, and the error names the parameter."""
     with pytest.raises(RequestError) as caught:
         read_query(CalendarListQuery, raw)
     assert faults_of(caught.value)[0].field == field
 
 
 def test_an_icalendar_file_has_its_own_parameters() -> None:
-    """Mode and zone are parameters, because the file has neither."""
+    """Mode and time zone are parameters, because an iCalendar file has neither."""
     query = read_query(ICalendarQuery, "mode=includes&timezone=Europe%2FLondon")
     assert (query.mode, query.timezone) == (CalendarMode.INCLUDES, "Europe/London")
     with pytest.raises(RequestError):
@@ -155,7 +155,7 @@ def test_an_icalendar_file_has_its_own_parameters() -> None:
 
 @pytest.mark.parametrize("name", ["a b", "", "x" * 129, "é", "-x"])
 def test_a_name_that_no_calendar_can_have_is_refused(name: str) -> None:
-    """400: it is the name that is wrong, not the body."""
+    """An invalid name in the path is refused with status 400, because the body is not at fault."""
     with pytest.raises(RequestError) as caught:
         new_calendar_name(name)
     assert (kind_of(caught.value).status.value, faults_of(caught.value)[0].field) == (400, "name")

@@ -20,12 +20,12 @@ from tests.domain.factories import task
 
 
 def spec(**fields: Any) -> TaskSpec:  # noqa: ANN401 - any JSON
-    """The task decoded from a body with these fields."""
+    """Return the task decoded from a body with the given fields."""
     return task_spec(read(json.dumps({"type": "report", **fields})))
 
 
 def faults(body: object) -> dict[str, str]:
-    """The faults of a body to create a task, by field."""
+    """Return the faults of a body to create a task, by field."""
     with pytest.raises(FieldsInvalid) as refusal:
         task_spec(read(json.dumps(body)))
     return {fault.field: fault.reason for fault in refusal.value.faults}
@@ -37,7 +37,7 @@ def test_a_type_alone_is_a_task_with_the_defaults_of_the_domain() -> None:
 
 
 def test_every_field_reaches_the_task() -> None:
-    """Each field of a body is found in the task, in the domain's own terms."""
+    """Each field of a body is decoded to the task's field in the domain's terms."""
     assert spec(
         payload={"any": ["json", None]},
         due_at="2026-12-01T09:00:00.250+09:00",
@@ -65,7 +65,7 @@ def test_every_field_reaches_the_task() -> None:
 
 
 def test_a_rollback_that_the_endpoint_does_not_offer_is_refused() -> None:
-    """A rollback requires an endpoint that supports it; a handler's phases are not known yet."""
+    """A rollback is refused for an endpoint that does not support it; a handler's phases are not known yet."""
     target = {"kind": "http", "url": "https://example.org/", "phases": ["clean"]}
     assert list(faults({"type": "report", "target": target, "rollback_on_failure": True})) == ["rollback_on_failure"]
     assert spec(rollback_on_failure=True).rollback_on_failure
@@ -74,10 +74,11 @@ def test_a_rollback_that_the_endpoint_does_not_offer_is_refused() -> None:
 @unhurried
 @given(JSON)
 def test_a_payload_is_kept_as_compact_json(payload: Any) -> None:  # noqa: ANN401 - any JSON
-    """Any JSON that a client sends is stored as UTF-8 that reads back the same, without a space and unescaped."""
+    """Any JSON is stored as compact UTF-8 that reads back the same, without spaces and escapes."""
     stored = spec(payload=payload).payload
     read, written = json.loads(stored), json.dumps(payload, ensure_ascii=False, separators=(",", ":"))
-    # As Python prints them, so that 1 is not 1.0. Small numbers are written in other ways: 0.00001 is 1e-05.
+    # Values are compared as Python prints them, so that 1 is not 1.0. Small numbers are written in other ways: 0.00001
+    # is 1e-05.
     assert repr(read) == repr(payload)
     assert len(stored) <= len(written.encode()) + 2 * written.count("e-")
 
@@ -203,7 +204,7 @@ BAD_FIELDS: list[tuple[str, object, str]] = [
 
 @pytest.mark.parametrize(("field", "value", "named"), BAD_FIELDS)
 def test_a_field_that_cannot_be_accepted_is_named(field: str, value: object, named: str) -> None:
-    """A wrong type, a value beyond a limit or an unknown field is refused by the name of its place, and it alone."""
+    """A wrong type, a value beyond a limit or an unknown field is refused, and only this field is named."""
     found = faults({"type": "report", field: value})
     assert list(found) == [named]
     assert "\n" not in found[named]
@@ -235,7 +236,7 @@ def test_a_field_that_cannot_be_accepted_is_named(field: str, value: object, nam
     ],
 )
 def test_a_url_that_cannot_be_called_safely_is_refused(url: str) -> None:
-    """Only http and https with a host, without credentials or characters that parsers read differently."""
+    """Only http and https URLs with a host, without credentials or ambiguous characters, are accepted."""
     assert list(faults({"type": "report", "target": {"kind": "http", "url": url}})) == ["target.url"]
 
 
@@ -243,7 +244,7 @@ def test_a_url_that_cannot_be_called_safely_is_refused(url: str) -> None:
     "url", ["http://127.0.0.1:8080/hook", "https://[::1]:8443/", "HTTPS://example.org", "http://a.b/c%20d?e=f&g#h"]
 )
 def test_ordinary_urls_are_kept_as_they_are(url: str) -> None:
-    """A URL is stored as written."""
+    """A URL is stored as it was written."""
     assert spec(target={"kind": "http", "url": url}).target == HttpTarget(url)
 
 
@@ -308,7 +309,7 @@ GLUE_JOB = f"arn:aws:glue:{PLACE}:job/report"
     ],
 )
 def test_a_resource_of_aws_is_a_target(target: dict[str, str], expected: AwsTarget) -> None:
-    """Each kind has its own options, which are in the response."""
+    """Each kind of AWS resource has its own options, which are also in the response."""
     assert spec(target=target).target == expected
     answered = entry(task(target=expected))["target"]
     assert {name: value for name, value in answered.items() if value is not None} == {
@@ -345,7 +346,7 @@ def test_a_resource_of_aws_is_a_target(target: dict[str, str], expected: AwsTarg
     ],
 )
 def test_a_resource_that_cannot_be_called_is_refused(target: dict[str, Any], field: str) -> None:
-    """The fault names the part of the target; options of other kinds are unknown fields."""
+    """The fault names the part of the target, and options of other kinds are unknown fields."""
     assert list(faults({"type": "report", "target": target})) == [field]
 
 
@@ -358,19 +359,19 @@ def test_two_due_times_are_both_named() -> None:
 
 
 def test_a_payload_has_its_own_limit() -> None:
-    """A payload of exactly the limit is accepted; one byte more is refused by name."""
+    """A payload of exactly the limit is accepted, and a payload with one byte more is refused by its field."""
     assert len(spec(payload="a" * (MAX_PAYLOAD_BYTES - 2)).payload) == MAX_PAYLOAD_BYTES
     assert list(faults({"type": "report", "payload": "a" * (MAX_PAYLOAD_BYTES - 1)})) == ["payload"]
 
 
 @pytest.mark.parametrize("body", [[], "text", 5, None, True, [{"type": "report"}]])
 def test_a_body_that_is_no_object_is_named_as_a_whole(body: object) -> None:
-    """A task is an object; anything else is refused as the body."""
+    """A body that is not an object is refused as a body."""
     assert list(faults(body)) == ["body"]
 
 
 def test_a_change_holds_only_what_was_given() -> None:
-    """Omitted fields of a change stay unchanged, even if a creation has a default."""
+    """Omitted fields of an update stay unchanged, even if creating a task has a default for them."""
     update = task_update(read('{"priority": "low", "tags": {}, "delay_seconds": 1.5, "payload": null}'))
     assert update.merge == TaskFieldMerge({"priority": "low", "tags": {}})
     assert (update.due_at, update.delay, update.payload) == (None, 1_500, b"null")
@@ -382,14 +383,14 @@ def test_a_change_holds_only_what_was_given() -> None:
     ("body", "named"), [("{}", "body"), ('{"type": "other"}', "type"), ('{"state": "paused"}', "state"), ("[]", "body")]
 )
 def test_a_change_of_nothing_or_of_what_stays_is_refused(body: str, named: str) -> None:
-    """A change names at least one field, and none that a task keeps for life."""
+    """An update must have at least one field, and may not change a field that a task keeps for life."""
     with pytest.raises(FieldsInvalid) as refusal:
         task_update(read(body))
     assert [fault.field for fault in refusal.value.faults] == [named]
 
 
 def test_each_task_of_a_batch_is_read_for_itself() -> None:
-    """One task's fault is named from the batch's body, and stops no other task."""
+    """A fault in one task is named by its place in the batch, and the other tasks are accepted."""
     bad = '{"type": 5}, {"type": "b", "payload": {"x": NaN}}, 7, [NaN], {"type": "d", "body": 1}, {"type": "d", '
     bad += '"due_at": 1}'
     text = f'{{"tasks": [{{"type": "a"}}, {bad}, {{"type": "c"}}]}}'
@@ -407,7 +408,7 @@ def test_each_task_of_a_batch_is_read_for_itself() -> None:
 
 
 def test_faults_of_several_fields_are_named_from_the_batch() -> None:
-    """Two due times and a payload beyond its limit are refused in a batch by the same names as alone."""
+    """Two due times or a payload beyond its limit are refused in a batch with the same names as in a single task."""
     tasks = [
         {"type": "a", "due_at": "2026-12-01T09:00:00Z", "delay_seconds": 0},
         {"type": "a", "payload": "a" * MAX_PAYLOAD_BYTES},
@@ -418,7 +419,7 @@ def test_faults_of_several_fields_are_named_from_the_batch() -> None:
 
 
 def test_every_bad_task_of_a_batch_is_found() -> None:
-    """However many faults there are before it, no bad task of a batch is taken for a good one."""
+    """Each bad task of a batch is refused, however many faults precede it."""
     bad = '{"type": "a", "payload": [' + ",".join(["NaN"] * 50) + "]}"
     items = batch_items(read('{"tasks": [' + ",".join([bad] * MAX_BATCH) + "]}"))
     assert all(isinstance(item.wanted, FieldsInvalid) for item in items)
@@ -440,7 +441,7 @@ def test_every_bad_task_of_a_batch_is_found() -> None:
     ],
 )
 def test_a_batch_that_is_none_is_refused_as_a_whole(body: str, named: str) -> None:
-    """A batch is an object with one to a hundred tasks and no other fields."""
+    """A batch is an object with one to a hundred tasks and no other fields; anything else is refused."""
     with pytest.raises(FieldsInvalid) as refusal:
         batch_items(read(body))
     assert [fault.field for fault in refusal.value.faults] == [named]

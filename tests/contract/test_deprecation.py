@@ -1,4 +1,4 @@
-"""Deprecated operations say so in each response and in the document."""
+"""Deprecated operations are marked in each response and in the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ STAYING = Operation("getNew", "GET /v1/new", "Read", Returns(dict, "It."))
 
 
 def test_a_response_says_when_its_operation_goes() -> None:
-    """`Deprecation` is a structured date, `Sunset` an HTTP date; other operations have neither."""
+    """`Deprecation` is a structured date and `Sunset` an HTTP date; other operations have neither header."""
     assert GOING.deprecation_headers == {"Deprecation": "@1803859200", "Sunset": "Wed, 01 Mar 2028 00:00:00 GMT"}
     assert STAYING.deprecation_headers == {}
 
 
 def test_the_document_says_which_operations_go() -> None:
-    """Deprecated operations are marked, and their headers are described."""
+    """Deprecated operations are marked in the document, and their headers are described."""
     examples: dict[str, object] = {}
     going, staying = (document._operation(one, document.Access("none"), examples) for one in (GOING, STAYING))
     assert going["deprecated"] is True

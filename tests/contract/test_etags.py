@@ -21,13 +21,13 @@ from duetime.contract.http.request_errors import ParametersInvalid
 from tests.contract.properties import unhurried
 
 LATIN = st.characters(max_codepoint=0xFF)
-"""What a header may hold."""
+"""Characters that a header can contain."""
 
 
 @unhurried
 @given(st.integers(1, 10**14))
 def test_a_tag_says_its_version(version: int) -> None:
-    """The tag of a version matches that version only."""
+    """The ETag of a version matches only this version."""
     assert version_wanted(etag_of(version)) == version
     assert is_known(etag_of(version), version)
     assert not is_known(etag_of(version), version + 1)
@@ -35,20 +35,20 @@ def test_a_tag_says_its_version(version: int) -> None:
 
 @pytest.mark.parametrize("value", [None, "*", " * "])
 def test_any_version_is_wanted_where_none_is_named(value: str | None) -> None:
-    """Without the header, or with a star, any version matches."""
+    """Without an `If-Match` header, or with `*`, any version matches."""
     assert version_wanted(value) is None
 
 
 @pytest.mark.parametrize("value", ['W/"7"', '"abc"', '""', '"-7"', '"7.0"', '"' + "9" * 1_000 + '"'])
 def test_a_tag_that_is_not_ours_matches_no_version(value: str) -> None:
-    """A weak or foreign tag is well-formed, but no task is ever at it."""
+    """A weak or foreign ETag is well-formed, but matches no version of any task."""
     assert version_wanted(value) == NO_VERSION
 
 
 @unhurried
 @given(st.integers(1, 10**14), st.text(), st.text())
 def test_a_tag_of_what_is_shown_says_its_version_and_the_text(version: int, text: str, other: str) -> None:
-    """It requires the version, and a cached response must have the same text."""
+    """An ETag with a hash requires the version, and a cached response must also have the same text."""
     tag = content_etag(version, text)
     assert version_wanted(tag) == version
     assert is_known_tag(f'"0", {tag}', tag)
@@ -58,7 +58,7 @@ def test_a_tag_of_what_is_shown_says_its_version_and_the_text(version: int, text
 
 
 def test_lists_and_weak_tags_say_what_a_caller_has() -> None:
-    """`If-None-Match` accepts several tags, weak ones, and a star for any version."""
+    """`If-None-Match` accepts several ETags, weak ETags, and `*` for any version."""
     assert is_known('"5", W/"7"', 7)
     assert is_known("*", 7)
     assert not is_known('"5","6"', 7)
@@ -69,7 +69,7 @@ def test_lists_and_weak_tags_say_what_a_caller_has() -> None:
     "value", ["", "7", "'7'", '"7', 'w/"7"', '"7" "8"', ",", '"7",', '"\x00"', '"' + "9" * 5_000 + '"']
 )
 def test_malformed_headers_are_named(value: str) -> None:
-    """An invalid list of entity tags is refused by the header's name."""
+    """An invalid list of ETags is refused with the header's name."""
     with pytest.raises(ParametersInvalid, match="If-Match"):
         version_wanted(value)
     with pytest.raises(ParametersInvalid, match="If-None-Match"):
@@ -77,7 +77,7 @@ def test_malformed_headers_are_named(value: str) -> None:
 
 
 def test_a_change_cannot_be_for_two_versions() -> None:
-    """`If-Match` with several tags is refused, because a change is for one version."""
+    """`If-Match` with several ETags is refused, because an update is for one version."""
     with pytest.raises(ParametersInvalid, match="more than one"):
         version_wanted('"7", "8"')
 
@@ -85,14 +85,14 @@ def test_a_change_cannot_be_for_two_versions() -> None:
 @unhurried
 @given(st.text())
 def test_no_header_raises_anything_but_a_refusal(value: str) -> None:
-    """Any header is parsed or refused."""
+    """Any header value is parsed or refused."""
     for read in (version_wanted, lambda header: is_known(header, 7)):
         with suppress(ParametersInvalid):
             read(value)
 
 
 def test_a_tag_with_a_hash_is_known_by_all_of_it_and_wanted_by_its_version() -> None:
-    """A tag with a different hash is not a match for a cache; a change compares the version only."""
+    """A cached response needs the same hash, but an update only compares the version."""
     tag, other = content_etag(7, "one"), content_etag(7, "two")
     assert tag != other
     assert tag.startswith('"7-')
@@ -111,7 +111,7 @@ def test_a_tag_with_a_hash_is_known_by_all_of_it_and_wanted_by_its_version() -> 
 @unhurried
 @given(st.from_regex(IF_MATCH_PATTERN, alphabet=LATIN), st.from_regex(IF_NONE_MATCH_PATTERN, alphabet=LATIN))
 def test_what_the_patterns_of_the_document_allow_is_taken(if_match: str, if_none_match: str) -> None:
-    """No value that fits the pattern of its header is refused as malformed."""
+    """A value that fits the documented pattern of its header is not refused as malformed."""
     version_wanted(if_match.removesuffix("\n"))
     is_known(if_none_match.removesuffix("\n"), 7)
 
@@ -119,7 +119,7 @@ def test_what_the_patterns_of_the_document_allow_is_taken(if_match: str, if_none
 @unhurried
 @given(st.one_of(st.text(alphabet='"W/*,7 a\t', max_size=12), st.text(alphabet=LATIN, max_size=6)))
 def test_what_the_patterns_of_the_document_rule_out_is_refused(value: str) -> None:
-    """A value is refused exactly if it does not fit the pattern of its header."""
+    """A value is refused exactly if it does not fit the documented pattern of its header."""
     for pattern, read in ((IF_MATCH_PATTERN, version_wanted), (IF_NONE_MATCH_PATTERN, lambda text: is_known(text, 7))):
         fits = re.fullmatch(pattern.removeprefix("^").removesuffix("$"), value) is not None
         refused = False
@@ -131,7 +131,7 @@ def test_what_the_patterns_of_the_document_rule_out_is_refused(value: str) -> No
 
 
 def test_a_comma_within_a_tag_separates_nothing() -> None:
-    """Any visible character except a quotation mark may be in a tag (RFC 9110, 8.8.3)."""
+    """An ETag can contain any visible character except a quotation mark (RFC 9110, 8.8.3)."""
     assert is_known_tag('"a,b"', '"a,b"')
     assert not is_known_tag('"a","b"', '"a,b"')
     assert version_wanted('"7,8"') == NO_VERSION

@@ -16,7 +16,7 @@ from tests.contract.properties import JSON, unhurried
 
 
 def faults_of(text: str) -> dict[str, str]:
-    """The faults of a body, by field."""
+    """Return the faults of a body, by field."""
     try:
         document = read(text)
     except FaultyRequest as refusal:
@@ -37,7 +37,7 @@ def test_what_can_be_accepted_is_read_as_it_is(value: Any) -> None:  # noqa: ANN
 @unhurried
 @given(text=st.text(st.characters()), is_base64=st.booleans())
 def test_no_text_raises_anything_but_a_refusal(text: str, *, is_base64: bool) -> None:
-    """Whatever text arrives, surrogates included, it is read or refused by name."""
+    """Any text, even with lone surrogates, is either read or refused with the field's name."""
     with suppress(FaultyRequest):
         faults_in(read(text, is_base64=is_base64).value)
 
@@ -45,7 +45,7 @@ def test_no_text_raises_anything_but_a_refusal(text: str, *, is_base64: bool) ->
 @unhurried
 @given(st.binary())
 def test_no_bytes_raise_anything_but_a_refusal(data: bytes) -> None:
-    """Whatever bytes arrive, they are read or refused by name."""
+    """Any bytes are either read or refused with the field's name."""
     with suppress(FaultyRequest):
         faults_in(read(base64.b64encode(data).decode(), is_base64=True).value)
 
@@ -53,14 +53,14 @@ def test_no_bytes_raise_anything_but_a_refusal(data: bytes) -> None:
 @unhurried
 @given(st.text(st.sampled_from(list('[]{}"\\,:0123456789eE.-+ntfNI\ud800 \n')), max_size=200))
 def test_no_text_near_json_raises_anything_but_a_refusal(text: str) -> None:
-    """Texts made of JSON's characters are parsed or refused by name."""
+    """Texts of characters that JSON uses are parsed or refused with the field's name."""
     with suppress(FaultyRequest):
         faults_in(read(text).value)
 
 
 @pytest.mark.parametrize("opening", ["[", '{"a":', '[{"b":', ' [\n"]\\"",'])
 def test_bottomless_nesting_names_the_top_level_field(opening: str) -> None:
-    """A hundred thousand levels are refused by the name of the field they are in, without recursing into them."""
+    """A value with a hundred thousand levels is refused with its top-level field, without recursion."""
     text = '{"type": "report", "payload": ' + opening * 100_000
     with pytest.raises(FieldsInvalid) as refusal:
         read(text)
@@ -68,7 +68,7 @@ def test_bottomless_nesting_names_the_top_level_field(opening: str) -> None:
 
 
 def test_nesting_is_allowed_up_to_its_limit_and_no_further() -> None:
-    """The deepest level allowed is read, one more is refused; brackets in strings do not count."""
+    """The deepest allowed level is read and the next level is refused; brackets in strings do not count."""
     read("[" * MAX_JSON_DEPTH + "]" * MAX_JSON_DEPTH)
     read(json.dumps(["[" * 1_000 + '\\"{' * 1_000]))
     assert faults_of("[" * (MAX_JSON_DEPTH + 1) + "]" * (MAX_JSON_DEPTH + 1)) == {
@@ -96,14 +96,14 @@ def _depth(value: Any) -> int:  # noqa: ANN401 - any JSON
 @example(['\\"]"', [""]], 1)
 @example(["\\", "]", "\\", [""]], 1)
 def test_the_depth_is_that_of_the_value_whatever_its_strings_hold(value: Any, limit: int) -> None:  # noqa: ANN401 - any JSON
-    """The depth of a body is that of its value, even if strings contain brackets, quotation marks and backslashes."""
+    """Brackets, quotation marks and backslashes in strings do not change the depth of a body."""
     for is_ascii in (True, False):
         with pytest.raises(FieldsInvalid) if _depth(value) > limit else nullcontext():
             read(json.dumps(value, ensure_ascii=is_ascii), depth=limit)
 
 
 def test_many_shallow_containers_are_no_depth() -> None:
-    """Siblings beyond the limit's number are read: only nesting counts."""
+    """More siblings than the depth limit are accepted, because only nesting counts."""
     value = {"payload": [{"a": [1]}] * 10_000}
     assert read(json.dumps(value)).value == value
 
@@ -132,13 +132,13 @@ def test_numbers_that_cannot_be_kept_are_named(number: str, reason: str) -> None
 
 @pytest.mark.parametrize("number", ["9" * 38, "-" + "9" * 38, "0.0", "-0.0", "0e5", "1e308", "5e-324"])
 def test_numbers_that_can_be_kept_are_read(number: str) -> None:
-    """The largest, smallest and longest numbers within the limits are read as they are."""
+    """The largest, smallest and longest numbers within the limits are read unchanged."""
     assert faults_of(number) == {}
     assert read(number).value == json.loads(number)
 
 
 def test_lone_surrogates_are_named_and_pairs_are_read() -> None:
-    """Half of a surrogate pair is refused in values and in names, escaped or raw; a whole pair is a character."""
+    """A lone surrogate in a value or a name is refused, escaped or raw, but a pair is a character."""
     assert faults_of(r'{"payload": {"a": ["\ud800"]}}') == {"payload.a[0]": "contains a lone surrogate"}
     assert faults_of('{"payload": "\udfff"}') == {"payload": "contains a lone surrogate"}
     assert faults_of(r'{"\ud800": 1}') == {r"\ud800": "has a lone surrogate in its name"}
@@ -150,7 +150,7 @@ def test_a_key_that_appears_twice_is_named() -> None:
     """Duplicate keys are refused, because the effective value would be ambiguous."""
     assert faults_of('{"type": "a", "type": "b"}') == {"type": "appears more than once"}
     assert faults_of('{"payload": [{"x": 1, "x": 1}]}') == {"payload[0].x": "appears more than once"}
-    # As many colons as names are left, one of them escaped before.
+    # The body has as many colons as names, because one is in a string and escaped.
     assert faults_of(r'{"payload": "\u003A", "x": 1, "x": 1}') == {"x": "appears more than once"}
 
 
@@ -174,7 +174,7 @@ _TEXTS = st.recursive(
 @unhurried
 @given(_TEXTS)
 def test_the_fast_parser_finds_what_the_exact_one_finds(text: str) -> None:
-    """Repeated keys, numbers and surrogates are refused alike, and all other values are equal and of the same types."""
+    """Both parsers refuse the same keys, numbers and surrogates, and read all other values with equal types."""
     document, exact = read(text), Reader().parse(text)
     assert faults_in(document.value) == faults_in(exact)
     assert faults_in(exact) or repr(document.value) == repr(exact)
@@ -182,14 +182,14 @@ def test_the_fast_parser_finds_what_the_exact_one_finds(text: str) -> None:
 
 
 def test_names_of_places_are_safe_to_print() -> None:
-    """A client's key is shown without control characters, and cut when it is long."""
+    """A client's key is shown without control characters, and is cut if it is long."""
     (field,) = faults_of(json.dumps({"\x00\u202e" + "k" * 500: float("nan")}))
     assert field.isprintable()
     assert len(field) < 100
 
 
 def test_not_more_faults_are_named_than_help() -> None:
-    """Only the first of thousands of faults are reported."""
+    """If there are thousands of faults, only the first faults are reported."""
     assert len(faults_of(json.dumps([float("nan")] * 10_000))) == 20
 
 
@@ -203,13 +203,13 @@ def test_what_is_no_json_is_unreadable(body: str | None) -> None:
 
 @pytest.mark.parametrize("body", ["abc", "ä", "e30=\n", "****", base64.b64encode(b"\xff\xfe{}").decode()])
 def test_what_is_no_base64_of_utf_8_is_unreadable(body: str) -> None:
-    """A body that the gateway calls base64 must be base64, and UTF-8 beneath it."""
+    """A body that the gateway marks as base64 must be base64 of UTF-8."""
     with pytest.raises(BodyUnreadable):
         read(body, is_base64=True)
 
 
 def test_size_is_counted_in_bytes() -> None:
-    """A body of exactly the limit is read; one byte more is refused, in base64 and wide characters too."""
+    """A body of exactly the limit is read and a byte more is refused, also in base64 and with wide characters."""
     fits = json.dumps("a" * (MAX_BODY_BYTES - 2))
     assert read(fits).value
     assert read(base64.b64encode(fits.encode()).decode(), is_base64=True).value

@@ -16,7 +16,7 @@ OFFSETS = st.integers(-23 * 60 - 59, 23 * 60 + 59).map(lambda minutes: timezone(
 @unhurried
 @given(st.datetimes(datetime(2, 1, 1), datetime(9998, 12, 31), timezones=OFFSETS))  # noqa: DTZ001 - Hypothesis adds zones
 def test_every_time_with_an_offset_is_read_and_rounded_up(moment: datetime) -> None:
-    """Whatever Python writes with an offset is read as the same instant, never earlier, in whole milliseconds."""
+    """A time that Python writes with an offset is read as the same instant, rounded up to milliseconds."""
     at = instant_of(moment.isoformat())
     assert at == from_datetime(moment)
     assert timedelta(0) <= datetime.fromisoformat(to_iso(at)) - moment < timedelta(milliseconds=1)
@@ -37,7 +37,7 @@ def test_every_time_with_an_offset_is_read_and_rounded_up(moment: datetime) -> N
     ],
 )
 def test_what_rfc_3339_allows_is_read(text: str, expected: str) -> None:
-    """Small letters, offsets, fractions of any length, leap seconds and times long past are read."""
+    """Lowercase letters, offsets, fractions of any length, leap seconds and times long past are accepted."""
     assert to_iso(instant_of(text)) == expected
 
 
@@ -72,12 +72,12 @@ def test_what_rfc_3339_allows_is_read(text: str, expected: str) -> None:
     ],
 )
 def test_what_is_no_instant_is_refused_with_the_reason(value: object, reason: str) -> None:
-    """A time without an offset, in another notation or that no clock shows is refused, saying which it is."""
+    """A time without an offset, in another notation, or that does not exist is refused with the reason."""
     with pytest.raises(ValueError, match=reason):
         instant_of(value)
 
 
 def test_an_instant_is_the_same_in_every_zone() -> None:
-    """Instants are equal regardless of their offsets."""
+    """Equal instants with different offsets are read as the same instant."""
     here = datetime(2026, 12, 1, 9, tzinfo=timezone(timedelta(hours=9)))
     assert instant_of(here.isoformat()) == instant_of(here.astimezone(UTC).isoformat())

@@ -18,14 +18,14 @@ LAST = AttemptRecord(3, 3, "worker 2", NOW + 9_000, 0, 1_000, AttemptOutcome.SUC
 
 
 def test_attempts_are_listed_once_and_in_order() -> None:
-    """Attempts outside the record come first; an attempt stored in both places is listed once."""
+    """Attempts outside the record come first, and an attempt that is stored in both places is listed once."""
     answer = attempts(task(state=State.SUCCEEDED, attempt_history=(LOST, LAST)), [LOST, FIRST])
     assert [attempt["fence"] for attempt in answer["attempts"]] == [1, 2, 3]
     assert TypeAdapter(AttemptList).validate_python(answer)
 
 
 def test_an_attempt_tells_who_when_and_how() -> None:
-    """The planned start is the real one without its lateness."""
+    """An attempt's planned start is its actual start minus its lateness."""
     (attempt,) = attempts(task(state=State.WAITING, attempt_history=(FIRST,)), [])["attempts"]
     assert attempt == {
         "attempt": 1,
@@ -43,14 +43,14 @@ def test_an_attempt_tells_who_when_and_how() -> None:
 
 
 def test_of_a_lost_attempt_nothing_more_is_said() -> None:
-    """Unknown values are null, not zero."""
+    """Unknown values of a lost attempt are null, not zero."""
     (attempt,) = attempts(task(state=State.FAILED, attempt_history=(LOST,)), [])["attempts"]
     known = {field for field, value in attempt.items() if value is not None}
     assert known == {"attempt", "fence", "outcome"}
 
 
 def test_the_last_error_is_told_whole_and_once() -> None:
-    """The record's error is that of its last line; an earlier line has its own, and a success has none."""
+    """The last failed attempt has the record's error, earlier attempts have their own, and a success has no error."""
     early, late = TaskError("Boom", "first"), TaskError("Boom", "x" * 256)
     lines = (replace(FIRST, error=early), replace(FIRST, attempt=2, fence=2))
     waiting = task(state=State.WAITING, attempt_history=lines, error=late)
@@ -66,7 +66,7 @@ def test_the_last_error_is_told_whole_and_once() -> None:
 
 
 def test_an_error_is_not_told_of_an_attempt_that_it_is_not_of() -> None:
-    """A pause after a failure leaves the record's error where it was: with the attempt that failed."""
+    """After a pause, the record's error is still listed with the attempt that failed."""
     paused = replace(FIRST, attempt=2, fence=2, outcome=AttemptOutcome.PAUSED)
     error = TaskError("Boom", "first")
     told = attempts(task(state=State.PAUSED, attempt_history=(replace(FIRST, error=error), paused), error=error), [])
@@ -74,14 +74,14 @@ def test_an_error_is_not_told_of_an_attempt_that_it_is_not_of() -> None:
 
 
 def test_a_lost_attempt_is_listed_once_the_next_has_begun() -> None:
-    """The gap in the fences shows the previous lost attempt; the running one is not listed."""
+    """A lost attempt is listed because of the gap in the fences; the running attempt is not listed."""
     running = task(state=State.RUNNING, attempt_history=(FIRST,), fence=3, attempt=3, lease_expires_at=NOW + 30_000)
     assert [attempt["outcome"] for attempt in attempts(running, [])["attempts"]] == ["retried", "lost"]
     assert attempts(replace(running, fence=1, attempt=1, attempt_history=()), [])["attempts"] == []
 
 
 def test_an_attempt_costs_its_writes_and_its_time() -> None:
-    """Two write units, and a worker's memory for as long as it ran."""
+    """An attempt costs two write units, and a worker's memory for its duration."""
     assert dollars_of(0) == pytest.approx(2 * 0.625e-6)
     assert dollars_of(60_000) - dollars_of(0) == pytest.approx(60 * WORKER_GIGABYTES * 0.0000133334)
 
@@ -94,7 +94,7 @@ def test_waiting_for_a_notification_is_not_a_workers_time() -> None:
 
 
 def test_a_task_costs_its_creation_and_the_attempts_that_are_known() -> None:
-    """A task costs two write units before it runs, then each known attempt; the cost of a lost one is unknown."""
+    """A task costs two write units plus its known attempts; a lost attempt's cost is unknown."""
     created = 2 * ASSUMED.write_unit
     assert cost_of(task()) == created
     ran = task(state=State.SUCCEEDED, attempt_history=(FIRST, LOST, LAST))

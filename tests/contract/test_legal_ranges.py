@@ -94,11 +94,11 @@ if TYPE_CHECKING:
 NOW = at("2027-01-01T00:00:30")
 LOOK_AHEAD = MINUTE
 NO_SETTINGS = frozenset({"target.topology.definition.version"})
-"""Numbers without a largest value: they name something that there is, or is not."""
+"""Numbers without a largest value, because they are a reference to something that may not exist."""
 
 
 def bounded(model: type[BaseModel], *left_out: str) -> dict[str, tuple[float | None, float | None]]:
-    """The numbers of a request with their legal ranges, by their names; those within other fields are `field.name`."""
+    """Return the numbers of a request by name with their legal ranges; a number in another field is `field.name`."""
     schema = model.model_json_schema()
 
     def walk(name: str, node: Mapping[str, Any]) -> Iterator[tuple[str, tuple[float | None, float | None]]]:
@@ -120,7 +120,7 @@ def bounded(model: type[BaseModel], *left_out: str) -> dict[str, tuple[float | N
 
 
 def _delays(name: str, seconds: int) -> None:
-    """Delays up to this value, of which a part is visible where the next occurrence leaves room."""
+    """Check that delays are at most `seconds` and that one is longer than a twentieth of `seconds` unless it is 0."""
     schedule = changed(scheduled("0 0 1 * *"), **{name: seconds})
     delays = [each.due_at - each.nominal for each in following(schedule, NOW, 24)]
     assert max(delays) <= seconds * SECOND
@@ -128,7 +128,7 @@ def _delays(name: str, seconds: int) -> None:
 
 
 def _catches_up(seconds: int) -> None:
-    """An occurrence exactly this late runs, one a second later does not."""
+    """Check that an occurrence that is `seconds` late runs, and that an occurrence one second later is missed."""
     schedule = changed(scheduled("0 0 1 1 *"), catch_up_seconds=seconds)
     missed = following(schedule, NOW, 1)[0].nominal
     assert catch_up(schedule, NOW, missed + seconds * SECOND).run == judged(schedule, missed)
@@ -137,7 +137,7 @@ def _catches_up(seconds: int) -> None:
 
 
 def _expects(seconds: int) -> None:
-    """The deadline is one period after the latest success, whenever it was checked before."""
+    """Check that the deadline is `seconds` after the latest success, whenever the expectation was checked before."""
     spec = replace(scheduled("* * * * *").spec, expect_every_seconds=seconds)
     for now in (NOW, NOW + seconds * SECOND // 2, NOW + seconds * SECOND):
         found = next_window(spec, ExpectationState(NOW, NOW), now - OLDEST_WINDOWS)
@@ -145,7 +145,7 @@ def _expects(seconds: int) -> None:
 
 
 def _is_usual(factor: float) -> None:
-    """Runs of ten seconds: this multiple, but at most the longest limit of a task."""
+    """Check that a usual duration of ten seconds is multiplied by `factor`."""
     run = replace(due_task(), state=State.SUCCEEDED, run_at=NOW, finished_at=NOW + 10 * SECOND)
     found = with_usual_duration(NotifyOn("https://example.org"), factor, 3 * [run])
     assert found is not None
@@ -153,7 +153,7 @@ def _is_usual(factor: float) -> None:
 
 
 def _remains(runs: int) -> None:
-    """Exactly this many occurrences are placed."""
+    """Check that exactly `runs` occurrences are placed."""
     schedule = replace(scheduled("* * * * * *"), remaining_runs=runs)
     found = expand(schedule, NOW, NOW + MINUTE)
     placed = min(runs, 60)
@@ -161,27 +161,27 @@ def _remains(runs: int) -> None:
 
 
 def _pauses(seconds: int) -> None:
-    """The next run is this long after the end of the previous one."""
+    """Check that the next run is `seconds` after the end of the previous run."""
     schedule = replace(scheduled("* * * * *"), timing=parse_timing(permanent=seconds))
     assert next_permanent_run(schedule, NOW) == NOW + seconds * SECOND
 
 
 def _fills(per_minute: int) -> None:
-    """This many per minute are due."""
+    """Check that `per_minute` occurrences of a backfill are due per minute."""
     backfill = requested(NOW - DAY, NOW, per_minute, NOW)
     found = [each for each, _ in islice(steps(scheduled("* * * * * *"), backfill, 86_400), per_minute + 1)]
     assert (found[0].due_at, found[-1].due_at) == (NOW, NOW + MINUTE)
 
 
 def task(**fields: Any) -> Task:  # noqa: ANN401 - JSON
-    """The record of a task that is created now, as the contract reads it."""
+    """Return the record of a task that is created now, as the contract reads it."""
     spec = task_spec(document_of(json.dumps({"type": "report", **fields})))
     due = due_of(spec, NOW)
     return new_task(new_id(due, NOW, 0, 0), spec, "me", due, NOW, PAYLOAD)
 
 
 def _is_due(seconds: float) -> None:
-    """Its id, the timer of its home minute and the retention of its payload reach to its due time."""
+    """Check that the task's id, the timer of its home minute and its payload's retention reach to its due time."""
     created = task(delay_seconds=seconds)
     due = NOW + int(seconds * SECOND)
     assert (created.due_at, created.next_at) == (due, due)
@@ -191,7 +191,7 @@ def _is_due(seconds: float) -> None:
 
 
 def _debounces(seconds: int) -> None:
-    """Each further creation postpones it by this much, whenever the first was."""
+    """Check that each creation with the key postpones the task by `seconds`, whenever the first creation was."""
     debounce = task(debounce={"key": "k", "seconds": seconds}).debounce
     assert debounce == Debounce("k", seconds)
     for now in (NOW, NOW + seconds * SECOND // 2, NOW + seconds * SECOND):
@@ -199,14 +199,14 @@ def _debounces(seconds: int) -> None:
 
 
 def _debounces_no_longer(seconds: int) -> None:
-    """It is due this long after the first creation, however late the latest one is."""
+    """Check that the task is due `seconds` after the first creation, however late the latest creation is."""
     debounce = Debounce("k", seconds, seconds)
     for now in (NOW, NOW + seconds * SECOND // 2, NOW + seconds * SECOND):
         assert debounced_due(debounce, NOW, now) == NOW + seconds * SECOND
 
 
 def _tries(attempts: int) -> None:
-    """Exactly this many attempts, and the wait grows up to the last one."""
+    """Check that a task has exactly this number of attempts, and that the wait grows until the last attempt."""
     policy = task(
         retry={"max_attempts": attempts, "initial_seconds": 1, "multiplier": 1.05, "max_seconds": 86_400}
     ).retry
@@ -217,7 +217,7 @@ def _tries(attempts: int) -> None:
 
 
 def _waits_between(name: str, value: float) -> None:
-    """The bound of each wait, from the first to the last, follows from the number."""
+    """Check that the value determines the bound of each wait, from the first to the last."""
     retry = {"max_attempts": MAX_ATTEMPTS, "initial_seconds": 2, "multiplier": 3, "max_seconds": 86_400, name: value}
     policy = task(retry=retry).retry
     initial, multiplier, longest = retry["initial_seconds"], retry["multiplier"], retry["max_seconds"]
@@ -227,7 +227,7 @@ def _waits_between(name: str, value: float) -> None:
 
 
 def _tries_no_longer(seconds: int) -> None:
-    """An attempt may start exactly this long after the first one, then it is checked."""
+    """Check that an attempt can start until `seconds` after the first attempt, when the task is checked."""
     end = NOW + seconds * SECOND
     claimed = replace(
         task(retry={"max_duration_seconds": seconds}), state=State.RUNNING, started_at=NOW, run_at=end, attempt=2
@@ -240,7 +240,7 @@ def _tries_no_longer(seconds: int) -> None:
 
 
 def _expires(seconds: int) -> None:
-    """Its first attempt may start exactly this long after it is due, then it is checked."""
+    """Check that the first attempt can start until `seconds` after the due time, when the task is checked."""
     end = NOW + HOUR + seconds * SECOND
     claimed = replace(
         task(delay_seconds=3600, expires_seconds=seconds), state=State.RUNNING, started_at=end, run_at=end
@@ -251,19 +251,19 @@ def _expires(seconds: int) -> None:
 
 
 def _shares(weight: int) -> None:
-    """The tasks of a key are in this many message groups."""
+    """Check that the tasks with a fair key are in `weight` message groups."""
     made = task(fair_key="customer-17", fair_weight=weight)
     assert len({replace(made, id=TaskId.of(NOW, 0, number)).fair_share for number in range(200)}) == weight
 
 
 def _times_out(seconds: int) -> None:
-    """An attempt may take this long; a lock can be held for as long."""
+    """Check that an attempt can take `seconds`, and that a lock can be held for as long."""
     assert task(timeout_seconds=seconds).overdue_at(NOW) == NOW + seconds * SECOND
     assert seconds * SECOND <= LONGEST_LOCK_HOLD
 
 
 def _notifies(seconds: int) -> None:
-    """Its lease lasts this long, its check comes right after that, and a lock can be held for as long."""
+    """Check that a deferred attempt's lease lasts `seconds` and is checked then, and that a lock can be held longer."""
     claimed = task(notify_within_seconds=seconds)
     deadline = deferred_until(claimed, NOW)
     assert deadline == NOW + seconds * SECOND
@@ -272,7 +272,7 @@ def _notifies(seconds: int) -> None:
 
 
 def _holds(claim: LockClaim) -> None:
-    """This many tasks of a longer line are admitted at once."""
+    """Check that `claim.limit` tasks of a longer line are admitted at once."""
     hand_over = HandOver(Lock(claim.name))
     for number in range(claim.limit + 2):
         record = due_task(id=TaskId.of(NOW, 0, number))
@@ -285,7 +285,7 @@ def _switch(**fields: Any) -> Switch:  # noqa: ANN401 - JSON
 
 
 def _caps(tasks: int) -> None:
-    """A switch's limit is a lock of as many holders, for each of its tasks."""
+    """Check that a switch's limit is a lock with this number of holders for each of the switch's tasks."""
     switch = _switch(max_concurrent=tasks)
     (claim,) = Switches({switch.key: switch}).caps(task())
     assert claim.limit == tasks
@@ -293,12 +293,12 @@ def _caps(tasks: int) -> None:
 
 
 def _waits_for_a_lock_of_two(seconds: int) -> None:
-    """Each of several locks has a separate time limit."""
+    """Check that each of several locks has a separate time limit."""
     _waits_for_a_lock(seconds, locks=[{"key": "gpu"}, {"key": "db-17", "wait_seconds": seconds}])
 
 
 def _waits_for_a_lock(seconds: int, **fields: Any) -> None:  # noqa: ANN401 - JSON
-    """It fails this long after it was first put back, whatever it has waited for in between."""
+    """Check that a task fails `seconds` after it was first put back, whatever else it has waited for in between."""
     waiting = task(**(fields or {"lock": {"key": "db-17", "wait_seconds": seconds}}))
     for step in range(40):
         reason = "lock type/report" if step % 2 else "lock db-17"
@@ -312,7 +312,7 @@ def _waits_for_a_lock(seconds: int, **fields: Any) -> None:  # noqa: ANN401 - JS
 
 
 def _is_told_late(seconds: int) -> None:
-    """It is late exactly this long after it is due; its timer is in a minute that is still to be read."""
+    """Check that a task is late `seconds` after its due time, and that its timer is in a minute that is read later."""
     waiting = task(delay_seconds=3600, notify_on={"to": "https://example.org", "late_seconds": seconds})
     late = NOW + HOUR + seconds * SECOND
     timer = late_timer(waiting, NOW, LOOK_AHEAD)
@@ -324,7 +324,7 @@ def _is_told_late(seconds: int) -> None:
 
 
 def _is_told_long(seconds: int) -> None:
-    """Its attempt is long exactly this long after its start; the timer is in a minute that is still to be read."""
+    """Check that an attempt is long `seconds` after its start, and that its timer is in a minute that is read later."""
     waiting = task(notify_on={"to": "https://example.org", "running_seconds": seconds})
     running = replace(waiting, state=State.RUNNING, run_at=NOW, fence=1, started_at=NOW)
     long = NOW + seconds * SECOND
@@ -337,7 +337,7 @@ def _is_told_long(seconds: int) -> None:
 
 
 def _waits_for_an_approval(seconds: int) -> None:
-    """It waits exactly this long after it is due; if that was before its creation, from the creation on."""
+    """Check that a task waits for an approval until `seconds` after its due time or, if this is later, its creation."""
     waiting = task(delay_seconds=3600, target={"kind": "approval", "timeout_seconds": seconds})
     end = NOW + HOUR + seconds * SECOND
     for now in (NOW + HOUR, end - 1):
@@ -350,7 +350,7 @@ def _waits_for_an_approval(seconds: int) -> None:
 
 
 def _waits_for_an_event(seconds: int) -> None:
-    """It waits exactly this long after it is due."""
+    """Check that a task waits for an event until `seconds` after its due time."""
     target = EventTarget("order.paid", "", seconds)
     waiting = task(delay_seconds=3600, target={"kind": "wait_for_event", "event": "a", "timeout_seconds": seconds})
     end = NOW + HOUR + seconds * SECOND
@@ -362,7 +362,7 @@ def _waits_for_an_event(seconds: int) -> None:
 
 
 def _looks_back(seconds: int) -> None:
-    """A signal counts if it was sent at most this long before the creation."""
+    """Check that a signal counts if it was sent at most `seconds` before the task's creation."""
     waiting = task(target={"kind": "wait_for_event", "event": "a", "lookback_seconds": seconds})
     assert event_waits.first_signal_id(waiting).home == waiting.created_at - seconds * SECOND
 
@@ -375,7 +375,7 @@ class Endpoint:
     body: bytes = b"null"
 
     def call(self, call: Call) -> HttpResponse:
-        """Its response, as far as needed."""
+        """Return the response, cut to the needed size."""
         return kept_response(HTTPResponse(BytesIO(self.body), status=self.status, preload_content=False), call, (), NOW)
 
 
@@ -385,20 +385,20 @@ def _called(endpoint: Endpoint, **fields: Any) -> TargetEnding:  # noqa: ANN401 
 
 
 def _succeeds(status: int) -> None:
-    """That status is a success, and the next one is not."""
+    """Check that `status` is a success and that the next status is a failure."""
     assert isinstance(_called(Endpoint(status), success=[status]), Succeeded)
     assert isinstance(_called(Endpoint(status + 1), success=[status]), Failed)
 
 
 def _keeps(size: int) -> None:
-    """A body is cut off there, or where the result would be too large."""
+    """Check that a body is cut off at `size`, or where the result would be too large."""
     response = {"max_bytes": size, "when_larger": "truncate"}
     kept = _called(Endpoint(body=b"x" * (size + 10)), response=response)
     assert kept == Succeeded(b'"' + b"x" * min(size, MAX_RESULT_BYTES - 2) + b'"')
 
 
 def _shares_calls(**batch: float) -> None:
-    """At most this many tasks share a call, and the first waits no longer for others."""
+    """Check that the batch settings limit the tasks in a call and the first task's wait for others."""
     target: Any = task(target={"kind": "http", "url": "https://example.org", "batch": batch}).target
     attempt, groups = replace(work(url="https://example.org", seconds=840), seconds=840.0), Together(1)
     run_in_batch(Answering(), target, replace(attempt, batch_groups=lambda: groups))
@@ -406,7 +406,7 @@ def _shares_calls(**batch: float) -> None:
 
 
 def _starts(rate: Rate) -> None:
-    """Under constant demand its window has `limit` and `burst` starts, less at most a twentieth part for slack.
+    """Check that under constant demand, a rate's window has `limit` plus `burst` starts, less at most a twentieth.
 
     Each part is stored for as long as any of its starts is counted.
     """
@@ -415,7 +415,7 @@ def _starts(rate: Rate) -> None:
 
 
 def _begun(rate: Rate, part: int) -> int:
-    """The number of attempts that begin in the first window of a part, each requested right after the previous."""
+    """Return how many attempts start in the first window of a part if each is requested right after the previous."""
     state, pace, now, count = RateState(), pace_of(rate, part), NOW * MICROS, 0
     place: int | None = None
     while True:
@@ -453,7 +453,7 @@ def _switch_starts(name: str, number: int) -> None:
 
 
 def _leases(tasks: int) -> None:
-    """This many of the due tasks are leased at once."""
+    """Check that this number of due tasks is leased at once."""
     with Pulled() as pulled:
         for _ in range(tasks + 1):
             pulled.create_pulled()
@@ -462,7 +462,7 @@ def _leases(tasks: int) -> None:
 
 
 def _polls(seconds: int) -> None:
-    """Without a task, the response comes after this time."""
+    """Check that the response comes after `seconds` if there is no task."""
     with Pulled() as pulled:
         began = pulled.now
         assert pulled.lease(wait=seconds) == []
@@ -470,7 +470,7 @@ def _polls(seconds: int) -> None:
 
 
 def _leases_for(seconds: int, first: int | None = None) -> None:
-    """It lasts this long, as long again from a heartbeat, and then another worker gets the task."""
+    """Check that a lease, and its renewal by a heartbeat, last `seconds`, and another worker then gets the task."""
     with Pulled() as pulled:
         task_id = pulled.create_pulled(timeout_seconds=3600)
         pulled.run(5 * SECOND)
@@ -488,13 +488,13 @@ def _leases_for(seconds: int, first: int | None = None) -> None:
 
 
 def _progresses(percent: int) -> None:
-    """A poller of a nearly complete task polls soon again, of one that has just begun as usual."""
+    """Check that the poll interval is short for a nearly complete task, and as usual for a task that just started."""
     running = due_task(state=State.RUNNING, run_at=NOW, progress=Progress(percent))
     assert poll_interval(running, NOW + MINUTE) == (SHORTEST if percent else MINUTE // 10)
 
 
 def _waits_for_an_outcome(seconds: int) -> None:
-    """The response comes after this time, unless the task has an outcome before."""
+    """Check that the response comes after `seconds` if the task has no outcome yet."""
     with Pulled() as pulled:
         task_id, began = pulled.create_pulled(), pulled.now
         assert pulled.ask("GET", f"/v1/tasks/{task_id}", query=f"wait_seconds={seconds}").status == 200
@@ -502,7 +502,7 @@ def _waits_for_an_outcome(seconds: int) -> None:
 
 
 def _lasts(seconds: int) -> None:
-    """A topology's lease and lock also include the time to end the run; it is checked at its deadline."""
+    """Check that a topology's lease and lock include the time to end the run, which is checked at its deadline."""
     graph = graph_of({"nodes": {"a": {"type": "report"}}, "timeout_seconds": seconds})
     assert graph.lasts_seconds == seconds
     running = replace(task(notify_within_seconds=graph.lasts_seconds), target=TopologyTarget(), run_at=NOW)
@@ -513,20 +513,20 @@ def _lasts(seconds: int) -> None:
 
 
 def _delays_node(seconds: float) -> None:
-    """It is due within the longest duration of a run."""
+    """Check that a node's delay is within the longest duration of a run."""
     graph = graph_of({"nodes": {"a": {"type": "report", "delay_seconds": seconds}}})
     assert (graph.by_key["a"].spec.delay or 0) == seconds * SECOND <= graph.lasts_seconds * SECOND
 
 
 def _is_expected(seconds: float) -> None:
-    """Two consecutive nodes are expected to take twice as long."""
+    """Check that two consecutive nodes are expected to take twice as long as one."""
     node = {"type": "report", "expected_seconds": seconds}
     graph = graph_of({"nodes": {"a": node, "b": {**node, "depends_on": ["a"]}}})
     assert critical_path(graph).seconds == 2 * seconds
 
 
 def _maps(items: int) -> None:
-    """This many items start at once, the next one after the first of them."""
+    """Check that this number of map items start at once, and that the next item starts after the first one."""
     payload = map_payload(NodeMap("parents", max_parallel=items), {"type": "report"}, list(range(items + 1)))
     nodes = graph_of_map(json.loads(payload))["nodes"]
     waiting = {key: node["depends_on"] for key, node in nodes.items() if "depends_on" in node}
@@ -534,7 +534,7 @@ def _maps(items: int) -> None:
 
 
 def _tolerates(failures: int) -> None:
-    """This many items can fail, and one more stops the map."""
+    """Check that this number of map items can fail, and that one more failure stops the map."""
     items = map_payload(NodeMap("parents", tolerated_failures=failures), {"type": "report"}, list(range(failures + 1)))
     graph = outline_of(items)
     failed = dict.fromkeys(graph.order[:failures], FAILED)
@@ -605,7 +605,7 @@ RANGES: dict[str, Any] = {
         "backfill": bounded(BackfillCreate),
         "task": OF_TASKS,
         "task_query": bounded(TaskQuery),
-        # Their task fields have the ranges of tasks.
+        # The task fields of nodes have the ranges of tasks.
         "topology": dict(bounded(TopologyCreate).items() - OF_TASKS.items()),
         "node": dict(bounded(TopologyNode).items() - OF_TASKS.items()),
         "switch": bounded(SwitchPut),
@@ -619,7 +619,7 @@ RANGES: dict[str, Any] = {
 
 
 def test_each_number_has_a_row() -> None:
-    """A number is tried below, and so is each that is added; it has a range with two ends."""
+    """Each number in a request has a row in this module, and a range with two ends."""
     assert set(RANGES) == set(ROWS)
     assert [name for name, ends in RANGES.items() if None in ends] == []
 
@@ -629,7 +629,7 @@ def test_each_number_has_a_row() -> None:
     [(TaskTemplate, "task"), (TaskTemplateUpdate, "task"), (TaskPatch, "task"), (SchedulePatch, "schedule")],
 )
 def test_a_number_has_one_range_wherever_it_is_given(model: type[BaseModel], like: str) -> None:
-    """A schedule's task and an update have the same ranges as a creation, whose rows apply to them."""
+    """Updates and the tasks of schedules have the same ranges as creations, so the rows apply to them, too."""
     numbers = {name: ends for name, ends in bounded(model, "task", "target").items() if name not in NO_SETTINGS}
     assert numbers
     assert {f"{like}.{name}": ends for name, ends in numbers.items()}.items() <= RANGES.items()
@@ -638,5 +638,5 @@ def test_a_number_has_one_range_wherever_it_is_given(model: type[BaseModel], lik
 @pytest.mark.parametrize("end", ["lowest", "highest"])
 @pytest.mark.parametrize("name", ROWS)
 def test_a_number_does_at_both_ends_of_its_range_what_it_says(name: str, end: str) -> None:
-    """The effect of the number is tested, not only that it is accepted."""
+    """At both ends of its range, a number has its effect; accepting the number is not enough."""
     ROWS[name](RANGES[name][end == "highest"])

@@ -23,16 +23,16 @@ from tests.domain.live_updates.change_snapshots import change, snapshot, task_id
 ENCODER = JsonEncoder()
 ID = task_id(1).text
 WIDE = {f"{number}{chr(0x10000)}{'é' * 29}": "\U0001f4a5" * 64 for number in range(10)}
-"""Tags as large as they can be, in JSON as it is sent."""
+"""The largest possible tags, in JSON as they are sent."""
 
 
 def subscribe(**fields: object) -> str:
-    """The text of a message."""
+    """Return the text of a message."""
     return json.dumps({"do": "subscribe", "ref": "1", "topic": "mine", **fields})
 
 
 def test_a_client_says_what_it_wants_to_watch() -> None:
-    """Each kind of message is understood, ids in either case."""
+    """Each kind of message is read, with ids in upper or lower case."""
     assert read_message(subscribe(topic=f"task:{ID.lower()}")) == Subscribe(
         "1", Topic(TopicKind.TASK, ID), TaskFilter()
     )
@@ -79,7 +79,7 @@ def test_a_client_says_what_it_wants_to_watch() -> None:
     ],
 )
 def test_a_message_that_cannot_be_understood_is_refused_by_name(text: str, ref: str | None, field: str) -> None:
-    """Bombs, wrong types and unknown words are answered with the wrong field, and raise nothing else."""
+    """Compression bombs, wrong types and unknown words are answered with the wrong field, and raise nothing else."""
     with pytest.raises(MessageRefused) as refusal:
         read_message(text)
     told = json.loads(ENCODER.error(refusal.value.ref, refusal.value.error))
@@ -94,7 +94,7 @@ def test_a_message_that_cannot_be_understood_is_refused_by_name(text: str, ref: 
     )
 )
 def test_any_text_is_read_or_refused(text: str) -> None:
-    """No message causes an unexpected error."""
+    """Any text is read or refused without an unexpected error."""
     refusal = None
     try:
         read_message(text)
@@ -105,7 +105,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 
 def test_an_error_of_the_service_says_nothing_of_its_inside() -> None:
-    """A failure behind the API is reported as unavailability only."""
+    """A failure behind the API is only reported as unavailability."""
     told = json.loads(ENCODER.error("1", Unavailable("table tasks of 123456789012")))
     assert (told["code"], "123456789012" in json.dumps(told)) == ("unavailable", False)
 
@@ -124,7 +124,7 @@ def test_changes_fill_frames_that_are_billed_as_one_message(count: int, wide: bo
 
 
 def test_no_payload_or_result_is_told() -> None:
-    """A frame has the fields of a list; contents and tokens are read over REST."""
+    """A frame has the fields of a list; contents and tokens can only be read over REST."""
     frame = ENCODER.changes([Notice(change(None, snapshot(1, 1, name="n")), ("1",), ("2",))])[0]
     (entry,) = json.loads(frame)["changes"]
     assert (entry["id"], entry["version"], entry["refs"], entry["left"]) == (ID, 1, ["1"], ["2"])
@@ -134,14 +134,14 @@ def test_no_payload_or_result_is_told() -> None:
 
 
 def test_the_asyncapi_document_describes_each_state_in_a_sentence() -> None:
-    """Descriptions are plain text, as in the OpenAPI document, without the sections of docstrings."""
+    """Descriptions in the AsyncAPI document are plain text without docstring sections."""
     schemas = asyncapi.document()["components"]["schemas"]
     assert "`waiting`: waits for" in schemas["State"]["description"]
     assert "Attributes:" not in json.dumps(schemas)
 
 
 def test_every_message_is_as_the_asyncapi_document_says() -> None:
-    """Sent and received messages validate against the document's schemas."""
+    """Sent and received messages validate against the AsyncAPI document's schemas."""
     described = asyncapi.document()
 
     def check(model: str, text: str) -> None:

@@ -30,7 +30,7 @@ class Copy:
         place: file and line.
         target: the form of the response, or the kind of the value.
         source: the type whose fields are copied.
-        given: names of the fields that the call gives.
+        given: the names of the fields that the call passes explicitly.
     """
 
     place: str
@@ -40,31 +40,31 @@ class Copy:
 
     @property
     def copied(self) -> dict[str, tuple[Any, Any]]:
-        """The types on both sides of each copied field; `None` for a field that the source lacks."""
+        """Return the types on both sides of each copied field; `None` for a field that the source lacks."""
         sources = hints_of(self.source)
         return {name: (sources.get(name), hint) for name, hint in self.names.items() if name not in self.given}
 
     @property
     def names(self) -> dict[str, Any]:
-        """The types of the fields of the target."""
+        """Return the types of the target's fields."""
         properties = {name for name, each in vars(self.target).items() if isinstance(each, property)}
         return {name: hint for name, hint in hints_of(self.target).items() if name not in properties}
 
 
 @cache
 def names_in(module: str) -> dict[str, Any]:
-    """The names of a module, with those that it imports for the type checker or late."""
+    """Return a module's names, including names that it imports for the type checker or late."""
     loaded = importlib.import_module(module)
     names = dict(vars(loaded))
     for node in ast.walk(ast.parse(Path(str(loaded.__file__)).read_text())):
         if isinstance(node, ast.ImportFrom):
-            exec(ast.unparse(node), names)  # noqa: S102 - the imports of our own modules
+            exec(ast.unparse(node), names)  # noqa: S102 - the imports of duetime's own modules
     return names
 
 
 @cache
 def hints_of(kind: type) -> dict[str, Any]:
-    """The types of the fields and properties of a class."""
+    """Return the types of a class's fields and properties."""
     if issubclass(kind, BaseModel):
         return {name: field.annotation for name, field in kind.model_fields.items()}
     hints: dict[str, Any] = {}
@@ -79,26 +79,26 @@ def hints_of(kind: type) -> dict[str, Any]:
 
 
 def evaluated(hint: Hint, module: str) -> Hint:
-    """The type of an annotation in a module."""
+    """Return an annotation's type in a module."""
     if isinstance(hint, ForwardRef):
         hint, module = hint.__forward_arg__, hint.__forward_module__ or module
     return eval(hint, names_in(module)) if isinstance(hint, str) else hint  # noqa: S307 - our own annotations
 
 
 def origin_of(hint: Hint) -> Hint:
-    """The generic type of a parametrized one; `None` for others."""
+    """Return the generic type of a parametrized type, or `None`."""
     return get_origin(hint)
 
 
 def kinds_in(hint: Hint) -> tuple[Any, ...]:
-    """The members of a union without null, or the type itself."""
+    """Return the members of a union without null, or the type itself."""
     while origin_of(hint) is Annotated:
         hint = get_args(hint)[0]
     return tuple(each for each in get_args(hint) if each is not type(None)) if origin_of(hint) in UNIONS else (hint,)
 
 
 def source_of(expression: ast.expr, function: ast.FunctionDef, module: str) -> type:
-    """The type of a parameter or variable of a function, or of an attribute of one."""
+    """Return the type of a function's parameter or variable, or of an attribute of one of these."""
     if isinstance(expression, ast.IfExp):
         return source_of(expression.orelse, function, module)
     if isinstance(expression, ast.Call):
@@ -117,7 +117,7 @@ def source_of(expression: ast.expr, function: ast.FunctionDef, module: str) -> t
 
 
 def variables(function: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
-    """The variables of a function, each with its assigned expressions."""
+    """Return a function's variables, each with its assigned expressions."""
     for node in ast.walk(function):
         if isinstance(node, ast.Assign):
             (target,) = node.targets
@@ -130,7 +130,7 @@ def variables(function: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
 
 
 def given_by(call: ast.Call, module: str) -> Iterator[str]:
-    """The names that a call passes itself or, after `**`, through a function that returns a form."""
+    """Return the names that a call passes itself or, after `**`, through a function that returns a form."""
     for keyword in call.keywords:
         if keyword.arg is not None:
             yield keyword.arg
@@ -141,7 +141,7 @@ def given_by(call: ast.Call, module: str) -> Iterator[str]:
 
 
 def copies() -> Iterator[Copy]:
-    """All calls of the contract."""
+    """Return all mapping calls in the contract."""
     for path in sorted(ROOT.rglob("*.py")):
         module = ".".join(("duetime", "contract", *path.relative_to(ROOT).with_suffix("").parts))
         for function in ast.walk(ast.parse(path.read_text())):
@@ -159,7 +159,7 @@ each_copy = pytest.mark.parametrize("each", COPIES, ids=[each.place for each in 
 
 
 def fits(value: Hint, hint: Hint) -> bool:
-    """Whether every value of one type is one of the other."""
+    """Return whether every value of one type is a value of the other type."""
     value, hint = plain(value), plain(hint)
     if hint is Any or value == hint:
         return True
@@ -176,19 +176,19 @@ def fits(value: Hint, hint: Hint) -> bool:
 
 
 def plain(hint: Hint) -> Hint:
-    """A type without its pydantic annotations."""
+    """Return a type without its pydantic annotations."""
     while origin_of(hint) in (Annotated, NotRequired):
         hint = get_args(hint)[0]
     return hint
 
 
 def is_instant(hint: Hint) -> bool:
-    """Whether a field of a form is an instant, or one or null."""
+    """Return whether a form's field is an instant, with or without null."""
     return "'format': 'date-time'" in str(hint)
 
 
 def test_calls_are_found() -> None:
-    """The checks below find something: both functions are used by most resources."""
+    """The checks in this module find calls, because most resources use both functions."""
     responses = [each for each in COPIES if is_typeddict(each.target)]
     assert len(responses) >= 20
     assert len(COPIES) - len(responses) >= 8
@@ -196,7 +196,7 @@ def test_calls_are_found() -> None:
 
 @each_copy
 def test_every_name_of_a_form_exists_on_the_value(each: Copy) -> None:
-    """Fields copied by name exist on both sides, and the given ones belong to the form."""
+    """Fields that are copied by name exist on both sides, and explicitly passed fields belong to the form."""
     assert [name for name, (source, _) in each.copied.items() if source is None] == []
     assert each.given <= each.names.keys()
 
@@ -214,7 +214,7 @@ def test_the_type_of_every_copied_field_fits(each: Copy) -> None:
 
 @each_copy
 def test_instants_are_known_by_their_names(each: Copy) -> None:
-    """Exactly the instants among the copied fields of a response have the names of instants."""
+    """Among a response's copied fields, exactly the instants have a name that ends like an instant's name."""
     if is_typeddict(each.target):
         assert [
             name for name, (_, hint) in each.copied.items() if is_instant(hint) is not name.endswith(INSTANTS)
@@ -235,5 +235,5 @@ def test_instants_are_known_by_their_names(each: Copy) -> None:
     ],
 )
 def test_fits(value: Hint, hint: Hint, *, expected: bool) -> None:
-    """The check of types distinguishes fitting types from others."""
+    """The check of types accepts types that fit and rejects types that do not fit."""
     assert fits(value, hint) is expected

@@ -1,4 +1,4 @@
-"""Messages about rejected fields: in plain words, with the probable intention."""
+"""Messages about rejected fields are in plain words and suggest what was probably meant."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LIST_PARAMETERS = ("state", "type", "name", "tag", "order", "limit", "next_token
 
 
 class Nested(Body):
-    """A model in a model."""
+    """A model within another model."""
 
     READ_ONLY: ClassVar[frozenset[str]] = frozenset({"made_at"})
 
@@ -55,7 +55,7 @@ class Example(Body):
 
 
 def faults(value: object, model: type[Body] = Example) -> list[tuple[str, str, FaultCode]]:
-    """The faults of a value."""
+    """Return the faults of a value."""
     with pytest.raises(FieldsInvalid) as refused:
         validated(model, value)
     return [(fault.field, fault.reason, fault.code) for fault in refused.value.faults]
@@ -85,7 +85,7 @@ def test_a_value_of_another_type_is_told_which_one_is_wanted(field: str, value: 
 
 
 def test_the_body_as_a_whole_is_told_too() -> None:
-    """A list in the place of a body is called one."""
+    """If a body is a list, the message says so."""
     assert faults([]) == [("body", "should be an object, not a list", FaultCode.WRONG_TYPE)]
 
 
@@ -98,7 +98,7 @@ def test_limits_are_said_without_the_validators_words() -> None:
 
 @pytest.mark.parametrize("place", ["whole", "items", "entry", "entries", "mapping"])
 def test_a_whole_number_may_be_written_with_a_point(place: str) -> None:
-    """5.0 is the integer 5, as in JSON Schema, at any position; the body itself does not change."""
+    """As in JSON Schema, 5.0 is the integer 5 at any position, and the body itself is not changed."""
     value = {
         "whole": 5.0,
         "items": [1, 5.0],
@@ -115,7 +115,7 @@ def test_a_whole_number_may_be_written_with_a_point(place: str) -> None:
 
 
 def test_a_number_that_is_not_whole_stays_refused_beside_one_that_is() -> None:
-    """Only whole numbers are accepted, and other faults are still reported."""
+    """Only whole numbers are accepted as integers, and other faults are still reported."""
     assert faults({"whole": 5.0, "items": [1.5, 2.0]}) == [
         ("items[0]", "should be a whole number", FaultCode.WRONG_TYPE)
     ]
@@ -125,7 +125,7 @@ def test_a_number_that_is_not_whole_stays_refused_beside_one_that_is() -> None:
 
 
 def test_what_only_answers_have_is_read_only() -> None:
-    """A field known from responses is reported as read-only, not as unknown."""
+    """A field that only responses have is reported as read-only, not as unknown."""
     assert faults({"id": "x", "kind_of": "y", "entry": {"made_at": 1}, "made_at": 1}) == [
         ("entry.made_at", "is read-only: leave it out", FaultCode.READ_ONLY),
         ("id", "is read-only: leave it out", FaultCode.READ_ONLY),
@@ -163,7 +163,7 @@ def test_what_only_answers_have_is_read_only() -> None:
     ],
 )
 def test_the_field_that_was_meant_is_suggested(name: str, meant: str | None) -> None:
-    """Similar names, other spellings and names of other schedulers are suggested; otherwise nothing is."""
+    """Similar names, other spellings and other schedulers' names lead to a suggestion; other names do not."""
     assert suggestion(name, TASK_FIELDS) == meant
 
 
@@ -185,12 +185,12 @@ def test_the_field_that_was_meant_is_suggested(name: str, meant: str | None) -> 
     ],
 )
 def test_the_parameter_that_was_meant_is_suggested(name: str, meant: str | None) -> None:
-    """This includes lists: brackets are removed."""
+    """The parameter that was probably meant is suggested, also for a list whose name has brackets."""
     assert suggestion(name, LIST_PARAMETERS) == meant
 
 
 def test_a_suggestion_stands_in_the_fault() -> None:
-    """Suggestions are given for bodies, parts of them, kinds of targets and queries."""
+    """Suggestions are given for bodies, parts of bodies, kinds of targets, and queries."""
     unknown = FaultCode.UNKNOWN_FIELD
     assert faults({"type": "a", "delaySeconds": 5}, TaskCreate) == [
         ("delaySeconds", "is not a known field; did you mean 'delay_seconds'?", unknown)
@@ -211,13 +211,13 @@ def test_a_suggestion_stands_in_the_fault() -> None:
 OUR_OWN = re.compile(
     r"'[a-z_.]+'|`[A-Za-z_.=-]+`|POST /v1|settings|duetime|credentials|leases|acknowledged|jitter|authenticated|role"
 )
-"""What a hint has to name: a field or a header of ours, or where its like is found."""
+"""A hint must name a field or a header of duetime, or where to find the equivalent."""
 
 
 @pytest.mark.parametrize("model", [TaskCreate, ScheduleCreate])
 @pytest.mark.parametrize(("system", "name"), [(system, name) for system, names in SYSTEMS.items() for name in names])
 def test_a_field_of_another_system_is_answered_with_ours(system: str, name: str, model: type[Body]) -> None:
-    """Every name of the table, in a task and a schedule, is refused with its equivalent here."""
+    """Every name of the table is refused in a task and a schedule, and the error names duetime's equivalent."""
     whole = {"name": "x", "cron": "0 3 * * *", "task": {"type": "a"}} if model is ScheduleCreate else {"type": "a"}
     if name in model.model_fields or (name == "schedule" and model is TaskCreate):
         return
@@ -230,7 +230,7 @@ def test_a_field_of_another_system_is_answered_with_ours(system: str, name: str,
 
 @pytest.mark.parametrize("names", SYSTEMS.values(), ids=list(SYSTEMS))
 def test_the_table_names_fields_that_exist(names: Mapping[str, Meaning]) -> None:
-    """Each field that it names is one of a request of the OpenAPI document, alone or within another."""
+    """Each field that the table names exists in the OpenAPI document, alone or within another field."""
     known = {key for schema in document()["components"]["schemas"].values() for key in schema.get("properties", {})}
     for name, meaning in names.items():
         assert meaning.fields or meaning.text, name
@@ -258,7 +258,7 @@ def test_the_table_names_fields_that_exist(names: Mapping[str, Meaning]) -> None
     ],
 )
 def test_a_task_is_told_our_field(name: str, meant: str) -> None:
-    """Names of the first design and of others, in a task."""
+    """For field names of duetime's first design and of other schedulers, the error names the task's field."""
     body = {name: 1} if meant == "type" else {"type": "a", name: 1}
     assert (name, f"is not a known field; did you mean {meant!r}?", FaultCode.UNKNOWN_FIELD) in faults(body, TaskCreate)
 
@@ -271,18 +271,18 @@ def test_a_task_is_told_our_field(name: str, meant: str) -> None:
     ],
 )
 def test_a_field_without_its_like_in_a_task_is_told_where_it_is(name: str, said: str) -> None:
-    """The message names the other request that the field belongs to, or says what to do."""
+    """The message names the other request that has the field, or says what to do."""
     ((_, reason, _),) = faults({"type": "a", name: 1}, TaskCreate)
     assert said in reason
 
 
 def test_a_name_is_suggested_of_its_own_place_only() -> None:
-    """A field of a task is no suggestion for one of its retry policy."""
+    """A field of a task is not suggested for a field of a retry policy."""
     assert suggestion("delay", Retry.model_fields) is None
 
 
 def test_a_plus_that_became_a_space_is_explained() -> None:
-    """In a query, a + of an offset means a space; the error shows how to write it."""
+    """In a query, the + of an offset is a space; the error shows how to write it."""
     with pytest.raises(ParametersInvalid) as refused:
         read_query(TaskListQuery, "due_after=2026-12-01T00:00:00+09:00")
     (fault,) = refused.value.faults
@@ -304,14 +304,14 @@ def test_a_plus_that_became_a_space_is_explained() -> None:
     ],
 )
 def test_what_is_wrong_with_a_time_is_said(text: object, said: str) -> None:
-    """The error also shows the expected format."""
+    """The error says what is wrong with a time, and shows the expected format."""
     with pytest.raises(ValueError, match=r"should be an RFC 3339 time|needs an offset") as refused:
         instant_of(text)
     assert said in str(refused.value)
 
 
 def test_a_parameter_that_is_repeated_is_told_that_it_takes_one_value() -> None:
-    """The error says that it accepts one value, not only that it is repeated."""
+    """The error says that the parameter takes one value, not only that it is repeated."""
     with pytest.raises(ParametersInvalid) as refused:
         read_query(TaskListQuery, "limit=5&limit=6")
     assert refused.value.faults == (
@@ -320,7 +320,7 @@ def test_a_parameter_that_is_repeated_is_told_that_it_takes_one_value() -> None:
 
 
 def test_a_query_where_there_is_none_says_so() -> None:
-    """An operation without parameters suggests nothing."""
+    """For an operation without parameters, the error suggests nothing."""
     with pytest.raises(ParametersInvalid) as refused:
         no_query("wait=5")
     assert refused.value.faults == (
@@ -329,6 +329,6 @@ def test_a_query_where_there_is_none_says_so() -> None:
 
 
 def test_every_code_of_a_fault_is_a_word() -> None:
-    """Programs go by them: letters and underscores."""
+    """Codes of faults are made of letters and underscores, because programs compare them."""
     values: list[Any] = [code.value for code in FaultCode]
     assert all(value.replace("_", "").isalpha() and value.islower() for value in values)

@@ -23,7 +23,7 @@ from tests.domain.factories import task
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# As clients receive it.
+# The document is used as clients receive it.
 DOCUMENT = json.loads(json.dumps(document(), allow_nan=False))
 SCHEMAS = DOCUMENT["components"]["schemas"]
 OPERATIONS = [operation for path in DOCUMENT["paths"].values() for operation in path.values()]
@@ -36,7 +36,7 @@ MODELS = {
     "reject_fields": "EmptyRequest",
 }
 REPORTS = ("EmptyRequest", "OutcomeReport", "ReportedError", "HeartbeatReport", "ProgressReport")
-# JSON Schema does not know control characters and offsets, and Python's `$` allows a line end.
+# JSON Schema cannot express control characters and offsets, and Python's `$` allows a newline at the end.
 CODE_ALONE_SEES = (
     "2026-12-01T09:00:00",
     "nul\x00",
@@ -53,7 +53,7 @@ CODE_ALONE_SEES = (
 
 
 def schemas_in(value: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - any JSON
-    """Every schema within others, at any depth."""
+    """Return every schema within other schemas, at any depth."""
     if isinstance(value, dict):
         yield value
         for name, each in value.items():
@@ -67,13 +67,13 @@ def schemas_in(value: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - any JS
 
 
 def resolved(response: dict[str, Any]) -> dict[str, Any]:
-    """A response, which may be one that operations share."""
+    """Return a response, which may be shared by operations."""
     shared: dict[str, Any] = DOCUMENT["components"]["responses"]
     return shared[response["$ref"].rpartition("/")[2]] if "$ref" in response else response
 
 
 def says_in_words(report: object) -> bool:
-    """Whether a report is refused for fields that exclude each other, as the document's descriptions say."""
+    """Return whether a report is refused for exclusive fields, which only the document's descriptions mention."""
     if not isinstance(report, dict) or "outcome" not in report:
         return False
     needless = {"succeeded": {"error", "retriable"}, "failed": {"result"}}
@@ -81,18 +81,18 @@ def says_in_words(report: object) -> bool:
 
 
 def fits(model: str, value: object) -> bool:
-    """Whether a value validates against a model of the document."""
+    """Return whether a value validates against a model of the document."""
     return bool(OAS31Validator({**DOCUMENT, "$ref": f"#/components/schemas/{model}"}).is_valid(value))
 
 
 def test_the_document_is_valid() -> None:
-    """The document is OpenAPI 3.1 by its validator, and plain JSON."""
+    """The document passes the OpenAPI 3.1 validator and is plain JSON."""
     OpenAPIV31SpecValidator(DOCUMENT).validate()
     assert DOCUMENT["openapi"] == "3.1.0"
 
 
 def test_every_method_of_every_path_is_described() -> None:
-    """The document has the operations that requests are routed by, no more and no fewer."""
+    """The document has exactly the operations to which requests are routed."""
     described = {
         (f"{method.upper()} {path}", operation["operationId"])
         for path, methods in DOCUMENT["paths"].items()
@@ -120,14 +120,14 @@ def test_unknown_fields_are_documented_to_be_refused() -> None:
 
 
 def test_a_change_has_no_defaults() -> None:
-    """The document does not say that a change resets omitted fields."""
+    """The document has no defaults for updates, which would say that updates reset omitted fields."""
     assert not any("default" in field for field in SCHEMAS["TaskUpdate"]["properties"].values())
 
 
 def test_every_problem_is_described_somewhere() -> None:
-    """Each code is in the document with an example, and in the enumeration of codes."""
+    """Each problem code is in the document with an example, and in the enumeration of codes."""
     told = json.dumps(DOCUMENT)
-    # That code refuses messages over a WebSocket connection, never requests.
+    # The code `subscriptions_full` only refuses messages over a WebSocket connection, not requests.
     codes = ({kind.code for kind in KINDS.values()} | {"internal"}) - {"subscriptions_full"}
     assert {code for code in codes if f"`{code}`" not in told} == set()
     assert set(DOCUMENT["components"]["examples"]) == codes == set(SCHEMAS["ProblemCode"]["enum"])
@@ -135,7 +135,7 @@ def test_every_problem_is_described_somewhere() -> None:
 
 
 def test_every_operation_says_how_it_is_refused() -> None:
-    """401, 403, 429, 500 and other errors are problems; where the gateway may respond, its form is included."""
+    """Every operation has problems for 401, 403, 429, 500 and others, and the gateway's form where it may respond."""
     for operation in OPERATIONS:
         refusals = {status: resolved(one) for status, one in operation["responses"].items() if status[0] not in "23"}
         callers = set() if operation.get("security") == [] else {"401", "403"}
@@ -152,12 +152,12 @@ def test_every_operation_says_how_it_is_refused() -> None:
 
 
 def types_of(schema: Any) -> list[str]:  # noqa: ANN401 - a schema
-    """The types that a value may have."""
+    """Return the types that a value can have."""
     return [each["type"] for each in schema.get("anyOf", [schema])]
 
 
 def test_clients_can_express_every_body() -> None:
-    """No construct that generators drop is used: maps are declared by their values, and there are no bare choices."""
+    """The document avoids constructs that generators drop: maps declare their values, and choices have types."""
     found = list(schemas_in(DOCUMENT["components"]["schemas"]))
     assert not any({"patternProperties", "if", "then", "else", "not", "default"} & set(each) for each in found)
     for each in found:
@@ -172,7 +172,7 @@ def test_clients_can_express_every_body() -> None:
 
 
 def test_defaults_are_told_in_words() -> None:
-    """No parameter and no field has a default that a client would send; its description ends with it."""
+    """Defaults are in descriptions and not in schemas, because clients would send schema defaults."""
     parameters = [one for operation in OPERATIONS for one in operation["parameters"]]
     assert not any("default" in one["schema"] for one in parameters)
     limits = [one["description"] for one in parameters if one["name"] == "limit"]
@@ -181,7 +181,7 @@ def test_defaults_are_told_in_words() -> None:
 
 
 def test_parameters_are_sent_as_generators_send_them() -> None:
-    """Lists are repeated parameters, and required ones are marked."""
+    """Lists are repeated parameters, and required parameters are marked."""
     for operation in DECLARED:
         described = DOCUMENT["paths"][operation.path][operation.method.lower()]["parameters"]
         in_query = {one["name"]: one for one in described if one["in"] == "query"}
@@ -201,7 +201,7 @@ def test_descriptions_speak_to_users() -> None:
 
 
 def test_every_field_says_what_it_is() -> None:
-    """Every field of a request or response has a description, itself or by reference."""
+    """Every field of a request or response has a description, directly or by reference."""
     bare = [
         (model, name)
         for model, schema in SCHEMAS.items()
@@ -214,7 +214,7 @@ def test_every_field_says_what_it_is() -> None:
 
 
 def test_the_document_of_a_deployment_names_its_ways_in_only() -> None:
-    """The document has the deployment's credentials with each operation's role, and its address."""
+    """A deployment's document has its credentials, with each operation's role, and its address."""
     for authentication, scheme in (("iam", "sigv4"), ("jwt", "bearer"), ("none", None)):
         found = document(authentication)
         assert found["security"] == ([{scheme: []}] if scheme else [])
@@ -234,7 +234,7 @@ def test_the_document_of_a_deployment_names_its_ways_in_only() -> None:
 
 
 def test_every_tag_says_what_it_is_about() -> None:
-    """Operations and webhooks have one tag each, and every tag is used."""
+    """Operations and webhooks have one tag each, and every tag is used and described."""
     webhooks = [one for methods in DOCUMENT["webhooks"].values() for one in methods.values()]
     used = {tag for operation in [*OPERATIONS, *webhooks] for tag in operation["tags"]}
     assert used == {tag["name"] for tag in DOCUMENT["tags"]}
@@ -254,7 +254,7 @@ def test_every_tag_says_what_it_is_about() -> None:
     ],
 )
 def test_headers_are_described(operation_id: str, headers: set[str], answered: set[str]) -> None:
-    """Headers of requests and responses are in the document."""
+    """The headers of requests and responses are in the document."""
     (operation,) = [one for one in OPERATIONS if one["operationId"] == operation_id]
     assert {one["name"] for one in operation["parameters"] if one["in"] == "header"} == headers
     success: dict[str, Any] = next(answer for status, answer in operation["responses"].items() if int(status) < 300)
@@ -280,7 +280,7 @@ def test_answers_are_as_described() -> None:
 
 
 def test_reports_are_refused_as_described() -> None:
-    """The code follows the document on notifications, heartbeats and progress reports."""
+    """For notifications, heartbeats and progress reports, the code refuses what the document refuses."""
     for name, body in GOOD_REPORTS:
         assert fits(MODELS[name], body), body
     wrongly_allowed = [
@@ -290,7 +290,7 @@ def test_reports_are_refused_as_described() -> None:
 
 
 def test_a_wait_a_force_and_what_they_answer_are_described() -> None:
-    """Parameters and second statuses of creating and cancelling are part of the document."""
+    """The parameters and the alternative statuses of creating, cancelling and pausing are in the document."""
     found = {one["operationId"]: one for one in OPERATIONS}
     for id_, parameters, statuses in (
         ("createTask", ["estimate", "wait_seconds"], {"200", "201", "202"}),
@@ -305,7 +305,7 @@ def test_a_wait_a_force_and_what_they_answer_are_described() -> None:
 
 
 def test_bodies_are_refused_as_described() -> None:
-    """The code accepts the smallest and the fullest documented body, and none of the invalid ones."""
+    """The code accepts the smallest and the fullest documented body, and refuses the invalid bodies."""
     full = {
         "type": "report",
         "payload": [1],

@@ -1,4 +1,4 @@
-"""The code follows the document on switches, circuits and sweeps."""
+"""The document and the code agree on switches, circuits and actions by filter."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.functions.api.test_switches import BAD as BAD_SWITCHES
 from tests.functions.api.test_switches import CAP, STOP
 
 STOPPED = Switch(SwitchKey(SwitchScope.TYPE, "report"), stopped=True, updated_at=NOW, updated_by="ann")
-# JSON Schema does not know control characters, tokens and owners, and treats 2.0 as whole.
+# JSON Schema cannot express control characters, tokens and owners, and treats 2.0 as whole.
 CODE_ALONE_SEES = (
     "a b",
     "report\\n",
@@ -38,14 +38,14 @@ NEEDS_CODE: tuple[dict[str, Any], ...] = ({"filter": {"state": "succeeded"}}, {"
 
 
 def says_in_words(body: Any) -> bool:  # noqa: ANN401 - any JSON
-    """Whether a body is refused for fields that exclude each other, as the document's descriptions say."""
+    """Return whether a body is refused for exclusive fields, which only the document's descriptions mention."""
     if "scope" in body:
         return (body["scope"] == "everything") == bool(body.get("name")) or "max_concurrent" in body
     return {"due_at", "delay_seconds"} <= set(body.get("update", ()))
 
 
 def test_answers_are_as_described() -> None:
-    """A switch, the list of switches, and the result of a sweep validate."""
+    """A switch, the list of switches, and the result of an action by filter validate against the document."""
     circuits = [(Circuit("ann", "example.org").opened("Http503", NOW), CircuitState.OPEN)]
     assert fits("Switch", json.loads(json_text(switch_response(STOPPED))))
     assert fits("SwitchList", json.loads(json_text(switches_response([STOPPED], circuits))))
@@ -55,7 +55,7 @@ def test_answers_are_as_described() -> None:
 
 
 def test_switches_are_refused_as_described() -> None:
-    """The code accepts what the document allows."""
+    """The code accepts exactly the switches that the document allows."""
     for good in (STOP, CAP, {**STOP, "scope": "type", "name": "report"}):
         assert fits("SwitchPut", good), good
     allowed = [body for body, _ in BAD_SWITCHES if fits("SwitchPut", body)]
@@ -64,7 +64,7 @@ def test_switches_are_refused_as_described() -> None:
 
 
 def test_actions_by_filter_are_refused_as_described() -> None:
-    """The same holds for the two bodies of sweeps, whose fields have descriptions."""
+    """The code accepts the actions by filter that the document allows, and their fields have descriptions."""
     assert fits("BulkCancel", {**REPORTS, "per_second": 0.5, "next_token": None})
     assert fits("BulkUpdate", RENAME)
     models = {True: "BulkCancel", False: "BulkUpdate"}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def patterns(schema: object) -> Iterator[str]:
-    """Every pattern in a part of a JSON document."""
+    """Return every pattern in a part of a JSON document."""
     if isinstance(schema, dict):
         if isinstance(pattern := schema.get("pattern"), str):
             yield pattern
@@ -33,7 +33,7 @@ PATTERNS = sorted({*patterns(json.loads(json.dumps(document())))})
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_every_pattern_of_the_openapi_document_has_words(pattern: str) -> None:
-    """A user is never shown a regular expression."""
+    """Every pattern of the OpenAPI document has words, so that users never see a regular expression."""
     words = words_of(pattern)
     assert words is not None
     assert words.startswith("should be ")
@@ -41,7 +41,7 @@ def test_every_pattern_of_the_openapi_document_has_words(pattern: str) -> None:
 
 
 def test_a_name_says_its_characters_and_its_length() -> None:
-    """The error has everything needed to choose another name."""
+    """The error has everything that is needed to choose another name: the characters and the length."""
     words = (
         "should be 1 to 64 characters: letters A to Z, digits and _ . : / -, and should begin with a letter, a digit"
     )
@@ -51,7 +51,7 @@ def test_a_name_says_its_characters_and_its_length() -> None:
 
 
 def test_an_arn_is_explained_by_an_example() -> None:
-    """The example has the service of the target's kind."""
+    """The error's example ARN has the service of the target's kind."""
     target = {"kind": "lambda", "arn": "arn:aws:sqs:eu-west-1:123456789012:q"}
     words = "should be the ARN of a Lambda function, such as arn:aws:lambda:eu-west-1:123456789012:function:report"
     with pytest.raises(FieldsInvalid) as refused:
@@ -60,7 +60,7 @@ def test_an_arn_is_explained_by_an_example() -> None:
 
 
 def test_an_unknown_pattern_has_no_words() -> None:
-    """An unknown pattern is not described, and no regular expression is shown."""
+    """For an unknown pattern the error has no description, and does not show the regular expression."""
     assert words_of("^x+$") is None
 
     class Strict(Body):

@@ -1,4 +1,4 @@
-"""Unknown placeholders are refused when a task, a schedule or a topology is created, with the field's name."""
+"""Creating a task, a schedule or a topology with an unknown placeholder is refused with the field's name."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ URL = "https://example.org/a/<duetime.task-id>?at=<duetime.scheduled-at>"
 
 
 def http(url: str) -> dict[str, Any]:
-    """A task that calls a URL."""
+    """Return a task that calls a URL."""
     return {"type": "report", "target": {"kind": "http", "url": url}}
 
 
 def faults(decode: Any, body: object) -> list[str]:  # noqa: ANN401 - any of the decoders
-    """The fields that a body is refused for."""
+    """Return the fields for which a body is refused."""
     with pytest.raises(FieldsInvalid) as refused:
         decode(read(json.dumps(body)))
     return [fault.field for fault in refused.value.faults]
@@ -52,7 +52,7 @@ def faults(decode: Any, body: object) -> list[str]:  # noqa: ANN401 - any of the
     ],
 )
 def test_an_unknown_placeholder_is_refused_by_its_field(decode: Any, body: object, field: str) -> None:  # noqa: ANN401 - same
-    """Placeholders are checked wherever a task is described; none may determine the host."""
+    """Placeholders are checked wherever a task is described, and cannot determine the host."""
     assert faults(decode, body) == [field]
 
 

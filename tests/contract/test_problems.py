@@ -14,7 +14,7 @@ INSTANCE = "urn:duetime:request:abc"
 
 
 def test_every_refusal_has_its_own_problem() -> None:
-    """Each error of a request is in the table, so that none becomes a 500."""
+    """Each error of a request is in the table of problems, so that none becomes a 500."""
     modules = (errors, errors, bulk_errors, schedule_errors, topology_errors, request_errors)
     raised = {
         member
@@ -26,7 +26,7 @@ def test_every_refusal_has_its_own_problem() -> None:
 
 
 def test_codes_and_statuses_belong_together() -> None:
-    """One code always has the same status and title, and is 4xx unless the API or the target has to be repaired."""
+    """A code always has the same status and title, and is 4xx unless the API or the target must be repaired."""
     kinds = list(KINDS.values())
     assert len({kind.code for kind in kinds}) == len(set(kinds))
     others = {"unavailable": 503, "region_not_active": 503, "target_unreachable": 502, "target_timeout": 504}
@@ -34,7 +34,7 @@ def test_codes_and_statuses_belong_together() -> None:
 
 
 def test_a_field_is_named_in_a_problem() -> None:
-    """Faults found by the domain are listed by field and reason, and summarized in the detail."""
+    """Faults that the domain finds are listed with field and reason, and summarized in the detail."""
     problem = problem_of(FieldInvalid("due_at", "is more than ten years ahead"), INSTANCE)
     assert problem["status"] == 422
     assert problem["errors"] == [{"field": "due_at", "reason": "is more than ten years ahead", "code": "invalid"}]
@@ -43,14 +43,14 @@ def test_a_field_is_named_in_a_problem() -> None:
 
 
 def test_nothing_of_our_inside_is_told() -> None:
-    """Neither an unforeseen error nor an unavailable service shows its own message."""
+    """Neither an unexpected error nor an unavailable service reveals its own message."""
     for error in (ValueError("secret"), Unavailable("secret table")):
         assert "secret" not in str(problem_of(error, INSTANCE))
     assert kind_of(KeyError()).status == 500
 
 
 def test_an_error_that_a_bulk_operation_counted_has_its_code() -> None:
-    """A bulk operation counts errors by class; unknown classes are reported as refused."""
+    """A bulk operation counts errors by class, and reports an unknown class as refused."""
     assert code_of("StateConflict") == "state_conflict"
     assert code_of("VersionMismatch") == "version_mismatch"
     assert code_of("NeverHeardOf") == "refused"

@@ -21,14 +21,14 @@ ID = TaskId.of(1_795_228_387_250, 7, 42)
 
 
 def named(raw: str) -> list[str]:
-    """The parameters that a query is refused for."""
+    """Return the parameters for which a query is refused."""
     with pytest.raises(ParametersInvalid) as refusal:
         read_query(TaskListQuery, raw)
     return [fault.field for fault in refusal.value.faults]
 
 
 def test_an_empty_query_lists_everything_latest_first() -> None:
-    """Without parameters a list is unfiltered, latest due first, with a full page."""
+    """Without parameters a list is unfiltered, starts with the latest due time, and has a full page."""
     query = read_query(TaskListQuery, "")
     assert (query.filter, query.order, query.limit, query.next_token, query.ids) == (
         TaskFilter(),
@@ -40,7 +40,7 @@ def test_an_empty_query_lists_everything_latest_first() -> None:
 
 
 def test_every_parameter_narrows_the_list() -> None:
-    """Each parameter of a query is found in the filter."""
+    """Each parameter of a query is decoded to the filter."""
     raw = (
         "state=failed&type=report&name=Nightly%20report&tag=team:dba&tag=zone:a:b"
         "&due_after=2026-12-01T09%3A00%3A00%2B09%3A00&due_before=2026-12-01T00:00:01Z&order=asc&limit=7&next_token=abc"
@@ -102,7 +102,7 @@ def test_ids_are_given_as_one_list() -> None:
     ],
 )
 def test_a_parameter_that_cannot_be_accepted_is_named(raw: str, parameter: str) -> None:
-    """An unknown or repeated parameter, or one without an acceptable value, is refused by its name."""
+    """An unknown or repeated parameter, or a parameter with an invalid value, is refused by its name."""
     assert named(raw) == [parameter]
 
 
@@ -116,7 +116,7 @@ def test_no_query_raises_anything_but_a_refusal(raw: str) -> None:
 
 
 def test_where_no_parameter_is_known_every_one_is_named() -> None:
-    """A route without parameters refuses those that it would otherwise ignore."""
+    """An operation without parameters refuses every parameter instead of ignoring it."""
     no_query("")
     with pytest.raises(ParametersInvalid) as refusal:
         no_query(f"force=true&{quote('ä')}=1")

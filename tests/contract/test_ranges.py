@@ -1,4 +1,4 @@
-"""A range that ends before it begins is refused as a probable mistake."""
+"""A range whose end is before its start is refused as a probable mistake."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 
 EARLY, LATE = "2026-11-20T00:00:00Z", "2026-11-21T00:00:00Z"
 CHECKED_BY_THE_DOMAIN = ("BackfillCreate",)
-"""Whose range the domain checks, for schedules are backfilled by services too: `tests/functions/api/test_ranges.py`
-sends it."""
+"""Models whose range the domain checks, because services create backfills, too.
+
+`tests/functions/api/test_ranges.py` tests their requests.
+"""
 
 
 def models_of(annotation: object) -> Iterator[type[BaseModel]]:
-    """The models in an annotation."""
+    """Return the models in an annotation."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     for argument in get_args(annotation):
@@ -29,7 +31,7 @@ def models_of(annotation: object) -> Iterator[type[BaseModel]]:
 
 
 def request_models() -> set[type[BaseModel]]:
-    """Every model of a query or of a part of a body."""
+    """Return every model of a query or of a part of a body."""
     found: set[type[BaseModel]] = set()
     waiting = [model for each in OPERATIONS for model in (each.query, each.body) if model is not None]
     while waiting:
@@ -49,7 +51,7 @@ RANGES = sorted(
 
 
 def faults(model: type[BaseModel], given: dict[str, Any]) -> dict[str, tuple[str, FaultCode]]:
-    """The reason and code of each refused field."""
+    """Return the reason and code of each refused field."""
     try:
         validated(model, given)
     except FieldsInvalid as refused:
@@ -58,7 +60,7 @@ def faults(model: type[BaseModel], given: dict[str, Any]) -> dict[str, tuple[str
 
 
 def test_every_start_of_a_range_has_its_end() -> None:
-    """Each field `X_after` has an `X_before`, declared after it."""
+    """Each field `X_after` has a field `X_before`, which is declared after it."""
     assert len(RANGES) >= 10
     for name, model, subject in RANGES:
         fields = list(model.model_fields)
@@ -70,14 +72,14 @@ def test_every_start_of_a_range_has_its_end() -> None:
 def test_a_range_that_holds_nothing_is_refused_by_the_name_of_its_end(
     model: type[BaseModel], subject: str, end: str
 ) -> None:
-    """The end must be after the start, in every query and every body that has both."""
+    """In every query and body with both bounds, the end must be after the start, or the end is refused by name."""
     given: dict[str, Any] = {f"{subject}_after": LATE, f"{subject}_before": end}
     assert faults(model, given)[f"{subject}_before"] == (f"should be after {subject}_after", FaultCode.CONFLICT)
 
 
 @pytest.mark.parametrize(("model", "subject"), [each[1:] for each in RANGES])
 def test_a_range_in_order_or_open_at_one_side_is_taken(model: type[BaseModel], subject: str) -> None:
-    """Ordered bounds, or a single one, are accepted."""
+    """Bounds in order, or a single bound, are accepted."""
     both = {f"{subject}_after": EARLY, f"{subject}_before": LATE}
     for given in (both, *({key: value} for key, value in both.items())):
         assert not both.keys() & faults(model, given).keys()

@@ -21,13 +21,13 @@ from duetime.domain import errors as for_topologies
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: one.id)
 def test_a_request_finds_the_operation_of_its_path_and_method(operation: Operation) -> None:
-    """Each declared operation is found by its own path, with the values of its parameters."""
+    """Each declared operation is found by its path and method, with the values of its parameters."""
     wanted = {name: f"<{name}>" for name in re.findall(r"\{(\w+)\}", operation.path)}
     assert operation_at(operation.method, operation.url(**wanted)) == (operation, wanted)
 
 
 def test_the_name_of_a_switch_may_have_slashes() -> None:
-    """The gateway decodes paths, and types and owners contain slashes; other paths do not allow them."""
+    """The gateway decodes paths, and types and owners contain slashes; other paths do not allow slashes."""
     found = operation_at("GET", "/v1/switches/owner/1:role/a/b")
     assert found == (switches.READ, {"scope": "owner", "name": "1:role/a/b"})
     with pytest.raises(PathNotFound):
@@ -35,7 +35,7 @@ def test_the_name_of_a_switch_may_have_slashes() -> None:
 
 
 def test_a_fixed_path_comes_before_a_pattern() -> None:
-    """A fixed path that also matches a pattern accepts its own methods only."""
+    """A fixed path that also matches a pattern accepts only its own methods."""
     assert operation_at("POST", "/v1/tasks/batch")[0] is tasks.CREATE_MANY
     with pytest.raises(MethodUnsupported) as refused:
         operation_at("PUT", "/v1/tasks/batch")
@@ -43,7 +43,7 @@ def test_a_fixed_path_comes_before_a_pattern() -> None:
 
 
 def test_a_method_that_a_path_does_not_take_is_told_those_it_does() -> None:
-    """The allowed methods are those declared for the path, in the usual order."""
+    """The error for an unsupported method lists the methods declared for the path, in the usual order."""
     with pytest.raises(MethodUnsupported) as refused:
         operation_at("POST", "/v1/calendars/uk")
     assert refused.value.allowed == ("GET", "HEAD", "PUT", "DELETE", "OPTIONS")
@@ -64,7 +64,7 @@ def test_names_and_routes_are_each_declared_once() -> None:
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: one.id)
 def test_what_a_declaration_says_of_itself_fits_together(operation: Operation) -> None:
-    """Every error has a status, each header its error, and each named resource its 404."""
+    """Every error has a status, every header has an error, and every operation on a named resource has a 404."""
     declared = operation.all_errors
     assert len(set(declared)) == len(declared)
     assert set(declared) <= set(KINDS)
@@ -81,20 +81,20 @@ def test_what_a_declaration_says_of_itself_fits_together(operation: Operation) -
     assert KEY not in operation.headers or operation.body is not None
     assert operation.accepted is None or operation.accepted.status == (201 if operation.method == "PUT" else 202)
     not_found = [error for error in declared if KINDS[error].status == 404]
-    # A PUT may create; the object of a key may be gone, and a lease may have ended.
+    # A PUT may create the resource, the object of a key may be deleted, and a lease may have ended.
     names_something = "{" in operation.path and operation not in {switches.PUT, quotas.PUT, groups.CLOSE}
     names_something |= operation is schedules.CREATE or LEASE in operation.headers
     assert bool(not_found) == names_something
 
 
 def _allows(operation: Operation, name: str, word: str) -> bool:
-    """Whether a parameter of a path may be a word, by the document."""
+    """Return whether a parameter of a path can be a given word, according to the document."""
     (schema,) = (each["schema"] for each in parameters(operation) if each["name"] == name)
     return re.fullmatch(schema["pattern"].strip("^$"), word) is not None if "pattern" in schema else True
 
 
 def _contested(fixed: Operation, named: Operation) -> set[tuple[str, str]]:
-    """The words of one path where another has a name, if a path could match both: the resource and the word."""
+    """Return the resources and words where one path has a word, another has a name, and a request could match both."""
     mine, others = fixed.path.split("/"), named.path.split("/")
     if len(mine) != len(others):
         return set()
@@ -113,7 +113,7 @@ def _contested(fixed: Operation, named: Operation) -> set[tuple[str, str]]:
 
 
 def test_no_name_can_be_a_word_of_a_path() -> None:
-    """Every word that some path has where another has a name is refused as a name; ids cannot be words."""
+    """A name that could be a fixed word of another path is refused, and ids cannot be such words."""
     contested = set().union(*(_contested(fixed, named) for fixed in OPERATIONS for named in OPERATIONS))
     assert contested == {("schedules", word) for word in RESERVED_NAMES}
     for word in RESERVED_NAMES:
@@ -131,7 +131,7 @@ def test_no_name_can_be_a_word_of_a_path() -> None:
     ],
 )
 def test_a_word_of_a_path_is_not_taken_for_a_name(method: str, path: str, allowed: tuple[str, ...]) -> None:
-    """An unsupported method of a fixed path is refused there, not interpreted as a name."""
+    """An unsupported method of a fixed path is refused and not routed as a name."""
     with pytest.raises(MethodUnsupported) as refused:
         operation_at(method, path)
     assert refused.value.allowed == allowed

@@ -147,12 +147,12 @@ BAD_SCHEDULES: list[tuple[dict[str, Any], str, str]] = [
 
 
 def update_of(body: dict[str, Any]) -> ScheduleUpdate:
-    """The update decoded from a body."""
+    """Return the update decoded from a body."""
     return schedule_update(read(json.dumps(body)), "nightly")
 
 
 def refusal(decode: Any, body: object, *arguments: object) -> tuple[str, int, list[tuple[str, str]]]:  # noqa: ANN401 - any decoder
-    """The rejection of a body: code, status, fields with reasons."""
+    """Return the rejection of a body: code, status, and fields with reasons."""
     with pytest.raises(RequestError) as caught:
         decode(read(json.dumps(body)), *arguments)
     kind = kind_of(caught.value)
@@ -161,7 +161,7 @@ def refusal(decode: Any, body: object, *arguments: object) -> tuple[str, int, li
 
 @pytest.mark.parametrize(("body", "field", "reason"), BAD_SCHEDULES)
 def test_a_bad_field_is_named_with_its_reason(body: dict[str, Any], field: str, reason: str) -> None:
-    """422, the field in the form of the body, and why."""
+    """A bad field is refused with status 422, and the error has the field's name in the body and the reason."""
     code, status, faults = refusal(schedule_spec, body)
     assert (code, status) == ("fields_invalid", 422)
     assert faults[0][0] == field
@@ -169,7 +169,7 @@ def test_a_bad_field_is_named_with_its_reason(body: dict[str, Any], field: str, 
 
 
 def test_a_schedule_is_read_whole() -> None:
-    """Each field is decoded to the domain; the timing is stored as written."""
+    """Each field is decoded to the domain, and the timing is stored as it was written."""
     spec = schedule_spec(
         read(
             json.dumps(
@@ -222,12 +222,12 @@ def test_a_schedule_is_read_whole() -> None:
     ],
 )
 def test_every_kind_of_timing_is_kept_as_it_was_written(timing: dict[str, Any], written: Written) -> None:
-    """Five kinds, two dialects, and the text that the client chose."""
+    """A timing of any kind and dialect is stored with the text that the client chose."""
     assert schedule_spec(read(json.dumps({**timing, "task": TASK}))).written == written
 
 
 def test_a_change_has_what_was_given_and_no_more() -> None:
-    """Omitted fields are absent; null removes a bound."""
+    """Omitted fields are absent from an update, and null removes a bound."""
     update = update_of({"timezone": "Asia/Kolkata", "end_at": None, "calendars": []})
     assert update.fields == {"timezone": zone_named("Asia/Kolkata"), "end_at": None, "calendars": ()}
     assert (update.timing, update.task) == (None, None)
@@ -252,7 +252,7 @@ def test_a_change_has_what_was_given_and_no_more() -> None:
 def test_a_timing_is_merged_or_replaced_by_another(
     before: dict[str, Any], patch: dict[str, Any], after: Written
 ) -> None:
-    """Another timing replaces the previous one; null removes it; the dialect belongs to `cron`."""
+    """Another timing replaces the previous timing, null removes it, and the dialect belongs to `cron`."""
     spec = schedule_spec(read(json.dumps({**before, "task": TASK})))
     assert update_of(patch).of(spec).written == after
 
@@ -275,7 +275,7 @@ def test_a_timing_is_merged_or_replaced_by_another(
     ],
 )
 def test_a_bad_change_is_refused(body: object, field: str) -> None:
-    """An empty change, a new name, two timings, and the faults of a creation are refused."""
+    """An update that is empty, has a new name or two timings, or has faults of a creation is refused."""
     assert refusal(lambda document: schedule_update(document, "nightly").of(SPEC), body)[2][0][0] == field
 
 
@@ -308,7 +308,7 @@ def test_a_bad_change_is_refused(body: object, field: str) -> None:
     ],
 )
 def test_a_bad_pause_or_backfill_is_refused(decode: Any, body: object, field: str) -> None:  # noqa: ANN401 - any decoder
-    """The field is named as the body names it."""
+    """A bad pause or backfill is refused, and the error has the field's name in the body."""
     assert refusal(decode, body)[2][0][0] == field
 
 
@@ -326,12 +326,12 @@ def test_a_bad_pause_or_backfill_is_refused(decode: Any, body: object, field: st
     ],
 )
 def test_a_bad_preview_is_refused(body: object, field: str) -> None:
-    """The same fields as a schedule's timing, `from` and `count`, and no others."""
+    """A preview has the fields of a schedule's timing, `from` and `count`, and refuses other fields."""
     assert refusal(preview_request, body, NOW)[2][0][0] == field
 
 
 def test_a_preview_explains_what_the_clock_does() -> None:
-    """The hour that London leaves out in March is named as skipped, in local time and UTC."""
+    """The hour that London skips in March is reported as skipped, in local time and UTC."""
     body = {"cron": "30 1 * * *", "timezone": "Europe/London", "from": "2027-03-27T00:00:00Z", "count": 3}
     first, lost, last = (previewed(each) for each in preview_request(read(json.dumps(body)), NOW).occurrences(()))
     assert (first["scheduled_at"], first["local_time"], first["runs"], first["note"]) == (
@@ -346,7 +346,7 @@ def test_a_preview_explains_what_the_clock_does() -> None:
 
 
 def test_a_preview_begins_with_its_first_moment() -> None:
-    """An occurrence at `from` itself is in it; without `from` a rate is counted from now."""
+    """An occurrence at `from` is included; without `from`, a rate is counted from now."""
     body = {"cron": "0 9 * * *", "from": "2026-12-01T09:00:00Z", "count": 1}
     (first,) = preview_request(read(json.dumps(body)), NOW).occurrences(())
     assert to_iso(first.nominal) == "2026-12-01T09:00:00.000Z"
@@ -355,7 +355,7 @@ def test_a_preview_begins_with_its_first_moment() -> None:
 
 
 def test_a_preview_of_a_permanent_schedule_has_its_first_run_only() -> None:
-    """The time of the second run is unknown; the note explains it."""
+    """A preview of a permanent schedule has only its first run, and a note that the second run's time is unknown."""
     (first,) = preview_request(read('{"permanent": {"gap_seconds": 60}, "count": 5}'), NOW).occurrences(())
     assert (first.nominal, "60 s after the end" in first.note) == (NOW, True)
 
@@ -372,7 +372,7 @@ def test_a_preview_of_a_permanent_schedule_has_its_first_run_only() -> None:
 def test_a_preview_is_what_the_domain_says_comes(
     cron: str, zone: str, gap: Gap, fold: Fold, hours: int, count: int
 ) -> None:
-    """Whatever the timing, over REST it has the occurrences that the trigger places."""
+    """For any timing, a preview over REST has the occurrences that the trigger places."""
     start = NOW + hours * HOUR
     body = {"cron": cron, "timezone": zone, "dst_gap": gap, "dst_fold": fold, "from": to_iso(start), "count": count}
     shown = [previewed(each) for each in preview_request(read(json.dumps(body)), NOW).occurrences(())]
@@ -394,7 +394,7 @@ def test_a_preview_is_what_the_domain_says_comes(
     ],
 )
 def test_a_bad_list_query_is_refused(raw: str, field: str) -> None:
-    """400 in the end; the parameter is named."""
+    """A bad list query is refused, and the error names the parameter."""
     with pytest.raises(RequestError) as caught:
         read_query(ScheduleListQuery, raw)
     assert faults_of(caught.value)[0].field == field
@@ -413,7 +413,7 @@ def test_a_bad_list_query_is_refused(raw: str, field: str) -> None:
     ],
 )
 def test_a_bad_query_of_occurrences_is_refused(raw: str, field: str) -> None:
-    """The parameter is named, and the order of the two instants is checked."""
+    """The error names the parameter, and the order of the two instants is checked."""
     with pytest.raises(RequestError) as caught:
         read_query(OccurrencesQuery, raw).bounds(NOW)
     assert faults_of(caught.value)[0].field == field
@@ -431,12 +431,12 @@ REQUESTS = (
 
 
 def fits(model: str, value: object) -> bool:
-    """Whether a value validates against a model of the OpenAPI document."""
+    """Return whether a value validates against a model of the OpenAPI document."""
     return bool(OAS31Validator({**DOCUMENT, "$ref": f"#/components/schemas/{model}"}).is_valid(value))
 
 
 def test_the_document_describes_every_field_of_a_request() -> None:
-    """Each field has a type or choices and a description; unknown ones are documented as refused."""
+    """Each field has a type or choices and a description, and unknown fields are documented as refused."""
     for model in (*REQUESTS, "CalendarPut", "CalendarWindowInput", "CalendarSpanInput"):
         schema = DOCUMENT["components"]["schemas"][model]
         assert schema["additionalProperties"] is False
@@ -445,7 +445,7 @@ def test_the_document_describes_every_field_of_a_request() -> None:
 
 
 def test_the_document_takes_what_the_code_takes() -> None:
-    """Its examples and a timing of every kind validate; a due time of the task does not."""
+    """The document's examples and a timing of every kind are accepted, but a due time for the task is refused."""
     for example in DOCUMENT["components"]["schemas"]["ScheduleCreate"]["examples"]:
         assert fits("ScheduleCreate", example)
         assert schedule_spec(read(json.dumps(example)))
@@ -463,7 +463,7 @@ def test_the_document_takes_what_the_code_takes() -> None:
 
 
 def test_a_schedule_is_answered_as_it_is_documented() -> None:
-    """Exactly the fields and types of the document, with and without values."""
+    """A response has exactly the fields and types of the document, with and without values."""
     spec = schedule_spec(read(json.dumps({**GOOD, "name": "nightly", "end_at": "2027-01-01T00:00:00Z"})))
     uid = TaskId.of(NOW, 0, 1)
     plain = StoredSchedule("me", uid, 4, spec, Content(ContentPlace.RECORD, "payload", b'{"a":1}'), NOW, NOW, NOW)
@@ -481,7 +481,7 @@ def test_a_schedule_is_answered_as_it_is_documented() -> None:
 
 
 def test_a_payload_that_a_list_does_not_have_is_left_out() -> None:
-    """The field is absent instead of null, which would be a payload."""
+    """A payload that a list leaves out is absent instead of null, which would be a payload."""
     spec = schedule_spec(read(json.dumps(GOOD)))
     outside = Content(ContentPlace.ITEM, "payload.1", None)
     stored = StoredSchedule("me", TaskId.of(NOW, 0, 1), 4, spec, outside, NOW, NOW, NOW)

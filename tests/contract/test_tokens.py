@@ -31,7 +31,7 @@ def test_a_token_goes_on_behind_its_id(task_id: TaskId, scope: str) -> None:
 @unhurried
 @given(IDS, st.integers(0, 52), st.characters(categories=["L", "N"]))
 def test_an_altered_token_is_refused(task_id: TaskId, place: int, letter: str) -> None:
-    """Changing any one character of a token makes it invalid."""
+    """Changing any character of a token makes the token invalid."""
     token = token_of(task_id, "me")
     altered = token[:place] + letter + token[place + 1 :]
     if altered != token:
@@ -42,7 +42,7 @@ def test_an_altered_token_is_refused(task_id: TaskId, place: int, letter: str) -
 @unhurried
 @given(st.text())
 def test_no_text_but_a_token_is_one(text: str) -> None:
-    """Any other text is refused by name, and raises nothing else."""
+    """Any text that is not a token is refused by name, and raises no other error."""
     with pytest.raises(ParametersInvalid) as refusal:
         after_of(text, "me")
     assert [fault.field for fault in refusal.value.faults] == ["next_token"]

@@ -1,4 +1,4 @@
-"""The code accepts the documented topologies."""
+"""The documented schemas of topologies fit the code."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tests.contract.test_openapi import SCHEMAS, fits
 
 
 def test_the_document_offers_no_due_time_of_a_node() -> None:
-    """A due time of a node is always refused: a node is due when its trigger rule is met."""
+    """A node has no due time in the document, because a node is due when its trigger rule is met."""
     properties = SCHEMAS["TopologyNodeInput"]["properties"]
     assert not {"at", "due_at"} & properties.keys()
     fields = {"delay_seconds", "depends_on", "trigger_rule", "inputs", "when", "map", "expected_seconds"}

@@ -1,4 +1,4 @@
-"""The whole stack, deployed to the embedded AWS once a session."""
+"""Fixtures with the whole stack, which is deployed to the embedded AWS once per session."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def deployed() -> Iterator[Stack]:
-    """The stack of `infra/`, as `duetime local up` brings it up."""
+    """The stack of `infra/`, deployed as `duetime local up` deploys it."""
     with stack.running(Display(Console(quiet=True)), port=0) as running:
         yield running
 
 
 @pytest.fixture
 def client(deployed: Stack) -> Iterator[Client]:
-    """The published client, on the deployed API."""
+    """The published client, connected to the deployed API."""
     with Client(deployed.ready.api_url) as connected:
         yield connected
 
 
 @pytest.fixture
 def counter() -> Iterator[Receiver]:
-    """The endpoint of tasks, which shows whether they ran."""
+    """The endpoint of tasks, which shows whether the tasks ran."""
     with demo_receiver.receiving() as started:
         yield started

@@ -37,18 +37,18 @@ if TYPE_CHECKING:
 
 TIMEOUT_SECONDS = 60.0
 _A_DRAWN = 1_500
-"""For this many requests of the corpus, one is drawn from the document for each operation and mode."""
+"""The number of corpus requests for which one request is drawn from the document for each operation and mode."""
 _REST_SECONDS, _LONGEST_REST_SECONDS = 2.0, 60.0
-"""In the first whatever writes at all writes again; after the second nobody waits for it any longer."""
+"""The interval within which any active writer writes again, and the longest time to wait until all writing stops."""
 _PRINTABLE = "".join(sorted(set(string.printable) - set(string.whitespace)))
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
 _UNSENT = frozenset({"content-length", "transfer-encoding", "connection", "host"})
-"""Headers by which HTTP itself is read: a lie in one is the gateway's to find out, not ours."""
+"""Headers that control HTTP itself; only the gateway has to detect wrong values in these headers."""
 
 
 @dataclass(frozen=True)
 class OverHttp:
-    """Sends requests to a deployed API, as close to their bytes as HTTP can carry them."""
+    """A client that sends requests to a deployed API, with bytes as unchanged as HTTP permits."""
 
     url: str
     owner: str = "fuzzer"
@@ -64,7 +64,7 @@ class OverHttp:
         raw: str | None = None,
         is_base64: bool = False,
     ) -> Answer:
-        """Send a request; `raw` is an unchanged body, `body` is sent as JSON."""
+        """Send a request; `raw` is sent unchanged as the body, and `body` is sent as JSON."""
         parts = urlsplit(self.url)
         connection = HTTPConnection(parts.hostname or "", parts.port, timeout=TIMEOUT_SECONDS)
         text = raw if raw is not None else None if body is None else json.dumps(body)
@@ -88,7 +88,7 @@ class Deployed:
     """A deployed stack in which only requests have an effect.
 
     Attributes:
-        says_why: some refusals are the gateway's own.
+        says_why: whether the function itself sends every refusal, which is not the case behind a gateway.
     """
 
     over: Stack
@@ -102,22 +102,22 @@ class Deployed:
 
     @property
     def api(self) -> OverHttp:
-        """On behalf of the latest world's owner."""
+        """The client that acts for the latest world's owner."""
         return self.apis[-1]
 
     def fresh_world(self) -> Mapping[str, Sequence[str]]:
-        """A few objects of every kind, of a separate owner."""
+        """Create a few resources of every kind for a separate owner."""
         self.apis.append(OverHttp(self.over.ready.api_url, f"fuzzer-{uuid4()}"))
         self._now = None
         return furnished(self.api)
 
     def begin(self) -> None:
-        """Record the content; known after a rejection."""
+        """Record the table's contents, which are already known after a refused request."""
         self._before = self._snapshot() if self._now is None else self._now
         self._now = None
 
     def written(self) -> Sequence[str]:
-        """Keys of the items that are there now and were not, or not so."""
+        """The keys of the items that were created, changed, or deleted since the last call of `begin`."""
         self._now = after = self._snapshot()
         return [key for key in after.keys() | self._before.keys() if after.get(key) != self._before.get(key)]
 
@@ -134,7 +134,7 @@ class Deployed:
         return self._snapshot() == before
 
     def _snapshot(self) -> dict[str, Any]:
-        """Everything except timers, which are written before their subject and have no effect alone."""
+        """All items except timers, which are written before their task or schedule, and have no effect alone."""
         pages = self._dynamodb.get_paginator("scan")
         name = self.over.deployment.outputs["TableName"]
         items = (item for page in pages.paginate(TableName=name) for item in page["Items"])
@@ -148,10 +148,10 @@ class Deployed:
 
 @contextmanager
 def fuzzed(over: Stack) -> Iterator[Fuzzer]:
-    """A fuzzer of a stack without ticks and workers, cleaned up afterwards."""
+    """A fuzzer of a stack whose ticks and workers are stopped; the fuzzer's resources are removed afterwards."""
     grounds = Deployed(over)
     with no_ticks(over), no_workers(over):
-        # By then, work that was held back has ended or has no effect.
+        # After this wait, work that was held back has ended, or no longer has an effect.
         until(grounds.is_at_rest, _LONGEST_REST_SECONDS)
         try:
             yield Fuzzer(grounds)
@@ -161,7 +161,7 @@ def fuzzed(over: Stack) -> Iterator[Fuzzer]:
 
 
 def _cleared(api: OverHttp) -> None:
-    """Leave nothing that would run or stop other tasks."""
+    """Remove all resources that would run or stop other tasks."""
     for switch in api.send("GET", "/v1/switches").body["switches"]:
         api.send("DELETE", f"/v1/switches/{switch['scope']}/{quote(switch['name'], safe='')}")
     for schedule in api.send("GET", "/v1/schedules", query="limit=100").body["schedules"]:
@@ -189,10 +189,10 @@ def _line(value: str) -> bytes:
 
 
 def main() -> int:
-    """Fuzz a separate stack; returns 1 on a violation."""
+    """Fuzz a separate stack, and return 1 if a promise was broken."""
     parser = argparse.ArgumentParser(prog="fuzz-deployed", description="Send hostile requests to a local stack.")
-    parser.add_argument("--requests", type=int, default=3_000, help="how many")
-    parser.add_argument("--seed", type=int, default=0, help="of all chance")
+    parser.add_argument("--requests", type=int, default=3_000, help="the number of requests")
+    parser.add_argument("--seed", type=int, default=0, help="the seed of all random choices")
     asked = parser.parse_args()
     with stack.running(Display(Console()), port=0) as over, fuzzed(over) as fuzzer:
         fuzzer.lay(asked.requests, asked.seed)

@@ -1,4 +1,4 @@
-"""Workers killed during tasks, a restarting AWS, stopped ticks and duplicate messages: `make kill`."""
+"""A test with workers killed during tasks, a restarting AWS, stopped ticks, and duplicate messages: `make kill`."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ if TYPE_CHECKING:
 
 LEASE_SECONDS = SHORTEST_WORKER_LEASE_SECONDS
 DOUBLED = 0.1
-"""So many of the messages are sent twice."""
+"""The share of messages that are sent twice."""
 KILL, RESTART = "kill", "restart"
 PATIENCE_SECONDS = 420
-"""A worker that dies between receiving and its first change of visibility is made good by a scan only."""
+"""The longest wait. Only a scan recovers the task of a worker that dies before its first change of the visibility."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +54,11 @@ class Plan:
     """The faults of the stack.
 
     Attributes:
-        tasks: number of tasks, due over `seconds`: those beyond the trigger's look-ahead need its ticks.
-        kills: how often half of the processes of the worker are killed.
-        restarts: how often the whole embedded AWS is stopped and started again, all of its workers with it.
-        every: seconds between two kills, on the average.
-        outage: seconds without ticks, from the start on.
+        tasks: the number of tasks, which are due over `seconds`; tasks beyond the trigger's look-ahead need its ticks.
+        kills: how often half of the worker's processes are killed.
+        restarts: how often the whole embedded AWS is stopped and started again, including all of its workers.
+        every: the average number of seconds between two kills.
+        outage: the number of seconds without ticks, from the start.
     """
 
     tasks: int = 30
@@ -73,11 +73,11 @@ class Plan:
 
 @dataclass(slots=True)
 class Came:
-    """The result.
+    """The result of a plan.
 
     Attributes:
-        away: seconds for which the embedded AWS was stopped, each time.
-        recoveries: seconds from a kill or a restart to the next start of a task that it struck.
+        away: the number of seconds for which the embedded AWS was stopped, for each restart.
+        recoveries: the number of seconds from a kill or a restart to the next start of a task that it interrupted.
     """
 
     ended: dict[str, int] = field(default_factory=lambda: defaultdict(int))
@@ -94,7 +94,7 @@ class Came:
 
 @dataclass(frozen=True, slots=True)
 class Struck:
-    """A task that ran when something was struck."""
+    """A task that ran during a kill or a restart."""
 
     what: str
     at: float
@@ -102,7 +102,7 @@ class Struck:
 
 
 def short_lease(over: Stack) -> str:
-    """Give the worker function a lease that can be waited for; its name."""
+    """Give the worker function a lease that is short enough for a test, and return the function's name."""
     functions = over.emulator.client("lambda")
     name = over.deployment.outputs["WorkerFunctionName"]
     variables = functions.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
@@ -112,12 +112,12 @@ def short_lease(over: Stack) -> str:
 
 
 def worker_functions(over: Stack) -> list[str]:
-    """The functions that are warm when a stack is up: changed settings have ended their processes."""
+    """The functions that are warm when a stack is ready; a change of their settings has ended their processes."""
     return [over.deployment.outputs[f"{name}FunctionName"] for name in ("Worker", "Egress", "Topology")]
 
 
 def killed(standing: Restartable, client: Client, counter: Receiver, plan: Plan) -> Came:
-    """Create tasks, strike, and wait until all have ended."""
+    """Create tasks, kill workers or restart AWS, and wait until all tasks have ended."""
     random_source = random.Random(plan.seed)  # noqa: S311 - the plan can be carried out again
     came = Came()
     worker = short_lease(standing.over)
@@ -148,7 +148,7 @@ def _created(client: Client, counter: Receiver, plan: Plan, random_source: rando
 
 
 def _double(over: Stack, task: Task) -> None:
-    """Send a task's message a second time, to arrive at about its due time."""
+    """Send a task's message a second time, so that it arrives at about the task's due time."""
     due = int(task.due_at.timestamp() * 1000)
     message = Message(TaskId(task.id), 0, due, Priority.NORMAL, "local")
     delay = max(0, int(task.due_at.timestamp() - time.time()))
@@ -160,15 +160,15 @@ def _double(over: Stack, task: Task) -> None:
 def _strike(
     standing: Restartable, client: Client, worker: str, plan: Plan, came: Came, tasks: Sequence[Task]
 ) -> list[Struck]:
-    """Kill workers without ticks, and restart everything afterwards; returns the tasks that ran then."""
+    """Kill workers while ticks are stopped, then restart AWS, and return the tasks that ran at these times."""
     random_source = random.Random(plan.seed + 1)  # noqa: S311 - same
     struck: list[Struck] = []
     over_at = time.monotonic() + plan.outage
 
     def strike(runs: list[str], until_: float) -> None:
-        """Carry out runs until then, each while something runs."""
+        """Carry out kills and restarts until this time, each while a task runs."""
         while runs and time.monotonic() < until_:
-            # Not at a fixed pace: at a random moment of the running tasks.
+            # The pace is not fixed, so that running tasks are interrupted at random moments.
             time.sleep(random_source.expovariate(1 / plan.every))
             states = _states(client, tasks)
             if all(state == "succeeded" for state in states.values()):
@@ -205,7 +205,7 @@ def _states(client: Client, tasks: Sequence[Task]) -> dict[str, str]:
 
 
 def _count(came: Came, ends: Sequence[Task], executions: Sequence[Execution]) -> None:
-    """Find violations in the receiver's own record."""
+    """Count the violations in the receiver's own record."""
     for task in ends:
         mine = sorted((one for one in executions if one.task_id == task.id), key=lambda one: one.started_at_ms)
         came.early += any(one.started_at_ms < int(task.due_at.timestamp() * 1000) for one in mine)
@@ -215,7 +215,7 @@ def _count(came: Came, ends: Sequence[Task], executions: Sequence[Execution]) ->
 
 
 def table(came: Came) -> Iterator[str]:
-    """The result as lines."""
+    """The lines of text that describe the result."""
     away = ", ".join(f"{seconds:.1f} s" for seconds in came.away) or "never"
     yield f"ended {dict(came.ended)}; kills {came.kills}, AWS away {away}, messages sent twice {came.doubled}"
     yield f"tasks that needed more than one attempt {came.again}, the latest first start {came.late:.1f} s"
@@ -230,15 +230,15 @@ def table(came: Came) -> Iterator[str]:
 
 
 def main() -> int:
-    """Run a plan on a separate stack; returns 1 if a guarantee was violated."""
-    parser = argparse.ArgumentParser(prog="kill", description="Kill workers of a local stack in mid-task, at random.")
+    """Run a plan on a separate stack, and return 1 if a guarantee was violated."""
+    parser = argparse.ArgumentParser(prog="kill", description="Kill workers of a local stack during tasks, at random.")
     parser.add_argument("--tasks", type=int, default=120)
-    parser.add_argument("--seconds", type=int, default=360, help="over which the tasks are due")
-    parser.add_argument("--work-ms", type=int, default=5_000, help="how long each works")
+    parser.add_argument("--seconds", type=int, default=360, help="the period over which the tasks are due")
+    parser.add_argument("--work-ms", type=int, default=5_000, help="the duration of each task")
     parser.add_argument("--kills", type=int, default=20, help="how often half of the worker's processes are killed")
     parser.add_argument("--restarts", type=int, default=1, help="how often the embedded AWS is restarted")
-    parser.add_argument("--outage", type=int, default=300, help="seconds without ticks")
-    parser.add_argument("--every", type=float, default=12.0, help="seconds between two kills, on the average")
+    parser.add_argument("--outage", type=int, default=300, help="the number of seconds without ticks")
+    parser.add_argument("--every", type=float, default=12.0, help="the average number of seconds between two kills")
     parser.add_argument("--seed", type=int, default=0)
     plan = Plan(**vars(parser.parse_args()))
     with (

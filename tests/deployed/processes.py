@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def processes_of(emulator: Emulator, function_name: str) -> list[int]:
-    """Return the process ids of a function's warm workers."""
+    """Return the process identifiers of a function's warm workers."""
     # A worker is started from a folder that is named after its function.
     folder = f"{emulator.folder}/{TEMPORARY}/ministack-lambda-{function_name}-"
     command = ["ps", "-axww", "-o", "pid=,args="]

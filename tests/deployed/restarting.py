@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class Restartable:
-    """The present stack.
+    """A running stack that can be restarted.
 
-    The embedded AWS saves what it holds when it is stopped gracefully, and only then. However, all of its workers die
-    at once, during their work.
+    The embedded AWS saves its data only when it is stopped gracefully. Even then, all of its workers die at once, while
+    they process tasks.
     """
 
     def __init__(self, over: Stack, life: ExitStack, data: Path) -> None:
@@ -30,7 +30,7 @@ class Restartable:
         self._data = data
 
     def restart(self) -> float:
-        """Stop it and start it at the same address; returns how many seconds it was stopped."""
+        """Stop the embedded AWS, start it at the same address, and return how many seconds it was stopped."""
         began = time.monotonic()
         self._life.close()
         started = self._life.enter_context(emulator.running(self.over.emulator.port, self._data))
@@ -40,6 +40,6 @@ class Restartable:
 
 @contextmanager
 def restartable(display: Display) -> Iterator[Restartable]:
-    """A separate stack that keeps its data; both are removed when the context ends."""
+    """A separate stack that keeps its data; the stack and its data are removed when the context ends."""
     with TemporaryDirectory() as folder, ExitStack() as life:
         yield Restartable(life.enter_context(stack.running(display, 0, Path(folder))), life, Path(folder))

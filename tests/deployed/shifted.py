@@ -1,4 +1,4 @@
-"""The unmodified functions, in this process, on the deployed stack's own table and queues, at another time."""
+"""The unmodified functions in this process, using the deployed stack's table and queues at a shifted time."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ShiftedClock:
-    """The system's clock, a fixed time ahead."""
+    """A clock that is a fixed time ahead of the system's clock."""
 
     ahead_ms: int
 
     def now(self) -> int:
-        """The time there, in milliseconds."""
+        """The shifted time, in milliseconds."""
         return SystemClock().now() + self.ahead_ms
 
     def sleep_until(self, at: int) -> None:
-        """Return no earlier than `at` there."""
+        """Return no earlier than the shifted time `at`."""
         SystemClock().sleep_until(at - self.ahead_ms)
 
 
@@ -39,10 +39,10 @@ class ShiftedClock:
 def function_at(
     stack: Stack, name: str, clock: ShiftedClock, changed: Mapping[str, str] | None = None
 ) -> Iterator[Callable[[dict[str, Any]], Any]]:
-    """A deployed function's handler, with that function's own variables but for some, under another clock."""
+    """A deployed function's handler with the function's own variables, some of which are changed, and another clock."""
     function_name = stack.deployment.outputs[f"{name.capitalize()}FunctionName"]
     configuration = stack.emulator.client("lambda").get_function_configuration(FunctionName=function_name)
-    # The users' handlers are a layer of the deployed function, and not on this process's path.
+    # The users' handlers are a layer of the deployed function, and are not on this process's path.
     mine = {"AWS_LAMBDA_FUNCTION_NAME": function_name, Variable.HANDLERS.value: ""}
     environ = {**configuration["Environment"]["Variables"], **mine, **(changed or {})}
     handler = __import__(f"functions.{name}.handler", fromlist=["handler"]).handler
@@ -56,7 +56,7 @@ def function_at(
 
 
 def event_of(message: MessageTypeDef, queue_arn: str) -> dict[str, Any]:
-    """A message of SQS in Lambda's form."""
+    """An SQS message in the form in which Lambda passes it to a function."""
     record = {
         "messageId": message["MessageId"],
         "receiptHandle": message["ReceiptHandle"],

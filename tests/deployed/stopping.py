@@ -1,4 +1,4 @@
-"""Parts of a deployed stack that are stopped for a while."""
+"""Contexts in which parts of a deployed stack are stopped."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _KEPT = ("Name", "GroupName", "ScheduleExpression", "FlexibleTimeWindow", "Targe
 
 @contextmanager
 def no_ticks(over: Stack, seconds: float = 0) -> Iterator[None]:
-    """Stop the trigger's schedule, at least for this long."""
-    # The emulator's client is typed for the services that others call.
+    """Stop the trigger's schedule, at least for this number of seconds."""
+    # The type of the emulator's client covers only the services that other code calls.
     scheduler: Any = cast("Any", over.emulator).client("scheduler")
     started = time.monotonic()
     schedules = [

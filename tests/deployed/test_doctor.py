@@ -1,4 +1,4 @@
-"""`duetime doctor`, whole, against the deployed stack."""
+"""A complete run of `duetime doctor` against the deployed stack."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def test_a_deployed_stack_is_examined(
     deployed: Stack, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A stop switch is named, with exit code 1; without it, no check of the stack is unknown or finds a problem."""
+    """A stop switch is reported with exit code 1; without the switch, no check of the stack is unknown or fails."""
     for name, value in deployed.emulator.environ.items():
         monkeypatch.setenv(name, value)
     report = tmp_path / "findings.json"

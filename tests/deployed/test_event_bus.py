@@ -1,4 +1,4 @@
-"""Events on the deployed stack: from the table's stream over the bus and a user's rule to the user's queue."""
+"""Events on the deployed stack, from the table's stream over the bus and a user's rule to the user's queue."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.deployed
 
 @pytest.fixture
 def subscribed(deployed: Stack) -> Iterator[str]:
-    """A user's queue, which a user's rule sends the ends of tasks to."""
+    """A user's queue to which a user's rule sends the events of ended tasks."""
     events, sqs, name = deployed.emulator.client("events"), deployed.emulator.client("sqs"), f"ended-{uuid4().hex}"
     url = sqs.create_queue(QueueName=name)["QueueUrl"]
     arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
@@ -34,7 +34,7 @@ def subscribed(deployed: Stack) -> Iterator[str]:
 
 
 def test_the_end_of_a_task_reaches_a_queue_over_a_rule(deployed: Stack, subscribed: str) -> None:
-    """The detail has the task, its owner and its outcome."""
+    """The event of a task's end reaches a queue through a rule, and contains the task, its owner, and its outcome."""
     sqs, found = deployed.emulator.client("sqs"), {}
     with Client(deployed.ready.api_url, owner="listener") as client:
         task = client.tasks.create("ci.job", delay_seconds=3600)

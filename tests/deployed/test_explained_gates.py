@@ -31,26 +31,29 @@ if TYPE_CHECKING:
 OWNER = "gates"
 LONG = 3600
 NOT_MADE: Mapping[GateName, str] = {
-    GateName.DISPATCH: "it is told of starts within a second of their time only, which a busy machine does not promise",
-    GateName.WORKER: "a worker puts a task back that it has no time left for, after most of its 15 minutes",
-    GateName.TARGET: "the embedded SQS refuses nothing for its load",
+    GateName.DISPATCH: "it needs a start within a second of the due time, which a busy machine cannot promise",
+    GateName.WORKER: "a worker returns a task for which it has no time left only after most of its 15 minutes",
+    GateName.TARGET: "the embedded SQS never throttles requests",
     GateName.TOPOLOGY: "the embedded Step Functions starts every execution",
-    GateName.OTHER: "no code of this version gives a reason that has no gate of its own",
-    GateName.ORDER: "the emulator's clock and the line's hour would make it slow; it is tried in virtual time",
-    GateName.GROUP: "as of an ordered key",
-    GateName.UNIQUE_KEY: "of previews of tasks that are not created",
-    GateName.QUOTA: "of previews of tasks that are not created",
-    GateName.NOT_RECORDED: "records of this version say where their time went, but for lost retries",
+    GateName.OTHER: "no code of this version gives a reason without a gate of its own",
+    GateName.ORDER: "a test of this gate would take an hour; it is tested in virtual time",
+    GateName.GROUP: "as for an ordered key, a test would take an hour; the gate is tested in virtual time",
+    GateName.UNIQUE_KEY: "only previews of tasks that are not created have this gate",
+    GateName.QUOTA: "only previews of tasks that are not created have this gate",
+    GateName.NOT_RECORDED: "records of this version contain the reason for all waits except those of lost retries",
 }
-"""The gates that cannot be made here. `tests/scenarios/test_task_explanations.py` has all of them, in virtual time."""
+"""The gates that cannot be created here.
+
+`tests/scenarios/test_task_explanations.py` covers all gates in virtual time.
+"""
 
 
 @dataclass
 class World:
-    """The deployed stack, a separate owner, and an endpoint for its tasks.
+    """The deployed stack, a separate owner, and an endpoint for the owner's tasks.
 
     Attributes:
-        ahead_ms: how far ahead of time the task is to be explained.
+        ahead_ms: how many milliseconds after the current time the task is to be explained.
     """
 
     stack: Stack
@@ -61,18 +64,18 @@ class World:
     created: list[str] = field(default_factory=list)
 
     def target(self, name: str, status: int = 200) -> HttpTarget:
-        """An endpoint that answers with a status."""
+        """An endpoint that responds with this status."""
         self.endpoint.answers["PUT", f"/{name}?action=run"] = (status, b"")
         return {"kind": "http", "url": f"{self.endpoint.url}/{name}"}
 
     def create(self, type_: str = TYPE, **fields: Any) -> Task:  # noqa: ANN401 - any fields of a task
-        """Create a task, which is cancelled in the end."""
+        """Create a task that is cancelled at the end of the test."""
         task = self.client.tasks.create(type_, **fields)
         self.cancel_later(task.id)
         return task
 
     def cancel_later(self, task_id: str) -> None:
-        """Cancel a task in the end, unless it has ended."""
+        """Cancel a task at the end of the test, unless the task has ended."""
 
         def cancel() -> None:
             with suppress(ApiError):
@@ -81,20 +84,20 @@ class World:
         self.opened.callback(cancel)
 
     def accepted(self, **fields: Any) -> Task:  # noqa: ANN401 - same
-        """A task whose target has accepted it and continues."""
+        """A task whose target has accepted the work and continues."""
         task = self.create(target=self.target("accepted", 202), **fields)
         assert until(lambda: self.client.tasks.get(task.id).awaiting_notification)
         return task
 
     def explained(self, task_id: str) -> dict[str, Any]:
-        """The explanation of a task, whose parts must sum to the whole; at another time by the function itself."""
+        """Explain a task at the shifted time, and check that the durations of the gates sum to the total."""
         path = f"/v1/tasks/{task_id}/explain"
         headers = {"x-duetime-owner": OWNER}
         with function_at(self.stack, "api", ShiftedClock(self.ahead_ms)) as api:
             answer = api(request_of("GET", path, None, headers, "", None, is_base64=False))
         body: dict[str, Any] = json.loads(answer["body"])
         if answer["statusCode"] == 404:
-            # A node has an id before it has a task.
+            # A node already has an identifier before it has a task.
             return {"gates": []}
         assert sum(gate["duration_ms"] or 0 for gate in body["gates"]) == body["total_ms"]
         return body
@@ -104,46 +107,46 @@ Case: TypeAlias = "Callable[[World], str]"
 
 
 def due(world: World) -> str:
-    """It is due in an hour."""
+    """The task is due in an hour."""
     return world.create(delay_seconds=LONG).id
 
 
 def creation(world: World) -> str:
-    """It was created an hour after its due time."""
+    """The task was created an hour after its due time."""
     return world.create(due_at=datetime.now(UTC) - timedelta(hours=1), target=world.target("late")).id
 
 
 def paused(world: World) -> str:
-    """Its user has paused it."""
+    """A user has paused the task."""
     task = world.create(delay_seconds=LONG)
     world.client.tasks.pause(task.id)
     return task.id
 
 
 def trigger(world: World) -> str:
-    """Twenty minutes later, without any tick in between."""
+    """Twenty minutes have passed without a tick."""
     world.ahead_ms = 21 * MINUTE
     return world.create(delay_seconds=20 * 60).id
 
 
 def queue(world: World) -> str:
-    """No worker is there that pulls tasks of its type."""
+    """No pull worker requests tasks of the task's type."""
     return world.create("pulled", target={"kind": "pull"}).id
 
 
 def retry(world: World) -> str:
-    """Its first attempt has failed."""
+    """The task's first attempt has failed."""
     policy = {"max_attempts": 5, "initial_seconds": 600}
     return world.create(target=world.target("failing", 500), retry=policy).id
 
 
 def run(world: World) -> str:
-    """Its handler takes a while."""
+    """The task's handler runs for several seconds."""
     return world.create(TYPE, payload={"job": "gate", "work_ms": 15_000, "fail_times": 0}).id
 
 
 def recovery(world: World) -> str:
-    """The lease of its worker has not been renewed for an hour."""
+    """The lease of the task's worker has not been renewed for an hour."""
     task_id = run(world)
     assert until(lambda: world.client.tasks.get(task_id).state == "running")
     world.ahead_ms = 60 * MINUTE
@@ -151,18 +154,18 @@ def recovery(world: World) -> str:
 
 
 def notification(world: World) -> str:
-    """Its target has accepted it."""
+    """The task's target has accepted the work."""
     return world.accepted().id
 
 
 def lock(world: World) -> str:
-    """Another task has its lock."""
+    """Another task holds the task's lock."""
     world.accepted(lock={"key": "gate"})
     return world.create(target=world.target("locked"), lock={"key": "gate"}).id
 
 
 def rate(world: World) -> str:
-    """Another task has used the only start of an hour."""
+    """Another task has used the only start that the rate allows in an hour."""
     hourly = {"key": "gate", "limit": 1, "per_seconds": 3_600}
     first = world.create(target=world.target("first"), rate=hourly)
     assert until(lambda: world.client.tasks.get(first.id).state == "succeeded")
@@ -172,14 +175,14 @@ def rate(world: World) -> str:
 
 
 def switch(world: World) -> str:
-    """Its type is stopped, which every worker knows after five seconds."""
+    """The task's type is stopped; every worker knows this after five seconds."""
     world.client.switches.put("type", "stopped", stopped=True, reason="a bad release")
     world.opened.callback(world.client.switches.delete, "type", "stopped")
     return world.create("stopped", target=world.target("stopped"), delay_seconds=8).id
 
 
 def concurrency_limit(world: World) -> str:
-    """One of its type may run, and one runs."""
+    """Only one task of the type may run, and another task of the type runs."""
     world.client.switches.put("type", "limited", max_concurrent=1, reason="a small database")
     world.opened.callback(world.client.switches.delete, "type", "limited")
     first = world.create("limited", target=world.target("accepted", 202), delay_seconds=8)
@@ -188,7 +191,7 @@ def concurrency_limit(world: World) -> str:
 
 
 def circuit(world: World) -> str:
-    """All calls of its host have failed."""
+    """All calls to the host of the task's target have failed."""
     policy = {"max_attempts": 100, "initial_seconds": 1, "max_seconds": 1}
     tasks = [world.create(target=world.target("down", 503), retry=policy).id for _ in range(8)]
 
@@ -200,7 +203,7 @@ def circuit(world: World) -> str:
 
 
 def parents(world: World) -> str:
-    """The node before it has not ended."""
+    """The task's parent node has not ended."""
     nodes = {
         "first": {"type": TYPE, "target": world.target("accepted", 202)},
         "second": {"type": TYPE, "target": world.target("second"), "depends_on": ["first"]},
@@ -215,7 +218,7 @@ def parents(world: World) -> str:
 
 
 def schedule(world: World) -> str:
-    """Its schedule was paused after the run was placed."""
+    """The task's schedule was paused after the run was placed."""
     name = "gate-paused"
     world.client.schedules.create(name, rate="1 minute", task={"type": TYPE, "target": world.target("paused")})
     world.opened.callback(world.client.schedules.delete, name)
@@ -230,7 +233,7 @@ def schedule(world: World) -> str:
 
 
 def overlap(world: World) -> str:
-    """The run before it has not ended."""
+    """The previous run of the schedule has not ended."""
     name = "gate-overlap"
     task: NewTask = {"type": TYPE, "target": world.target("accepted", 202)}
     world.client.schedules.create(name, cron="0 0 1 1 *", overlap="buffer_one", task=task)
@@ -244,7 +247,7 @@ def overlap(world: World) -> str:
 
 
 def handlers(world: World) -> str:
-    """Its worker cannot import the package of the handlers."""
+    """The task's worker cannot import the package of the handlers."""
     sqs = world.stack.emulator.client("sqs")
     with undelivered(world.stack, "QueueUrlLow") as arn:
         task = world.create(TYPE, priority="low")
@@ -263,7 +266,7 @@ def handlers(world: World) -> str:
 
 
 def follow_up(world: World) -> str:
-    """Its target takes a while to clean up."""
+    """The cleanup of the task's target takes several seconds."""
     world.endpoint.seconds = 4
     target = {**world.target("cleans"), "phases": ["clean"]}
     world.endpoint.answers["PUT", "/cleans?action=clean"] = (200, b"")
@@ -273,7 +276,7 @@ def follow_up(world: World) -> str:
 
 
 def ended(world: World) -> str:
-    """It had failed before its user retried it."""
+    """The task failed before a user retried it."""
     task = world.create(target=world.target("once", 500), retry={"max_attempts": 1})
     assert until(lambda: world.client.tasks.get(task.id).finished_at)
     world.target("once")
@@ -282,12 +285,12 @@ def ended(world: World) -> str:
 
 
 def approval(world: World) -> str:
-    """It has not been decided."""
+    """Nobody has decided about the task yet."""
     return world.client.tasks.create("sign-off", target={"kind": "approval"}).id
 
 
 def event(world: World) -> str:
-    """Its signal has not been sent."""
+    """The signal for which the task waits has not been sent."""
     return world.client.tasks.create("payment", target={"kind": "wait_for_event", "event": "order.paid"}).id
 
 
@@ -320,7 +323,7 @@ CASES: Mapping[GateName, tuple[Case, GateState]] = {
 
 @contextmanager
 def world_of(stack: Stack) -> Iterator[World]:
-    """The parts of a case."""
+    """The deployed stack, and a separate endpoint and client for one case."""
     with receiving() as endpoint, Client(stack.ready.api_url, owner=OWNER) as client, ExitStack() as opened:
         yield World(stack, client, endpoint, opened)
 
@@ -328,7 +331,7 @@ def world_of(stack: Stack) -> Iterator[World]:
 @pytest.mark.slow
 @pytest.mark.parametrize("gate", CASES)
 def test_a_gate_is_explained(deployed: Stack, gate: GateName) -> None:
-    """The task is reported at the gate, and the times of its gates sum to the whole."""
+    """The explanation shows the task at the gate, and the durations of the gates sum to the total."""
     case, state = CASES[gate]
     with world_of(deployed) as world:
         task_id = case(world)
@@ -344,6 +347,6 @@ def test_a_gate_is_explained(deployed: Stack, gate: GateName) -> None:
 
 
 def test_each_gate_is_tried_or_it_is_said_why_not() -> None:
-    """A new gate must be added here, too."""
+    """Each gate either has a case, or a reason why it cannot be tested here; this also applies to new gates."""
     assert set(CASES) | set(NOT_MADE) == set(GateName)
     assert not set(CASES) & set(NOT_MADE)

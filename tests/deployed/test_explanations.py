@@ -1,4 +1,4 @@
-"""Explanations on the deployed stack: real queues, locks and switches, and the published client."""
+"""Explanations on the deployed stack, with real queues, locks, and switches, and the published client."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ if TYPE_CHECKING:
 
 
 def waiting(client: Client, task_id: str) -> Gate | None:
-    """The gate where a task waits now, if it has not ended; its gates must sum to the whole."""
+    """The gate at which a task waits now, or `None` if the task has ended; the durations must sum to the total."""
     explanation = client.tasks.explain(task_id)
     assert sum(gate.duration_ms or 0 for gate in explanation.gates) == explanation.total_ms
     return next((gate for gate in explanation.gates if gate.state == "waiting"), None)
 
 
 def is_at(client: Client, task_id: str, name: str) -> bool:
-    """Whether a task waits at a gate."""
+    """Whether a task waits at this gate."""
     gate = waiting(client, task_id)
     return gate is not None and gate.name == name
 
 
 def test_a_task_behind_a_lock_names_its_holder_and_later_how_long_it_waited(client: Client) -> None:
-    """The holder's target has accepted its work; once it has reported, the other one runs."""
+    """The explanation of a task that waits for a lock names the holder; after the wait, it contains the lock's gate."""
     lock: LockSpec = {"key": "explained"}
     with receiving() as endpoint:
         endpoint.answers["PUT", "/first?action=run"] = (202, b"")
         endpoint.answers["PUT", "/second?action=run"] = (200, b"{}")
         first = client.tasks.create("first", target={"kind": "http", "url": f"{endpoint.url}/first"}, lock=lock)
-        # Only then the other: of two that are due at once, either may have the lock first.
+        # The second task is created only now: if two tasks are due at once, either of them may take the lock first.
         assert until(lambda: is_at(client, first.id, "notification"))
         second = client.tasks.create("second", target={"kind": "http", "url": f"{endpoint.url}/second"}, lock=lock)
         assert until(lambda: is_at(client, second.id, "lock"))
@@ -49,7 +49,7 @@ def test_a_task_behind_a_lock_names_its_holder_and_later_how_long_it_waited(clie
 
 
 def test_a_task_of_a_stopped_type_names_the_switch(client: Client) -> None:
-    """The explanation has author and reason, before the task is due and while it waits."""
+    """The explanation of a task of a stopped type names the switch and its reason before the task is due."""
     later = client.tasks.create("explained", delay_seconds=600, target={"kind": "http", "url": "https://example.org/"})
     client.switches.put("type", "explained", stopped=True, reason="a bad release")
     try:

@@ -1,4 +1,4 @@
-"""Hostile input over HTTP, through a gateway, to the deployed function."""
+"""Hostile input that is sent over HTTP and through a gateway to the deployed function."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.deployed
 
 @pytest.mark.slow
 def test_a_write_beside_a_refusal_is_seen(deployed: Stack) -> None:
-    """Otherwise the fuzzer would never find anything."""
+    """A write beside a refusal is detected; otherwise, the fuzzer would never find such a write."""
     with fuzzed(deployed) as fuzzer:
         fuzzer.grounds.fresh_world()
         fuzzer.grounds.begin()
@@ -43,7 +43,7 @@ def test_a_write_beside_a_refusal_is_seen(deployed: Stack) -> None:
 
 @pytest.mark.slow
 def test_a_deployed_stack_withstands_fuzzing(deployed: Stack) -> None:
-    """No request fails with an internal error, and rejected requests write nothing to the table."""
+    """No request fails with an internal error, and refused requests write nothing to the table."""
     with fuzzed(deployed) as fuzzer:
         fuzzer.grounds.fresh_world()
         for text, status in BYTES:

@@ -1,4 +1,4 @@
-"""HTTP on the deployed stack: through the egress function, signed with a secret derived from that of the deploy."""
+"""HTTP calls on the deployed stack, sent by the egress function and signed with secrets from the stack's secret."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    """An endpoint on loopback, which the local environment allows."""
+    """An endpoint on the loopback address, which the local environment allows."""
     with receiving() as started:
         yield started
 
 
 def test_calls_queries_and_callbacks_go_through_the_egress(deployed: Stack, client: Client, receiver: Receiver) -> None:
-    """Run, query and callback are three calls, each signed with the owner's secret."""
+    """The run, the query, and the callback of a task are three calls, each signed with the owner's secret."""
     secrets = deployed.emulator.client("secretsmanager")
     secret_id = deployed.deployment.outputs["SigningSecretArn"]
     secret = secrets.get_secret_value(SecretId=secret_id)["SecretString"]
@@ -54,7 +54,7 @@ def test_calls_queries_and_callbacks_go_through_the_egress(deployed: Stack, clie
 
 
 def test_an_upload_of_five_megabytes_reaches_an_endpoint(client: Client, receiver: Receiver) -> None:
-    """The upload uses a signed request, is sent by worker and egress as the call's body, and can be downloaded."""
+    """An upload of five megabytes is sent to the endpoint as the body of the call, and can be downloaded."""
     data = Binary(Random(1).randbytes(MAX_UPLOAD_BYTES), "video/mp4")  # noqa: S311 - an example, not a secret
     receiver.answers["POST", "/film"] = (200, b"")
     target: HttpTarget = {"kind": "http", "url": f"{receiver.url}/film", "method": "POST"}

@@ -1,4 +1,4 @@
-"""From an event on the bus to a task that has run, through the deployed rule, queue and functions."""
+"""Events on the bus become tasks that run, through the deployed rule, queue, and functions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.slow
 def test_an_event_on_the_bus_becomes_a_task_that_runs(deployed: Stack, client: Client) -> None:
-    """Put by any producer with the right detail type; an event of another type is none."""
+    """An event with the right detail type becomes a task that runs; an event of another type becomes no task."""
     name = f"event-{uuid4().hex}"
     entry: PutEventsRequestEntryTypeDef = {
         "Source": "com.example.orders",
@@ -34,7 +34,7 @@ def test_an_event_on_the_bus_becomes_a_task_that_runs(deployed: Stack, client: C
 
 
 def test_what_can_become_no_task_lies_with_the_rejects(deployed: Stack) -> None:
-    """An invalid message sent to the queue goes to the rejects with the reason."""
+    """An invalid message on the intake queue is moved to the queue of rejects, with the reason."""
     sqs, outputs = deployed.emulator.client("sqs"), deployed.deployment.outputs
     body = json.dumps({"type": "echo", "mark": uuid4().hex})
     sqs.send_message(QueueUrl=outputs["IntakeQueueUrl"], MessageBody=body)

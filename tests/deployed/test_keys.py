@@ -1,4 +1,4 @@
-"""API keys on the deployed stack: the gateway calls the authorizer function and passes on its result."""
+"""API keys on the deployed stack, where the gateway calls the authorizer function and passes its result on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def test_a_key_is_checked_by_the_gateway(deployed: Stack, client: Client) -> None:
-    """A key acts for its owner within its roles and is refused after its revocation; without one access is denied."""
+    """A key acts for its owner within its roles; a revoked key, a forged key, and a missing key are refused."""
     url = deployed.ready.api_url
     key = client.api_keys.create("program", ["writer"], owner="team")
     with Client(url, api_key=key.key) as program:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from duetime_local.stack import Stack
 
 NEARLY_CLOSED, BURST = 0.01, 3
-"""Requests a second, and how many at once: whoever sends ten within minutes, however slowly, is turned away."""
+"""The requests per second and the burst: a client that sends ten requests within minutes is refused at any pace."""
 TABLE_RATE = 2
 CALLERS = 2
 EACH = 5
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.deployed
 
 
 def send(stack: Stack, count: int) -> tuple[list[str], list[ApiError]]:
-    """Create tasks one by one without duplicates; returns the accepted ids and the other responses."""
+    """Create tasks one by one without retries, and return the accepted identifiers and the other responses."""
     accepted, refused = [], []
     with Client(stack.ready.api_url, retries=Retries(attempts=1)) as client:
         for _ in range(count):
@@ -38,7 +38,7 @@ def send(stack: Stack, count: int) -> tuple[list[str], list[ApiError]]:
 
 @pytest.mark.slow
 def test_what_a_narrow_gateway_turns_away_is_not_there_and_the_rest_ends(deployed: Stack, client: Client) -> None:
-    """Beyond the stage's rate the response is 429; every task with a 201 runs."""
+    """Beyond the stage's rate, the response is 429 and creates no task; every task with the response 201 runs."""
     with narrow_gateway(deployed, NEARLY_CLOSED, BURST):
         accepted, refused = send(deployed, 10)
     assert {error.status for error in refused} == {429}
@@ -47,9 +47,9 @@ def test_what_a_narrow_gateway_turns_away_is_not_there_and_the_rest_ends(deploye
 
 @pytest.mark.slow
 def test_the_client_waits_out_a_narrow_table(deployed: Stack) -> None:
-    """While the table throttles, each rejection has a time to retry; the client waits and loses nothing.
+    """While the table throttles, each refusal contains a time to retry; the client waits and loses no task.
 
-    The quick forms are the test above, and `tests/client/test_retries.py`.
+    The fast tests of this behavior are the previous test and `tests/client/test_retries.py`.
     """
     retries = Retries(attempts=20)
     with Client(deployed.ready.api_url, retries=retries) as client, table_of_any_width(deployed) as narrow:

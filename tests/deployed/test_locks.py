@@ -1,4 +1,4 @@
-"""Locks on the deployed stack: real processes, real queues."""
+"""Locks on the deployed stack, with real processes and real queues."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def span(client: Client, task: Task) -> tuple[datetime, float]:
-    """When the counted attempt began, and how many milliseconds it took."""
+    """The start of the counted attempt, and its duration in milliseconds."""
     last = client.tasks.list_attempts(task.id)[-1]
     assert last.started_at is not None
     assert last.duration_ms is not None
@@ -28,15 +28,15 @@ def span(client: Client, task: Task) -> tuple[datetime, float]:
 
 @pytest.mark.slow
 def test_tasks_of_one_lock_run_one_after_the_other_in_order(client: Client, counter: Receiver) -> None:
-    """Eight tasks that wait for a ninth: no two at a time, the earliest due first, each once."""
+    """Eight tasks that wait for the lock of a ninth task run once each, one at a time, in order of their due times."""
     lock: LockSpec = {"key": "deployed"}
     with receiving() as endpoint:
-        # Only accepted: it holds the lock until the end is notified.
+        # The target only accepts the work, so the task holds the lock until the end is reported.
         endpoint.answers["PUT", "/first?action=run"] = (202, b"")
         first = client.tasks.create("first", target={"kind": "http", "url": f"{endpoint.url}/first"}, lock=lock)
         assert until(lambda: client.tasks.get(first.id).awaiting_notification)
     dues = [soon(3 + number / 100) for number in range(8)]
-    # The latest due is created first: the order of creation must not matter.
+    # The task that is due last is created first, because the order of creation must not matter.
     waiting = [
         client.tasks.create(TYPE, **reporting(counter, work_ms=50, due_at=due, lock=lock)) for due in reversed(dues)
     ]

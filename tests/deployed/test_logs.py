@@ -1,4 +1,4 @@
-"""Logs and output of attempts on the deployed stack, as read by `duetime logs`."""
+"""Logs and outputs of attempts on the deployed stack, as `duetime logs` reads them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def test_the_lines_of_an_attempt_are_found_by_its_task(
     deployed: Stack, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A handler that fails leaves a traceback: in the log of the worker, attributed, and with the attempt."""
+    """The traceback of a failed handler is stored with the attempt and in the worker's log, with the task's fields."""
     payload = {"job": "probe", "work_ms": 0, "fail_times": 9}
     task = client.tasks.create("ci.job", payload=payload, retry={"max_attempts": 1}, wait_seconds=20)
     assert until(lambda: client.tasks.get(task.id).state == "failed")
@@ -27,7 +27,7 @@ def test_the_lines_of_an_attempt_are_found_by_its_task(
     assert attempt.error is not None
     assert attempt.error.traceback is not None
     for name in deployed.emulator.environ:
-        # Restored after the test, whatever the reader has set.
+        # After the test, this variable is restored, whatever the reader has set.
         monkeypatch.setenv(name, os.environ.get(name, ""))
     reader = reader_at(deployed.ready.aws_endpoint_url, LogFilter(task_id=task.id))
     lines = until(lambda: [line for line in reader.read(0) if line.traceback])

@@ -1,4 +1,4 @@
-"""A task's whole way through the deployed stack: API, table, trigger or direct send, queue, worker, target."""
+"""A task's whole path through the deployed stack: API, table, trigger or direct send, queue, worker, target."""
 
 from __future__ import annotations
 
@@ -29,43 +29,45 @@ if TYPE_CHECKING:
 
 TYPE = "ci.job"
 IN_TIME = timedelta(minutes=5)
-"""Later than this is nothing that was sent, however busy the machine is: on a quiet one it is a few milliseconds.
-How late a task may be is tested in virtual time, where it depends on nothing else."""
+"""The longest lateness of a sent task, however busy the machine is; on an idle machine it is a few milliseconds.
+
+The permitted lateness is tested in virtual time, where it does not depend on the machine.
+"""
 
 
 def soon(seconds: float) -> datetime:
-    """A moment from now, to the millisecond that the API keeps."""
+    """A time in the future, rounded down to milliseconds as in the API."""
     moment = datetime.now(UTC) + timedelta(seconds=seconds)
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
 def calling(counter: Receiver, **fields: Unpack[TaskFields]) -> TaskFields:
-    """The fields, with an HTTP target."""
+    """The fields of a task, with an HTTP target."""
     payload = {"job": "probe", "work_ms": 0, "fail_times": 0}
     return {**fields, "target": {"kind": "http", "url": counter.run_url}, "payload": payload}
 
 
 def reporting(counter: Receiver, *, work_ms: int = 0, **fields: Unpack[TaskFields]) -> TaskFields:
-    """The fields, for the example's Python handler."""
+    """The fields of a task for the example's Python handler."""
     payload = {"job": "probe", "work_ms": work_ms, "fail_times": 0, "report_url": counter.report_url}
     return {**fields, "payload": payload}
 
 
 def ended(client: Client, task: Task) -> Task:
-    """The task once its outcome is known, or its last state when the patience is over."""
+    """The task after it has ended, or its last state when the wait times out."""
     until(lambda: client.tasks.get(task.id).is_terminal)
     return client.tasks.get(task.id)
 
 
 def starts(counter: Receiver, task: Task) -> list[datetime]:
-    """When the task ran, by the receiver's clock."""
+    """The times at which the task started, by the receiver's clock."""
     return [
         datetime.fromtimestamp(one.started_at_ms / 1000, UTC) for one in counter.executions if one.task_id == task.id
     ]
 
 
 def test_the_demo_keeps_its_promises(client: Client) -> None:
-    """By the receiver's own count, nothing is lost, repeated or early, and initial failures are retried."""
+    """By the receiver's own count, no task is lost, repeated, or early, and tasks that fail at first are retried."""
     figures = Demo(count=60, spread_ms=5000).run(client, lambda _: None)
 
     assert figures.promises_kept
@@ -88,7 +90,7 @@ def test_the_demos_workflow_keeps_its_promises(client: Client) -> None:
 def test_a_task_runs_once_when_it_is_due_and_succeeds(
     client: Client, counter: Receiver, fields: Callable[..., TaskFields]
 ) -> None:
-    """Over HTTP and in Python, a task starts at its due time, never before, and has one outcome."""
+    """With an HTTP target or a Python handler, a task starts at its due time, never earlier, and has one outcome."""
     due = soon(2.5)
 
     task = ended(client, client.tasks.create(TYPE, **fields(counter, due_at=due)))
@@ -100,7 +102,7 @@ def test_a_task_runs_once_when_it_is_due_and_succeeds(
 
 @pytest.mark.slow
 def test_a_cancelled_task_does_not_run(client: Client, counter: Receiver) -> None:
-    """A cancelled task does not run, while one due after it does."""
+    """A cancelled task does not run, but a task that is due later does."""
     taken_back = client.tasks.create(TYPE, **calling(counter, due_at=soon(6)))
     assert client.tasks.cancel(taken_back.id).state == "cancelled"
     later = client.tasks.create(TYPE, **calling(counter, due_at=soon(7)))
@@ -112,7 +114,7 @@ def test_a_cancelled_task_does_not_run(client: Client, counter: Receiver) -> Non
 
 @pytest.mark.slow
 def test_a_due_time_moved_away_and_back_is_kept_once(client: Client, counter: Receiver) -> None:
-    """Only the last due time applies, once."""
+    """After a due time was moved away and back, the task runs once, at its last due time."""
     task = client.tasks.create(TYPE, **calling(counter, due_at=soon(6)))
     client.tasks.update(task.id, due_at=soon(3600))
     due = soon(8)
@@ -127,7 +129,7 @@ def test_a_due_time_moved_away_and_back_is_kept_once(client: Client, counter: Re
 
 @pytest.mark.slow
 def test_a_task_moved_away_does_not_run_at_its_first_time(client: Client, counter: Receiver) -> None:
-    """The message that was sent for the first due time is dropped."""
+    """The message that was sent for the first due time of a moved task is dropped."""
     moved = client.tasks.create(TYPE, **calling(counter, due_at=soon(6)))
     client.tasks.update(moved.id, due_at=soon(3600))
     later = client.tasks.create(TYPE, **calling(counter, due_at=soon(7)))
@@ -142,7 +144,7 @@ TWENTY_MINUTES = timedelta(minutes=20)
 
 @pytest.mark.slow
 def test_a_task_twenty_minutes_ahead_is_sent_by_the_trigger(deployed: Stack, client: Client, counter: Receiver) -> None:
-    """Beyond the look-ahead nothing is sent at creation; the trigger sends it in its minute, and it runs."""
+    """Beyond the look-ahead, no message is sent at creation; the trigger sends one in time, and the task runs."""
     due = soon(TWENTY_MINUTES.total_seconds())
     sqs = deployed.emulator.client("sqs")
     queue = deployed.deployment.outputs["QueueUrlLow"]
@@ -150,7 +152,7 @@ def test_a_task_twenty_minutes_ahead_is_sent_by_the_trigger(deployed: Stack, cli
     with undelivered(deployed, "QueueUrlLow") as queue_arn:
 
         def created() -> Task | None:
-            # A tick may send tasks of other tests, but not every time.
+            # A tick may send messages of other tests, but not in each attempt.
             sqs.purge_queue(QueueUrl=queue)
             task = client.tasks.create(TYPE, **calling(counter, due_at=due, priority="low"))
             return task if waiting(deployed, queue) == 0 else None
@@ -188,7 +190,7 @@ def waiting(stack: Stack, queue_url: str) -> int:
 
 @contextmanager
 def undelivered(stack: Stack, queue_output: str) -> Iterator[str]:
-    """Detach a queue from the deployed worker, whose clock cannot be shifted; returns its ARN."""
+    """Detach a queue from the deployed worker, whose clock cannot be shifted, and return the queue's ARN."""
     queue_url = stack.deployment.outputs[queue_output]
     found = stack.emulator.client("sqs").get_queue_attributes(QueueUrl=queue_url, AttributeNames=["QueueArn"])
     queue_arn = found["Attributes"]["QueueArn"]
@@ -205,7 +207,7 @@ def undelivered(stack: Stack, queue_output: str) -> Iterator[str]:
 
 @pytest.fixture
 def short_lease(deployed: Stack) -> Iterator[str]:
-    """The worker function's name, with a lease that a test can wait for."""
+    """The name of the worker function, whose lease is short enough for a test to wait."""
     functions = deployed.emulator.client("lambda")
     name = deployed.deployment.outputs["WorkerFunctionName"]
     variables = functions.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
@@ -221,13 +223,13 @@ def test_another_attempt_finishes_the_task_of_a_worker_that_was_killed(
 ) -> None:
     """A killed worker reports nothing; its lease expires, and the next attempt completes the task.
 
-    `tests/scenarios/test_attempts.py` has the quick form, in virtual time.
+    The fast test of this behavior, in virtual time, is in `tests/scenarios/test_attempts.py`.
     """
     task = client.tasks.create(TYPE, **reporting(counter, work_ms=8000))
     assert until(lambda: client.tasks.get(task.id).state == "running")
 
     for pid in processes_of(deployed.emulator, short_lease):
-        # A process without work may have ended.
+        # A process without work may already have ended.
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     killed_at = datetime.now(UTC)
@@ -240,7 +242,7 @@ def test_another_attempt_finishes_the_task_of_a_worker_that_was_killed(
 
 @pytest.mark.parametrize("task_type", ["fan-out", "fan-out.async"])
 def test_a_handler_starts_tasks(client: Client, task_type: str) -> None:
-    """The worker's function invokes the API's; a repeated attempt creates nothing twice."""
+    """A handler starts tasks through the API's function; a repeated attempt creates no second task."""
     retry = {"max_attempts": 2, "initial_seconds": 0.01}
     parent = client.tasks.create(task_type, payload={"parts": 2, "fail_times": 1}, retry=retry)  # type: ignore[arg-type]  # a dict
     done = client.tasks.wait(parent.id, timeout=120)

@@ -1,4 +1,4 @@
-"""Pull workers against the deployed stack, each a real process."""
+"""Pull workers against the deployed stack, each in a process of its own."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 TYPE = "pulled"
 LEASE_SECONDS = 5
 SOON = timedelta(minutes=5)
-"""After its lease and the margin for clocks, a dead worker's task is another's within this, on a busy machine too."""
+"""The longest time after a dead worker's lease and the clock margin until another worker must have the task."""
 WORKER = """
 import time
 from pathlib import Path
@@ -49,7 +49,7 @@ def sleep(context, payload):
 
 @contextmanager
 def worker(stack: Stack, folder: Path, name: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A worker process of that name, by the published command."""
+    """A process of a worker with this name, started by the published command."""
     (folder / f"{name}.py").write_text(dedent(WORKER.format(lease=LEASE_SECONDS, name=name)))
     duetime = Path(sys.executable).with_name("duetime")
     arguments = ["worker", "run", f"{name}:worker", "--url", stack.ready.api_url]
@@ -63,7 +63,7 @@ def worker(stack: Stack, folder: Path, name: str) -> Iterator[subprocess.Popen[b
 
 
 def ended(client: Client, task: Task) -> Task:
-    """The task once its outcome is known, or its last state when the patience is over."""
+    """The task after it has ended, or its last state when the wait times out."""
     until(lambda: client.tasks.get(task.id).is_terminal)
     return client.tasks.get(task.id)
 
@@ -72,13 +72,13 @@ def ended(client: Client, task: Task) -> Task:
 def test_another_worker_finishes_the_task_of_one_that_was_killed_right_after_its_lease(
     deployed: Stack, client: Client, tmp_path: Path
 ) -> None:
-    """SIGKILL in mid-task: not before the lease is over by more than clocks may differ, and soon after.
+    """After SIGKILL of a worker, another worker gets the task soon after the lease and the clock margin, never before.
 
-    `tests/scenarios/test_pull_leases.py` is the quick form, in virtual time.
+    The fast test of this behavior, in virtual time, is in `tests/scenarios/test_pull_leases.py`.
     """
     task = client.tasks.create(TYPE, payload={"first": 600})
     with worker(deployed, tmp_path, "killed") as killed:
-        # From then on it counts as an attempt.
+        # From the first progress report on, the lease counts as an attempt.
         assert until(lambda: client.tasks.get(task.id).progress)
         os.kill(killed.pid, signal.SIGKILL)
         killed.wait(PATIENCE_SECONDS)
@@ -102,7 +102,7 @@ def test_another_worker_finishes_the_task_of_one_that_was_killed_right_after_its
 def test_a_task_that_was_leased_to_nobody_is_done_in_its_first_attempt(
     deployed: Stack, client: Client, tmp_path: Path
 ) -> None:
-    """The client disconnects before the task is due, and the API leases it anyway; one attempt is enough."""
+    """If a client disconnects while it waits, the API still leases the task; the task succeeds in its first attempt."""
     address = urlsplit(deployed.ready.api_url)
     wanted = {"types": [TYPE], "wait_seconds": 20, "lease_seconds": 30, "acknowledge_within_seconds": 5}
     body = json.dumps({**wanted, "worker": "vanished"}).encode()
@@ -126,10 +126,10 @@ def test_a_task_that_was_leased_to_nobody_is_done_in_its_first_attempt(
 def test_a_worker_that_is_asked_to_stop_finishes_its_task_and_ends(
     deployed: Stack, client: Client, tmp_path: Path
 ) -> None:
-    """SIGTERM in mid-task: the task succeeds in its first attempt, and the process ends well."""
+    """After SIGTERM during a task, the task succeeds in its first attempt, and the process exits with code 0."""
     task = client.tasks.create(TYPE, payload={"first": 8})
     with worker(deployed, tmp_path, "patient") as process:
-        # The task must also have started: a worker stopped before that releases it.
+        # The task must also have started, because a worker that stops earlier releases the task.
         assert until((tmp_path / "begun").exists)
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE_SECONDS) == 0

@@ -1,4 +1,4 @@
-"""Handlers that are reloaded while the stack runs, and the secret that signs its calls."""
+"""Handlers that are reloaded while the stack runs, and the secret with which the stack signs its calls."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def fresh(context, payload):
 
 
 def test_a_saved_handler_runs_while_the_stack_stays_up(deployed: Stack, client: Client, tmp_path: Path) -> None:
-    """A new layer of handlers is used by the next attempt; so is the former one when it is published again."""
+    """The next attempt uses a newly published layer of handlers, or the previous layer if it is published again."""
     versions = HandlerVersions(deployed.emulator, deployed.deployment, deployed.handlers)
     former = {HANDLERS: built()[HANDLERS]}
     folder = tmp_path / "python" / handlers_package().name
@@ -43,7 +43,7 @@ def test_a_saved_handler_runs_while_the_stack_stays_up(deployed: Stack, client: 
 
 
 def test_the_secret_of_an_owner_is_derived_from_that_of_the_stack(deployed: Stack, client: Client) -> None:
-    """The functions sign the owner's HTTP calls with it; other owners have other secrets."""
+    """The functions sign an owner's HTTP calls with a secret that is derived from the stack's secret."""
     stored = deployed.emulator.client("secretsmanager").get_secret_value(
         SecretId=deployed.deployment.outputs["SigningSecretArn"]
     )

@@ -1,4 +1,4 @@
-"""A drill: the table of a deployed stack is restored, and its functions use the restored one.
+"""An exercise in which the table of a deployed stack is restored, and its functions use the restored table.
 
 The embedded AWS restores the table's state at the start of the restore, whatever time is requested.
 """
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.deployed
 
 @dataclass(frozen=True)
 class _Clients:
-    """Clients of the embedded AWS, as an operator's command has those of AWS."""
+    """Clients of the embedded AWS, in the form of an operator command's clients of AWS."""
 
     emulator: Emulator
 
@@ -49,7 +49,7 @@ class _Clients:
 
 
 def _use(running: Stack, replaced: str, table: str) -> None:
-    """Give all functions the restored table and the epoch, as a deployment does."""
+    """Give all functions the restored table and the new epoch, as a deployment does."""
     lambdas = running.emulator.client("lambda")
     for function in lambdas.list_functions()["Functions"]:
         variables = dict(function.get("Environment", {}).get("Variables", {}))
@@ -61,7 +61,7 @@ def _use(running: Stack, replaced: str, table: str) -> None:
 
 @pytest.mark.slow
 def test_a_deployed_stack_goes_on_with_a_restored_table() -> None:
-    """A lease of the lost table is refused; leased and later tasks run with fences of epoch 1."""
+    """A lease of the lost table is refused; leased tasks and later tasks run with fences of epoch 1."""
     with stack.running(Display(Console(quiet=True)), port=0) as running, Client(running.ready.api_url) as client:
         leased = client.tasks.create("pulled", payload={"first": 0}, target={"kind": "pull"})
         later = client.tasks.create("echo", payload={"n": 1}, delay_seconds=45)
@@ -86,7 +86,7 @@ def test_a_deployed_stack_goes_on_with_a_restored_table() -> None:
         assert refused.value.status == 409
         client.switches.delete("all", "all")
         until(lambda: client.tasks.get(later.id).state == "succeeded", 300)
-        # A tick sends it, after the seconds that the machine takes for one.
+        # A tick sends the task's message, and a tick takes several seconds on this machine.
         wanted: Any = {"worker": "new", "lease_seconds": 60, "wait_seconds": 20}
         (again,) = until(lambda: client.leases.acquire(["pulled"], **wanted), 300)
         assert again.task.id == leased.id

@@ -1,4 +1,4 @@
-"""Tasks that wait for an event, on the deployed stack: woken by the API, and by an event and its rule."""
+"""Tasks that wait for an event on the deployed stack, and are woken by the API, or by an event and its rule."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def waiting(client: Client, key: str) -> str:
-    """The id of a task that waits for the event of a key."""
+    """Create a task that waits for the event of this key, and return the task's identifier."""
     target: EventTarget = {"kind": "wait_for_event", "event": "order.paid", "key": key}
     task = client.tasks.create("payment", target=target)
     assert until(lambda: client.tasks.get(task.id).state == "waiting")
@@ -25,7 +25,7 @@ def waiting(client: Client, key: str) -> str:
 
 
 def test_a_signal_ends_a_task_that_waits_for_it(client: Client) -> None:
-    """Sent by the client; its payload is the result."""
+    """A signal that the client sends ends the waiting task, whose result is the signal's payload."""
     key = uuid4().hex
     task_id = waiting(client, key)
     assert client.signals.send("order.paid", key, {"amount": 17}).woken == 1
@@ -35,14 +35,14 @@ def test_a_signal_ends_a_task_that_waits_for_it(client: Client) -> None:
 
 @pytest.mark.slow
 def test_an_event_ends_a_task_that_waits_for_it(deployed: Stack, client: Client) -> None:
-    """A rule sends the signal through the intake queue."""
+    """An event ends a waiting task, because a rule sends the signal through the intake queue."""
     key, source = uuid4().hex, f"com.example.{uuid4().hex}"
     signal = {"name": "order.paid", "fields": {"key": "detail.order", "payload": "detail"}}
     client.intake_rules.put("paid", {"pattern": {"source": [source]}, "signal": signal, "owner": "local"})
     task_id = waiting(client, key)
 
     def is_ended() -> bool:
-        """Sends another event each time, because an intake process may not know the rule yet."""
+        """Send another event in each call, because an intake process may not know the rule yet."""
         event = {"id": uuid4().hex, "source": source, "time": datetime.now(UTC).isoformat(), "detail": {"order": key}}
         body = json.dumps({**event, "detail-type": "OrderPaid"})
         queue = deployed.deployment.outputs["IntakeQueueUrl"]

@@ -1,4 +1,4 @@
-"""The table's stream, the function that reads it, and the counts that it keeps, on the deployed stack."""
+"""The table's stream, the function that reads it, and the counts that the function keeps, on the deployed stack."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.deployed
 
 
 def test_the_summary_follows_the_tasks_of_an_owner(deployed: Stack) -> None:
-    """Creations and cancellations are counted within seconds."""
+    """Creations and cancellations of an owner's tasks are counted in the summary within seconds."""
     with Client(deployed.ready.api_url, owner="counted") as client:
         tasks = [client.tasks.create("ci.job", delay_seconds=3600) for _ in range(5)]
         client.tasks.cancel(tasks[0].id)

@@ -1,4 +1,4 @@
-"""Runs the page of the unified task interface on the deployed stack."""
+"""A test that runs the examples of the page about the unified task interface on the deployed stack."""
 
 from __future__ import annotations
 
@@ -33,25 +33,25 @@ class Service:
     """A small HTTP service that a task calls.
 
     Attributes:
-        calls: the received calls: method, action, fence.
+        calls: the method, the action, and the fence of each received call.
     """
 
     url: str = ""
     calls: list[tuple[str, str, int]] = field(default_factory=list)
 
     def was_asked(self, method: str, action: str) -> bool:
-        """Whether such a call was received."""
+        """Whether a call with this method and action was received."""
         return any((one[0], one[1]) == (method, action) for one in self.calls)
 
     @property
     def fence(self) -> int:
-        """The fence of its `run` call."""
+        """The fence of the `run` call to the service."""
         return next(fence for _, action, fence in self.calls if action == "run")
 
 
 @contextmanager
 def serving() -> Iterator[Service]:
-    """The service, on a free port of the loopback."""
+    """The service on a free port of the loopback address."""
     service = Service()
 
     class Handler(BaseHTTPRequestHandler):
@@ -70,7 +70,7 @@ def serving() -> Iterator[Service]:
         do_GET = do_PUT = answer  # noqa: N815 - the standard library's names
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Write no log."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -91,7 +91,7 @@ class Reader:
     task: str = ""
 
     def run(self, block: str) -> None:
-        """Run one example and check it."""
+        """Run one example, and check its effect and response."""
         asked, _, rest = block.partition("-> ")
         if asked.strip() and not asked.startswith("service:"):
             self.request(asked, rest.split("\nservice:")[0])
@@ -113,18 +113,18 @@ class Reader:
         assert_holds(document, json.loads(self.filled(wanted)))
 
     def filled(self, text: str) -> str:
-        """The text with the story's names put in."""
+        """The text, with the example's placeholders replaced by values."""
         text = text.replace("{service}", self.service.url).replace("{task}", self.task)
         return text.replace("{fence}", str(self.service.fence)) if "{fence}" in text else text
 
     def answer(self, method: str, path: str, body: object) -> tuple[int, Any]:
-        """The API's response."""
+        """Send a request to the API, and return the status and the body of the response."""
         response = self.api.request(method, path, json=body)
         return response.status_code, response.json()
 
 
 def assert_holds(document: Any, wanted: Any) -> None:  # noqa: ANN401 - any JSON
-    """The response contains the parts that the page shows."""
+    """Check that the response contains the parts that the page shows."""
     if isinstance(wanted, dict):
         for key, value in wanted.items():
             assert_holds(document[key], value)
@@ -137,7 +137,7 @@ def assert_holds(document: Any, wanted: Any) -> None:  # noqa: ANN401 - any JSON
 
 
 def test_the_page_of_the_task_interface_is_true(deployed: Stack) -> None:
-    """Each of the fourteen examples, in order, has the documented effect and response."""
+    """Each of the fourteen examples on the page, in order, has the documented effect and response."""
     text = PAGE.read_text(encoding="utf-8")
     assert re.findall(r"^### \d+ (\w+)$", text, re.MULTILINE) == NAMES
     with serving() as service, httpx.Client(base_url=deployed.ready.api_url, timeout=120) as api:

@@ -1,4 +1,4 @@
-"""Topologies on the deployed stack: the real state machine, real queues, real processes."""
+"""Topologies on the deployed stack, with the real state machine, real queues, and real processes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def ended(client: Client, task_id: str) -> Topology:
-    """The topology, once its outcome is known."""
+    """The topology after it has ended."""
 
     def look() -> Topology | None:
         found = client.topologies.get(task_id)
@@ -57,13 +57,13 @@ DIAMOND = {"top": nap(), "left": nap("top"), "right": nap("top"), "bottom": nap(
 
 
 def test_a_diamond_runs_from_top_to_bottom(client: Client) -> None:
-    """The state machine plans it, each node starts after its parents have ended, and the topology succeeds."""
+    """The state machine plans a diamond of four nodes, each node starts after its parents, and all nodes succeed."""
     assert_in_order(client, ended(client, client.topologies.create({"nodes": DIAMOND}).id))
 
 
 @pytest.mark.slow
 def test_a_graph_of_several_executions_runs_in_order(client: Client) -> None:
-    """More nodes than one execution waits for: a distributed map over child executions."""
+    """If a graph has more nodes than one execution can wait for, a distributed map runs them in order."""
     width, levels = 21, 2
     assert width * levels > WAITS_AT_ONCE
     nodes = {
@@ -78,7 +78,7 @@ def test_a_graph_of_several_executions_runs_in_order(client: Client) -> None:
 
 @pytest.mark.slow
 def test_an_execution_that_is_aborted_cancels_its_topology(client: Client, deployed: Stack) -> None:
-    """A check of the topology detects the aborted execution and cancels nodes that have not started."""
+    """A check of the topology detects the aborted execution, and cancels the nodes that have not started."""
     late = {**DIAMOND["top"], "delay_seconds": 3600}
     topology = client.topologies.create({"nodes": {**DIAMOND, "late": late}}).id
     machines, outputs = deployed.emulator.client("stepfunctions"), deployed.deployment.outputs
@@ -88,7 +88,7 @@ def test_an_execution_that_is_aborted_cancels_its_topology(client: Client, deplo
     tasks = DynamoTaskStore(deployed.emulator.client("dynamodb"), outputs["TableName"], EXECUTOR, SILENT)
 
     def is_cancelled_at_a_look() -> bool:
-        """As the trigger does at a check: first five minutes after the start."""
+        """Send the message that the trigger sends for a check, first five minutes after the start."""
         task = tasks.read(TaskId(topology))
         assert task is not None
         queue = outputs[f"QueueUrl{task.priority.capitalize()}"]

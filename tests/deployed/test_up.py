@@ -1,4 +1,4 @@
-"""`duetime local up` as a person starts it, and how it ends."""
+"""The command `duetime local up` as a person starts it, and the ways in which it ends."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.deployed
 
 @contextmanager
 def up(ready_file: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """The command, without its demo."""
+    """The running command, without its demo."""
     arguments = ["local", "up", "--no-demo", "--ready-file", str(ready_file)]
     with subprocess.Popen([COMMAND, *arguments], stdout=subprocess.DEVNULL) as process:  # noqa: S603 - our own command
         try:
@@ -37,7 +37,7 @@ def up(ready_file: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def descendants(pid: int) -> set[int]:
-    """Process ids of all direct and indirect children of a process."""
+    """The process identifiers of all direct and indirect children of a process."""
     command = ["ps", "-axww", "-o", "pid=,ppid="]
     listed = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - a constant
     parents = {int(child): int(parent) for child, parent in (line.split() for line in listed.stdout.splitlines())}
@@ -56,7 +56,7 @@ def alive(pids: set[int]) -> set[int]:
 
 @pytest.mark.slow
 def test_the_stack_is_announced_when_it_is_up_and_gone_after_sigterm(tmp_path: Path) -> None:
-    """The ready file leads to a working API; SIGTERM ends everything, the file included, and is no failure."""
+    """The ready file leads to a working API; SIGTERM ends all processes, removes the file, and is no failure."""
     ready_file = tmp_path / "ready.json"
     with up(ready_file) as process:
         assert until(ready_file.exists, DEPLOY_SECONDS)
@@ -71,15 +71,15 @@ def test_the_stack_is_announced_when_it_is_up_and_gone_after_sigterm(tmp_path: P
 
         assert process.wait(PATIENCE_SECONDS) == 0
     assert not ready_file.exists()
-    # The new parent of an ended process may take a moment to reap it.
+    # The new parent of an ended process may take a moment to reap the process.
     assert until(lambda: not alive(started))
 
 
 @pytest.mark.slow
 def test_a_command_that_is_killed_while_it_deploys_leaves_nothing(tmp_path: Path) -> None:
-    """Even SIGKILL during the deploy leaves no process behind."""
+    """Even SIGKILL during the deployment leaves no process behind."""
     with up(tmp_path / "ready.json") as process:
-        # The guard, the emulator, the other guard, and the CDK.
+        # The four processes are the guard, the emulator, the emulator's guard, and the CDK.
         assert until(lambda: len(descendants(process.pid)) >= 4, DEPLOY_SECONDS)
         started = descendants(process.pid)
 

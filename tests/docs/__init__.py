@@ -1,1 +1,1 @@
-"""The docs agree with the code: generated sections are current, and everything that a page names exists."""
+"""Tests that the docs agree with the code: generated sections are current, and everything that a page names exists."""

@@ -1,19 +1,21 @@
-"""Runs the blocks of a page, in order, against a duetime in virtual time.
+"""Runs the blocks of a page, in order, with a duetime in virtual time.
 
-A page's blocks share one account, one folder and one set of Python names, as they do for a reader who follows it:
+A page's blocks share one account, one folder and one set of Python names, as for a reader who follows the page:
 
-* `python` is run; `client` is a client of the account. A block that begins with `# NAME.py` is also written there.
-* `bash` and `console`: each `duetime` command is run, and has to end with 0. `ID`, and an id shown on the page, is that
-  of the object created last. In a block with prompts the other lines are output; where it shows an error, the command
-  must fail. `duetime worker run` starts a pull worker, which leases whenever a command waits. `curl` of
-  `$DUETIME_URL` is a request to the account, which has to be accepted.
-* `json` has to be JSON. After `<!-- send: METHOD PATH -->` it is the body of such a request, which has to be accepted.
+* A `python` block is run, where `client` is a client of the account. A block that begins with `# NAME.py` is also
+  written to that file.
+* In a `bash` or `console` block, each `duetime` command is run and must exit with 0. `ID`, or an id that the page
+  shows, stands for the id of the object created last. In a block with prompts the other lines are output; if they show
+  an error, the command must fail. `duetime worker run` starts a pull worker, which leases tasks whenever a command
+  waits. `curl` of `$DUETIME_URL` is a request to the account, which must be accepted.
+* A `json` block must be JSON. After `<!-- send: METHOD PATH -->` it is the body of this request, which must succeed.
 * A block after `<!-- file: NAME -->` is also written to that file.
-* Blocks of other languages that begin with a comment `# NAME` are written to that file.
-* `<!-- not run: REASON -->` before a block excuses it; `<!-- types: a b -->` names types that the reader has
-  handlers for.
-* `<!-- before: COMMANDS -->` are commands that created what the reader already has, one a line, and `<!-- has: NAME`
-  begins a comment with the content of a file that the reader has. `<!-- later: 15s -->`: this much time passes here.
+* A block in another language that begins with a comment `# NAME` is written to that file.
+* A block after `<!-- not run: REASON -->` is not run.
+* `<!-- types: a b -->` names types for which the reader has handlers.
+* `<!-- before: COMMANDS -->` has commands, one per line, that created what the reader already has.
+* `<!-- has: NAME` begins a comment with the content of a file that the reader has.
+* `<!-- later: 15s -->` advances the time.
 """
 
 from __future__ import annotations
@@ -64,29 +66,29 @@ IMPORTED_BY_SETTINGS: Mapping[str, object] = {
     "PROD": PROD,
     "LOCAL_STACK": LOCAL_STACK,
 }
-"""The imports of the settings that pages show."""
+"""The names that settings on pages use without an import."""
 START = datetime(2026, 11, 21, 8, tzinfo=UTC)
-"""About when the outputs were recorded that pages show."""
+"""The approximate time at which the outputs on pages were recorded."""
 NOT_RUN: Mapping[str, str] = {
-    "aws": "needs an account of AWS",
-    "cd": "changes a folder of the reader",
+    "aws": "needs an AWS account",
+    "cd": "changes the reader's current folder",
     "crontab": "changes the reader's machine",
-    "echo": "is the shell's",
-    "export": "is the shell's",
+    "echo": "is a shell command",
+    "export": "is a shell command",
     "git": "changes the reader's checkout",
     "make": "is checked by test_named",
-    "mkdir": "makes a folder of the reader",
+    "mkdir": "creates a folder for the reader",
     "npm": "needs a network",
-    "npx": "needs an account of AWS",
+    "npx": "needs an AWS account",
     "pip": "needs a network",
     "pytest": "is run by test_testing_guide",
-    "touch": "makes a file of the reader",
+    "touch": "creates a file for the reader",
     "uv": "needs the packages, which are not published",
 }
-"""Programs of the pages that no test runs, and why."""
+"""Programs on pages that no test runs, with the reasons."""
 NEEDS_A_STACK: Mapping[str, str] = {
-    "context": "is written to the reader's home",
-    "deploy": "needs an account of AWS",
+    "context": "writes to the reader's home folder",
+    "deploy": "needs an AWS account",
     "dev": "starts the embedded AWS",
     "local": "starts the embedded AWS",
     "logs": "reads CloudWatch, or the logs of a local stack",
@@ -95,9 +97,9 @@ NEEDS_A_STACK: Mapping[str, str] = {
     "verify": "measures a deployment for minutes",
     "watch": "needs a WebSocket",
 }
-"""Sub-commands that are only parsed (`test_commands.py`), and why."""
+"""Sub-commands that are only parsed (`test_commands.py`), with the reasons."""
 PATIENCE_SECONDS = 300
-"""How long a block may take, even on a busy machine: one that waits for a worker that does not run never ends."""
+"""The longest time for a block, even on a busy machine: a block that waits for a missing worker never ends."""
 _BLOCK = re.compile(
     r"(?:^<!-- (?P<mark>not run|send|types|file): (?P<note>[^\n]+?) -->\n\s*)?"
     r"^ *```(?P<language>[a-z]*)\n(?P<text>.*?)^ *```$"
@@ -116,7 +118,7 @@ class Block:
     """The content of a fenced block.
 
     Attributes:
-        line: its first line.
+        line: the number of its first line.
         mark: "not run", "send" or "file", if a preceding comment says so.
         note: the text of that comment.
     """
@@ -129,7 +131,7 @@ class Block:
 
 
 def blocks_of(page: str) -> Iterator[Block]:
-    """The blocks of a page; a standalone comment is a block whose language is its first word."""
+    """Return the blocks of a page; a standalone comment is a block whose language is its first word."""
     for found in _BLOCK.finditer(page):
         line = page.count("\n", 0, found.start()) + 1
         if found["hidden"]:
@@ -143,7 +145,7 @@ def blocks_of(page: str) -> Iterator[Block]:
 
 @dataclass(frozen=True)
 class Command:
-    """A command of a block with the output that the page shows."""
+    """A command in a block, with the output that the page shows."""
 
     words: tuple[str, ...]
     output: str = ""
@@ -155,7 +157,7 @@ class Command:
 
 
 def commands_in(text: str) -> list[Command]:
-    """The commands of a block: the lines after a prompt, or all lines without prompts."""
+    """Return the commands in a block: the lines after a prompt, or all lines if there are no prompts."""
     has_prompts = re.search(r"^\s*\$ ", text, re.MULTILINE) is not None
     found: list[Command] = []
     pending = ""
@@ -185,7 +187,7 @@ class PageBroken(AssertionError):
 
 
 class _InThisThread(nullcontext[None]):
-    """Calls one after the other: virtual time belongs to the thread of the test."""
+    """Makes calls one after another, because virtual time belongs to the test's thread."""
 
     def __init__(self, _threads: int) -> None:
         super().__init__()
@@ -215,9 +217,9 @@ class PageRunner:
     latest: str = ""
 
     def __post_init__(self) -> None:
-        """Stand in the folder, with a client for commands."""
+        """Change to the folder, and create a client for commands."""
         client = self.duetime.client
-        # A module that can be found by its name, as dataclasses do.
+        # The module can be found by its name, which dataclasses need.
         page = ModuleType("page")
         self.names: dict[str, Any] = vars(page)
         self.names.update(IMPORTED_BY_SETTINGS, client=client, duetime=self.duetime)
@@ -237,7 +239,7 @@ class PageRunner:
         self._registered = dict(REGISTRY)
 
     def close(self) -> None:
-        """Forget the page's handlers, and its modules: another page may have one of the same name."""
+        """Remove the page's handlers and modules, because another page can have modules with the same names."""
         signal.alarm(0)
         self.duetime.close()
         own = [
@@ -252,7 +254,7 @@ class PageRunner:
         """Run each block.
 
         Raises:
-            PageBroken: one fails; the message names its line.
+            PageBroken: a block fails; the message names its line.
         """
         signal.signal(signal.SIGALRM, _too_long)
         for block in blocks_of(page):
@@ -290,7 +292,7 @@ class PageRunner:
         self.ran += 1
 
     def _deploy(self, environment: Environment) -> None:
-        """Allow tasks what the page's settings allow."""
+        """Allow what the page's settings allow."""
         for task_type in environment.pulled_types:
             self.duetime.pull(task_type)
         account = self.duetime._account
@@ -298,7 +300,7 @@ class PageRunner:
         account.generation += 1
 
     def _prepare(self, block: Block) -> None:
-        """The preparations before the next block."""
+        """Run the preparations before the next block."""
         match block.language:
             case "types":
                 for task_type in block.text.replace(",", " ").split():
@@ -313,7 +315,7 @@ class PageRunner:
                 self.duetime.advance(seconds=float(block.text.removesuffix("s")))
 
     def _pull(self, worker: Worker) -> None:
-        """Run due tasks of a pull worker repeatedly; its handlers take no time."""
+        """Run the due tasks of a pull worker repeatedly; its handlers take no time."""
         client = self.duetime.client
         while True:
             for leased in client.leases.acquire(worker.types, wait_seconds=20):
@@ -334,7 +336,7 @@ class PageRunner:
         elif words[:2] == ["worker", "run"]:
             self.duetime._account.time.start_process(partial(self._pull, worker_at(words[2])))
         elif program not in NOT_RUN and not (words and words[0] in NEEDS_A_STACK):
-            assert program == "duetime", f"{program} is neither run nor excused"
+            assert program == "duetime", f"{program} is neither run nor marked as not run"
             self._duetime(words, fails=command.fails)
 
     def _duetime(self, words: list[str], *, fails: bool) -> None:
@@ -350,7 +352,7 @@ class PageRunner:
             (self.folder / target).write_text(done.stdout, encoding="utf-8")
 
     def _curl(self, words: list[str], output: str) -> None:
-        """Make the request like curl: with data it is a `POST`. The page may show the status of another response."""
+        """Make the request as curl does: with data it is a `POST`. The page can show another status than success."""
         method, url, body, headers = "", "", None, {}
         rest = iter(words)
         for word in rest:
@@ -365,7 +367,7 @@ class PageRunner:
                 case _ if not word.startswith("-"):
                     url = word
         base, _, path = url.partition("/")
-        assert base in {"$DUETIME_URL", "$API"}, f"{url} is no address of the account"
+        assert base in {"$DUETIME_URL", "$API"}, f"{url} is not an address of the account"
         kind = ["bulk"] if "bulk-operations" in path else []
         path = "/".join(self._latest(kind) if _EXAMPLE_ID.fullmatch(part) else part for part in path.split("/"))
         shown = _STATUS.search(output)
@@ -375,7 +377,7 @@ class PageRunner:
             assert answer.headers.get(name) == value, f"{method} {path}: {name} is {answer.headers.get(name)}"
 
     def _latest(self, words: list[str]) -> str:
-        """The id of the last object created by the page, of the kind that a command takes."""
+        """Return the id of the last object that the page has created, of the kind that a command takes."""
         client = self.duetime.client
         match words:
             case ["bulk", *_]:

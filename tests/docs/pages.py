@@ -1,4 +1,4 @@
-"""The project's pages for tests."""
+"""The project's pages, as tests use them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _TEST = re.compile(r"^def (test_\w+)\(", re.MULTILINE)
 
 
 def name_of(page: Path) -> str:
-    """A page's path in the checkout."""
+    """Return a page's path in the checkout."""
     return page.relative_to(ROOT).as_posix()
 
 
 @cache
 def all_tests() -> frozenset[str]:
-    """The names of all tests."""
+    """Return the names of all tests."""
     modules = (ROOT / "tests").rglob("test_*.py")
     return frozenset(name for path in modules for name in _TEST.findall(path.read_text(encoding="utf-8")))

@@ -1,4 +1,4 @@
-"""Everything that the pages call missing is missing: each such sentence is registered with a check or a reason."""
+"""Every feature that a page calls missing is missing: each such sentence is registered with a check or a reason."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LACK = (
 )
 LACK = re.compile("|".join(_LACK), re.IGNORECASE)
 LACK_OR_CANNOT = re.compile("|".join((*_LACK, r"(?<!that )\bcannot\b")), re.IGNORECASE)
-"""Decisions say "cannot" of the reasons for which something is as it is: there, it is no claim about a feature."""
+"""In decisions, "cannot" is part of the reasons for a design and is not a claim about a feature."""
 _GENERATED = re.compile(r"<!-- generated: .*?<!-- end -->|^```.*?^```", re.DOTALL | re.MULTILINE)
 _BLOCK = re.compile(r"\n\s*\n|\n(?=[*|#>]|\d+\. )")
 _SENTENCE = re.compile(r"(?<=[.:;?!]) (?=[A-Z*`\[])")
@@ -41,7 +41,7 @@ _INNER = {"type": "a", "target": {"kind": "topology"}, "payload": {"nodes": {"b"
 
 @dataclass(frozen=True)
 class Refused:
-    """A request that is refused while duetime lacks the feature."""
+    """A request that is refused as long as duetime lacks the feature."""
 
     method: str
     path: str
@@ -49,7 +49,7 @@ class Refused:
     query: str = ""
 
     def __call__(self) -> bool:
-        """Whether it is."""
+        """Return whether the request is refused."""
         with Tasks() as tasks:
             task_id = tasks.create(3_600_000)
             reply = tasks.ask(self.method, self.path.replace("ID", task_id), self.body, query=self.query)
@@ -57,32 +57,32 @@ class Refused:
 
 
 def lacks(pattern: str, words: str) -> bool:
-    """Whether no source file of a pattern has these words."""
+    """Return whether no source file that matches a pattern has these words."""
     files = [path for path in ROOT.glob(pattern) if "node_modules" not in path.parts]
     assert files, pattern
     return not any(re.search(words, path.read_text(encoding="utf-8")) for path in files)
 
 
 def lacks_setting(words: str) -> bool:
-    """Whether no setting of a deployment has these words in its name."""
+    """Return whether no setting of a deployment has these words in its name."""
     return not any(re.search(words, name) for name in Environment.__dataclass_fields__)
 
 
 @cache
 def is_refused_by_the_contract(operation_id: str, code: str) -> bool:
-    """Whether an operation declares a refusal with this code."""
+    """Return whether an operation declares a refusal with this code."""
     operations = [each for path in document()["paths"].values() for each in path.values() if isinstance(each, dict)]
     (found,) = [each for each in operations if each.get("operationId") == operation_id]
     return code in str(found["responses"])
 
 
 def is_unpublished() -> bool:
-    """Whether the repository publishes no packages."""
+    """Return whether the repository publishes no packages."""
     return lacks("Makefile", r"twine|uv publish") and lacks("client/pyproject.toml", "Development Status :: 5")
 
 
 def is_not_deployed() -> bool:
-    """Whether the README still says, at the important places, that nothing has run on AWS."""
+    """Return whether the README still says, in the important places, that duetime was not deployed to AWS."""
     return "has not been deployed to a real AWS account yet" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
@@ -99,7 +99,7 @@ ABSENT: Mapping[tuple[str, str], Callable[[], bool]] = {
     ("docs/how-to/plan-capacity-and-cost.md", "Nothing here has been measured on AWS yet"): UNMEASURED,
     ("docs/reference/how-a-task-is-not-lost.md", "duetime has not run on a real AWS account yet"): is_not_deployed,
     ("docs/reference/costs.md", "not been measured on AWS yet"): UNMEASURED,
-    # Each line of that list is an entry of the page that it links to.
+    # Each line in the linked list is an entry of the page to which it links.
     ("docs/README.md", "## Not implemented"): partial(
         lacks, "layers/duetime/python/duetime/services/pull/*.py", r"tracer\.span\("
     ),
@@ -167,7 +167,7 @@ ABSENT: Mapping[tuple[str, str], Callable[[], bool]] = {
         lacks, "client/duetime_client/commands/*.py", '"--token"'
     ),
 }
-"""What a page says to be absent, in its own words, with what is true as long as it is: such a sentence must be here."""
+"""Quotations from pages about missing features, each with a check that is true as long as the feature is missing."""
 
 EXPLAINS: Mapping[str, tuple[str, ...]] = {
     "docs/decisions/targets.md": ("has run them against AWS yet",),
@@ -199,25 +199,25 @@ EXPLAINS: Mapping[str, tuple[str, ...]] = {
     "docs/security.md": ("cannot be deleted by accident",),
     "docs/tutorial.md": ("If the package cannot be imported",),
 }
-"""Sentences with these words that say when or why something is so, of a situation or of others, not what is missing."""
+"""Sentences with these words explain a condition or a reason, and are not about a missing feature."""
 
 
 def sentences(page: Path) -> Iterator[str]:
-    """The text of a page without generated parts and code: sentences, cells of tables, headings."""
+    """Return the text of a page without generated parts and code, as sentences, table cells and headings."""
     for block in _BLOCK.split(_GENERATED.sub("", page.read_text(encoding="utf-8"))):
         for cell in block.split("|") if block.lstrip().startswith("|") else [block]:
             yield from _SENTENCE.split(" ".join(cell.split()))
 
 
 def claims(page: Path) -> Iterator[str]:
-    """The sentences of a page that may say that something is missing."""
+    """Return the sentences of a page that may say that something is missing."""
     pattern = LACK if "decisions" in page.parts else LACK_OR_CANNOT
     return (each for each in sentences(page) if pattern.search(each))
 
 
 @pytest.mark.parametrize("page", [*PAGES, *_OTHER_PAGES], ids=name_of)
 def test_what_a_page_says_to_be_absent_is_in_the_registry(page: Path) -> None:
-    """A sentence of another page, or in other words, has to be entered, with a check or as an explanation."""
+    """A sentence about something missing must be registered, with a check or as an explanation."""
     known = [words for where, words in ABSENT if where == name_of(page)]
     known += EXPLAINS.get(name_of(page), ())
     assert [each for each in claims(page) if not any(words in each for words in known)] == []
@@ -225,12 +225,12 @@ def test_what_a_page_says_to_be_absent_is_in_the_registry(page: Path) -> None:
 
 @pytest.mark.parametrize(("page", "words"), ABSENT)
 def test_what_is_said_to_be_absent_is_absent(page: str, words: str) -> None:
-    """Existing features are no longer called missing."""
-    assert ABSENT[page, words](), f"{page} says {words!r}, which is not so any more"
+    """No page calls an existing feature missing."""
+    assert ABSENT[page, words](), f"{page} says {words!r}, which is no longer true"
 
 
 def test_the_registry_has_nothing_that_no_page_says() -> None:
-    """An entry without its sentence must be removed."""
+    """An entry whose sentence is on no page must be removed."""
     pages = {name_of(page): [*claims(page)] for page in [*PAGES, *_OTHER_PAGES]}
     entries = [*ABSENT, *((page, words) for page, each in EXPLAINS.items() for words in each)]
     assert [(page, words) for page, words in entries if not any(words in each for each in pages[page])] == []
@@ -247,7 +247,7 @@ def test_the_registry_has_nothing_that_no_page_says() -> None:
     ],
 )
 def test_a_new_sentence_is_noticed(text: str, tmp_path: Path) -> None:
-    """Whatever its words, and over the end of a line."""
+    """A new sentence is noticed in any wording, even across a line break."""
     page = tmp_path / "page.md"
     page.write_text(f"# Title\n\nFirst. {text} Last.\n", encoding="utf-8")
     assert [*claims(page)] == [" ".join(text.split())]

@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 
 ROOT_COMMAND = typer.main.get_command(app)
 USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
-"""What typer raises for a command line that it does not take; it has no public name for it."""
+"""The error that typer raises for an invalid command line; typer has no public name for it."""
 COMMANDS_OF_PAGES = sorted({*PAGES, ROOT / "client" / "README.md"})
 RUNBOOK = ROOT / "docs" / "how-to" / "respond-to-an-alarm.md"
-"""Whoever is on call copies its commands, also from the running text: they are whole command lines."""
+"""The runbook, whose commands are copied even from the text, so they are complete command lines."""
 _FENCE = re.compile(r"^ *```(?:console|sh|bash|shell)\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 _CALL = re.compile(r"^ *(?:\$ )?(?:[A-Z_]+=\S+ |uvx? (?:tool )?run |\.venv/bin/)*duetime (?P<rest>.*)$")
 _SPAN = re.compile(r"`duetime\s+([^`]+)`")
 _NO_COMMAND = {"task"}
-"""The detail type of events, which begins with the same word."""
+"""Words after `duetime` that are not commands: events have the detail type `duetime task`."""
 _REDIRECTION = re.compile(r"\s(?:[|>&]|2>).*$|\s#.*$")
 _FILE = re.compile(r"\w[\w./-]*\.(?:json|ics|ya?ml|txt)")
 _PLACEHOLDER = re.compile(r"[…<]|\.\.\.")
 
 
 def shown_in(text: str) -> Iterator[str]:
-    """The arguments of `duetime` in the blocks of a page: whole command lines."""
+    """Return the arguments of `duetime` in the blocks of a page, which are complete command lines."""
     for block in _FENCE.findall(text):
         for line in block.replace("\\\n", " ").splitlines():
             if (found := _CALL.match(line)) is not None:
@@ -42,7 +42,7 @@ def shown_in(text: str) -> Iterator[str]:
 
 
 def named_in(text: str) -> Iterator[str]:
-    """The arguments of `duetime` in the text of a page: beginnings of command lines."""
+    """Return the arguments of `duetime` in the text of a page, which are the beginnings of command lines."""
     return (
         each
         for each in _SPAN.findall(_FENCE.sub("", text))
@@ -51,10 +51,10 @@ def named_in(text: str) -> Iterator[str]:
 
 
 def check(arguments: list[str], *, whole: bool) -> None:
-    """Parse a command line as it would be run; of the beginning of one, only its commands and options.
+    """Parse a command line as if it were run; of an incomplete command line, check only its commands and options.
 
     Raises:
-        USAGE_ERROR: there is no such command, option or value, or something is missing.
+        USAGE_ERROR: a command, option or value does not exist, or is missing.
     """
     command, context = ROOT_COMMAND, typer.Context(ROOT_COMMAND, info_name="duetime", **ROOT_COMMAND.context_settings)
     while isinstance(command, TyperGroup) and arguments and not arguments[0].startswith("-"):
@@ -71,7 +71,7 @@ def check(arguments: list[str], *, whole: bool) -> None:
 
 @pytest.mark.parametrize("page", COMMANDS_OF_PAGES, ids=name_of)
 def test_every_command_of_a_page_is_taken(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Names, options, values and arguments are parsed; nothing is run."""
+    """Names, options, values and arguments of each command are parsed, but nothing is run."""
     monkeypatch.setenv("DUETIME_URL", "https://api.example.org")
     monkeypatch.chdir(tmp_path)
     text = page.read_text(encoding="utf-8")
@@ -92,7 +92,7 @@ def test_every_command_of_a_page_is_taken(page: Path, monkeypatch: pytest.Monkey
 
 
 def test_the_pages_show_commands() -> None:
-    """The check above finds commands, and can fail."""
+    """The check of commands finds commands, and fails for a wrong command."""
     found = [line for page in COMMANDS_OF_PAGES for line in shown_in(page.read_text(encoding="utf-8"))]
     assert len(found) > 50
     for wrong in ("tasks remove x", "schedules list --color red", "tasks cancel --type", "schedules show"):

@@ -8,7 +8,7 @@ from duetime.domain.change_events import EventKind
 
 
 def test_every_field_of_an_event_is_described() -> None:
-    """With its type, and a sentence."""
+    """Every field of an event has a type and a description."""
     for kind in EventKind:
         schema = schema_of(kind)
         assert schema["required"] == list(schema["properties"])
@@ -18,14 +18,14 @@ def test_every_field_of_an_event_is_described() -> None:
 
 
 def test_the_file_of_schemas_is_current() -> None:
-    """`docs/reference/events.json` has the schema of each kind: run `python docs/generate.py` when this fails."""
+    """`docs/reference/events.json` has each kind's schema; run `python docs/generate.py` if this test fails."""
     text = (REFERENCE / "events.json").read_text(encoding="utf-8")
     assert text == schemas()
     assert set(json.loads(text)) == {kind.value for kind in EventKind}
 
 
 def test_a_kind_with_the_fields_of_another_refers_to_it() -> None:
-    """Fields are listed once; the schema explains each."""
+    """The page lists the same fields only once, while each schema describes all its fields."""
     kinds = event_kinds()
     assert "those of `duetime.task.ended.v1` except `error_type`" in kinds
     assert kinds.count("`lateness_ms`") == 1

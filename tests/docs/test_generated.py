@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 
 BOUNDS = frozenset({"maximum", "minimum", "maxItems", "maxProperties"})
 DEFAULTS = frozenset({"description"})
-"""Defaults are in descriptions: generated clients would send others."""
+"""Defaults are in descriptions and not in schemas, because generated clients would send them."""
 
 
 @pytest.mark.parametrize("page", generated_pages(), ids=name_of)
 def test_a_page_says_what_the_code_says(page: Path) -> None:
-    """Generating the sections again changes nothing: run `python docs/generate.py` when this fails."""
+    """Generating the sections again changes nothing; run `python docs/generate.py` if this test fails."""
     text = page.read_text(encoding="utf-8")
     assert filled(text) == text
 
 
 def test_every_generated_section_stands_on_exactly_one_page() -> None:
-    """A fact that is generated is shown, and shown once."""
+    """Every generated section is on exactly one page."""
     shown = [name for page in generated_pages() for name in generated_in(page.read_text(encoding="utf-8"))]
     assert sorted(shown) == sorted(SECTIONS)
 
 
 def test_a_section_that_differs_is_written_anew() -> None:
-    """The text between the markers is replaced, the rest stays."""
+    """The text between the markers is replaced, and the rest of the page stays."""
     page = "before\n<!-- generated: changeable -->\nold\n<!-- end -->\nafter\n"
     new = filled(page)
     assert new.startswith("before\n")
@@ -47,13 +47,13 @@ def test_a_section_that_differs_is_written_anew() -> None:
 
 
 def test_a_marker_of_another_name_is_refused() -> None:
-    """A typing error in a marker does not leave an old section standing."""
+    """A misspelled marker is an error, so that it does not leave an outdated section."""
     with pytest.raises(SectionUnknown, match="limit"):
         filled("<!-- generated: limit -->\n<!-- end -->")
 
 
 def test_a_new_move_changes_the_picture(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The picture depends on the table of moves only."""
+    """The picture depends only on the table of state transitions."""
     before = picture()
     monkeypatch.setitem(LEGAL, Move.REPLACE, Rule(frozenset({State.SCHEDULED}), State.BLOCKED, "held"))
     assert "scheduled --> blocked: replace" not in before
@@ -67,7 +67,7 @@ def test_a_cell_cannot_break_its_table() -> None:
 
 
 def test_a_foreign_name_is_shown_with_the_field_that_it_is_here() -> None:
-    """The equivalent field is shown with its object; without one, the advice is."""
+    """A foreign field is listed with its equivalent and the equivalent's object, or with advice if there is none."""
     names = api.foreign_names()
     assert re.search(r"^\* `retry.max_attempts`: .*Airflow `retries`;", names, re.MULTILINE)
     assert "* `lock` of the task, or a switch: Airflow `max_active_tasks`, `pool`, `pool_slots`; QStash " in names
@@ -75,14 +75,14 @@ def test_a_foreign_name_is_shown_with_the_field_that_it_is_here() -> None:
 
 
 def test_a_call_has_its_summary_where_its_path_says_too_little() -> None:
-    """`POST /pause` needs no summary, but closing a group does."""
+    """A path such as `POST /pause` is shown without a summary, and closing a group is shown with its summary."""
     calls = api.calls()
     assert "`POST /pause`, " in calls
     assert "`PUT` (close a group)" in calls
 
 
 def test_the_table_of_calls_has_every_call() -> None:
-    """Each call of the API is in the row of its resource."""
+    """Each API call is in the row of its resource."""
     rows = re.findall(r"^\* `([^`]+)`: (.*)$", api.calls(), re.MULTILINE)
     shown = {
         f"{method} {resource}{below}"
@@ -107,7 +107,7 @@ def _bounds(part: object) -> Iterator[float]:
 
 
 def test_a_limit_that_the_page_omits_is_a_bound_in_the_document() -> None:
-    """A reader finds each number on the page of limits, or with its field."""
+    """Each numeric limit is on the page of limits or with its field in the document."""
     known = {*_bounds(document())}
     omitted = {
         name: getattr(module, name) for module in limits._LIMITS for name in dir(module) if name in limits._BOUNDS

@@ -1,4 +1,4 @@
-"""The cost of a million tasks on the pages equals the estimator's for the default deployment."""
+"""The pages state the cost of a million tasks that the estimator computes for the default deployment."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ THIN, FULL = (f"${estimate(each).per_million:.2f}" for each in (THIN_TRAFFIC, FU
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_headline_is_what_the_estimator_calculates(page: str) -> None:
-    """Both figures, for thin traffic and full batches, follow from the default settings."""
+    """Both costs, for sparse traffic and for full batches, follow from the default settings."""
     text = (ROOT / page).read_text("utf-8")
     assert THIN in text
     assert FULL in text
@@ -37,7 +37,7 @@ def test_the_headline_is_what_the_estimator_calculates(page: str) -> None:
     ],
 )
 def test_the_worked_examples_are_what_the_estimator_calculates(example: str, workload: Workload) -> None:
-    """Each row of the plan's table has the tasks and the dollars of its workload."""
+    """Each row of the table on the cost page has the tasks and the dollars of its workload."""
     page = (ROOT / "docs/how-to/plan-capacity-and-cost.md").read_text("utf-8").replace(" ", "")
     (row,) = re.findall(rf"^\|{re.escape(example.replace(' ', ''))}.*\|([\d]+)\|([\d.]+)\|$", page, re.MULTILINE)
     dollars = estimate(workload).dollars
@@ -47,7 +47,7 @@ def test_the_worked_examples_are_what_the_estimator_calculates(example: str, wor
 
 @pytest.mark.parametrize("seconds", [30, 5, 2, 1])
 def test_the_price_of_a_sooner_state_is_what_the_estimator_calculates(seconds: int) -> None:
-    """A line for each window of the stream, for thin traffic and for a hundred times as much."""
+    """The page has a line for each stream window, with sparse traffic and with a hundred times as much traffic."""
     page = (ROOT / "docs/decisions/history-and-lists.md").read_text("utf-8")
     workloads = (replace(THIN_TRAFFIC, tasks=tasks, stream_seconds=seconds) for tasks in (1_000_000, 100_000_000))
     dollars = " | ".join(f"{estimate(each).per_million:.2f}" for each in workloads)
@@ -55,7 +55,7 @@ def test_the_price_of_a_sooner_state_is_what_the_estimator_calculates(seconds: i
 
 
 def test_no_other_page_has_a_headline_of_its_own() -> None:
-    """Dollars for a million tasks are on pages that are tested, or where designs are compared."""
+    """The cost of a million tasks is only on pages that are tested, or where designs are compared."""
     told = re.compile(r"\$[0-9.]+ (?:for )?a million (?:small )?tasks|million (?:small )?tasks cost \$")
     found = {
         str(path.relative_to(ROOT))

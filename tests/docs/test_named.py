@@ -23,7 +23,7 @@ _PATH = re.compile(r"`((?:tests|testing|infra|functions|layers|local|examples|cl
 _MODULE = re.compile(r"`(duetime(?:\.\w+)+)`")
 _PROBLEM = re.compile(r'"urn:duetime:problem:(\w+)", *"title": *"([^"]+)"')
 NOT_PYTHON = {TYPE, CALLBACK_TYPE, "duetime.task.attempt", *EventKind, *(f"duetime.{name}" for name in dir(Duetime))}
-"""Names of a type of tasks, of an attribute of spans, of kinds of events and of parts of a fixture."""
+"""Names that look like tests but are a task type, a span attribute, kinds of events and parts of a fixture."""
 _TARGET = re.compile(r"\bmake ([a-z-]+)")
 _PARAMETER = re.compile(r"\{\w+\}")
 _ROUTE = re.compile(r"`((?:GET|POST|PUT|PATCH|DELETE) /v1[^`?\s]*)")
@@ -31,7 +31,7 @@ _ROUTE = re.compile(r"`((?:GET|POST|PUT|PATCH|DELETE) /v1[^`?\s]*)")
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_named_test_exists(page: Path) -> None:
-    """Tests named by a page exist."""
+    """Every test that a page names exists."""
     # Fenced blocks are examples, which `test_testing_guide.py` runs.
     named = set(_TEST.findall(_FENCE.sub("", page.read_text(encoding="utf-8"))))
     missing = sorted(named - all_tests())
@@ -39,7 +39,7 @@ def test_every_named_test_exists(page: Path) -> None:
 
 
 def test_every_threat_names_a_test() -> None:
-    """A threat without a test is an opinion; that the tests exist is checked for all pages."""
+    """Every threat on the security page names a test that covers it."""
     page = (ROOT / "docs" / "security.md").read_text(encoding="utf-8").partition("## Threats\n")[2]
     rows = [line for line in page.splitlines() if line.startswith("* ")]
     assert len(rows) > 30
@@ -48,21 +48,21 @@ def test_every_threat_names_a_test() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_named_file_exists(page: Path) -> None:
-    """A file that a page names by its path is in the checkout."""
+    """Every file that a page names by its path is in the checkout."""
     named = _PATH.findall(_FENCE.sub("", page.read_text(encoding="utf-8")))
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_named_part_of_the_package_exists(page: Path) -> None:
-    """A module, class or function that a page names by its full name can be imported."""
+    """Every module, class or function that a page names by its full name can be imported."""
     named = _MODULE.findall(page.read_text(encoding="utf-8"))
     assert [name for name in named if name not in NOT_PYTHON and not _exists(name)] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_named_make_target_exists(page: Path) -> None:
-    """Commands of `make` on a page exist in the Makefile."""
+    """Every `make` target on a page exists in the Makefile."""
     code = re.findall(r"```.*?```|`[^`\n]+`", page.read_text(encoding="utf-8"), re.DOTALL)
     named = {target for text in code for target in _TARGET.findall(text)}
     known = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
@@ -71,14 +71,14 @@ def test_every_named_make_target_exists(page: Path) -> None:
 
 @pytest.mark.parametrize("name", ["api.md", "first-designs.md"])
 def test_every_named_route_is_one_of_the_api(name: str) -> None:
-    """The routes on the pages of the first designs and the reference exist."""
+    """The routes on the pages about the API and the designs exist."""
     page = _FENCE.sub("", (REFERENCE / name).read_text(encoding="utf-8"))
     routes = {_PARAMETER.sub("{}", one.route) for one in OPERATIONS}
     assert [each for each in _ROUTE.findall(page) if _PARAMETER.sub("{}", each) not in routes] == []
 
 
 def test_problems_are_shown_with_their_titles() -> None:
-    """Rejections on a page equal the API's responses."""
+    """The rejections on a page have the titles of the API's problems."""
     text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
     shown = set(_PROBLEM.findall(text))
     assert len(shown) >= 2
@@ -86,7 +86,7 @@ def test_problems_are_shown_with_their_titles() -> None:
 
 
 def test_a_part_that_is_not_there_is_found_missing() -> None:
-    """The check itself can fail."""
+    """The check reports a module part that does not exist."""
     assert _exists("duetime.domain.tasks.states.LEGAL")
     assert not _exists("duetime.domain.tasks.states.ILLEGAL")
     assert not _exists("duetime.domain.nowhere")

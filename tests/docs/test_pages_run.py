@@ -1,4 +1,4 @@
-"""The blocks of pages are run against the deployed functions in virtual time (`page_runner.py`)."""
+"""The blocks of pages run with the deployed functions in virtual time (`page_runner.py`)."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ ELSEWHERE = {
     "docs/how-to/use-the-python-sdk.md": "test_sdk_guide runs it, against a deployment of its own",
     "docs/how-to/verify-a-signed-call.md": "test_verify_example runs it, with signed calls",
 }
-"""Pages that another test runs, or why none does."""
+"""Pages that another test runs or no test runs, with the reasons."""
 SLOW = {
     "docs/how-to/start-a-project.md": "synthesises a stack, with the layers that it needs",
 }
-"""Pages that take long, and why."""
+"""Pages that take long, with the reasons."""
 _SHOWN = {"python", "bash", "console", "json"}
 RUN = [
     page
@@ -35,7 +35,7 @@ RUN = [
 
 @pytest.fixture
 def runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PageRunner]:
-    """One account, one folder."""
+    """Return a runner with one account and one folder."""
     made = PageRunner(tmp_path, monkeypatch)
     yield made
     made.close()
@@ -43,19 +43,19 @@ def runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PageRunn
 
 @pytest.mark.parametrize("page", [page for page in RUN if name_of(page) not in SLOW], ids=name_of)
 def test_what_a_page_shows_works(runner: PageRunner, page: Path) -> None:
-    """Each command ends with 0, each snippet runs, each body is accepted."""
+    """Each command ends with 0, each snippet runs, and each body is accepted."""
     runner.run(page.read_text(encoding="utf-8"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", SLOW)
 def test_what_a_slow_page_shows_works(runner: PageRunner, page: str) -> None:
-    """The same for slower pages."""
+    """As on other pages, each command ends with 0, each snippet runs, and each body is accepted."""
     runner.run((ROOT / page).read_text(encoding="utf-8"))
 
 
 def test_pages_are_run() -> None:
-    """The test above finds the pages."""
+    """The test of pages finds the pages."""
     assert len(RUN) > 10
 
 
@@ -73,13 +73,13 @@ def test_pages_are_run() -> None:
     ],
 )
 def test_what_does_not_work_is_found(runner: PageRunner, page: str, line: int) -> None:
-    """Failing snippets, refused commands, invalid JSON, refused bodies and unmarked programs are found."""
+    """A failing snippet, a refused command or body, invalid JSON or an unmarked program fails the test of a page."""
     with pytest.raises(PageBroken, match=f"line {line}:"):
         runner.run(page)
 
 
 def test_the_other_lines_of_a_block_with_prompts_are_output() -> None:
-    """Only lines after a prompt are commands; a backslash or a quotation continues them."""
+    """Only lines after a prompt are commands; a backslash or a quotation mark continues a command."""
     (found,) = commands_in("$ duetime tasks \\\n  get ID\nerror: there is no task\n")
     assert found.words == ("duetime", "tasks", "get", "ID")
     assert found.fails

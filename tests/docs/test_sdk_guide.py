@@ -1,4 +1,4 @@
-"""The guide of the Python SDK: its snippets run, one after the other, in virtual time."""
+"""The snippets in the Python SDK guide run one after another in virtual time."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ ROW = re.compile(r"^\| (`client\.[^|]*) \| ([^|]*) \|$", re.MULTILINE)
 
 
 def _methods() -> Iterator[str]:
-    """The methods in the table of resources."""
+    """Return the methods in the table of resources."""
     for resources, methods in ROW.findall(PAGE.read_text()):
         found = re.findall(r"client\.(\w+)", resources)
         yield from (f"{found[0]}.{name}" for name in re.findall(r"`(\w+)`", methods) if len(found) == 1)
 
 
 def test_the_snippets_run(duetime: Duetime, capsys: pytest.CaptureFixture[str]) -> None:
-    """Tasks are created, end and are found; errors are those that the page catches."""
+    """The page's snippets create, find and end tasks, and raise the errors that the page catches."""
     for task_type in ("report", "charge"):
         duetime.register(task_type, lambda _context, payload: payload)
     names: dict[str, Any] = {}
@@ -57,7 +57,7 @@ def test_the_snippets_run(duetime: Duetime, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_the_table_names_every_method() -> None:
-    """And none that does not exist."""
+    """The table names exactly the methods that exist."""
     shown = {method for method in METHODS if method.split(".")[0] not in {"leases", "watch_tickets"}} | {"tasks.of"}
     assert {*_methods()} == shown
     assert {each.split(".")[0] for each in shown} <= {name for name, _ in getmembers(Client)}

@@ -24,12 +24,12 @@ _LINK = re.compile(r"\]\(([^)#]+\.md)[)#]")
 
 
 def test_every_page_is_in_the_navigation() -> None:
-    """Every page below `docs/` is in the navigation, whose pages all exist."""
+    """Every page below `docs/` is in the navigation, and every page in the navigation exists."""
     build.check_navigation()
 
 
 def test_a_page_that_is_not_in_the_navigation_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The check above can fail, in both directions."""
+    """The check finds a page that is not in the navigation, and a navigation entry without a page."""
     known = pages()
     monkeypatch.setattr(build, "pages", lambda: known[1:])
     with pytest.raises(build.PagesNotListed, match=re.escape(known[0].name)):
@@ -40,7 +40,7 @@ def test_a_page_that_is_not_in_the_navigation_is_named(monkeypatch: pytest.Monke
 
 
 def test_the_index_links_to_every_page() -> None:
-    """A reader of the checkout finds each page from `docs/README.md`."""
+    """A reader of the checkout can find each page from `docs/README.md`."""
     index = DOCS / "README.md"
     linked = {(DOCS / target).resolve() for target in _LINK.findall(index.read_text(encoding="utf-8"))}
     expected = {page.source for page in pages()} - {index} - {ROOT / name for name in OUTSIDE}
@@ -48,12 +48,12 @@ def test_the_index_links_to_every_page() -> None:
 
 
 def test_the_list_for_programs_is_current() -> None:
-    """`docs/llms.txt` equals the navigation: run `python docs/generate.py` when this fails."""
+    """`docs/llms.txt` equals the navigation; run `python docs/generate.py` if this test fails."""
     assert llms.FILE.read_text(encoding="utf-8") == llms.text()
 
 
 def test_every_page_has_a_title() -> None:
-    """The list for programs names each page, and most by a sentence, too; some pages begin with a list."""
+    """Every page has a title, which the list for programs shows, and most pages also have a first sentence."""
     known = pages()
     assert [page.name for page in known if page.title == page.name] == []
     assert sum(page.summary.endswith((".", "?")) for page in known) > 0.9 * len(known)
@@ -75,19 +75,19 @@ def test_every_page_has_a_title() -> None:
     ],
 )
 def test_links_of_a_page_lead_to_pages_of_the_site(link: str, expected: str) -> None:
-    """A link that leaves the site becomes text; fenced blocks do not change."""
+    """A link that leaves the site becomes text, and fenced blocks are not changed."""
     assert build.staged(link, DOCS / "how-to" / "deploy.md") == expected
 
 
 def test_a_page_of_the_site_links_to_what_is_written_with_it() -> None:
-    """The checkout does not have the page of operations: there, a comment replaces the link."""
+    """The page of operations exists only on the site, so a comment stands for the link in the checkout."""
     source = DOCS / "reference" / "api.md"
     assert "(operations.md)" not in source.read_text(encoding="utf-8")
     assert "(operations.md)" in build.staged(source.read_text(encoding="utf-8"), source)
 
 
 def test_the_page_of_operations_has_every_operation_and_model() -> None:
-    """A reader of the site finds each operation by its summary, and each model that a field links to."""
+    """A reader of the site finds each operation by its summary, and each model to which a field links."""
     page = operations.text()
     headings = set(re.findall(r"^### (.+)$", page, re.MULTILINE))
     assert {one.summary for one in OPERATIONS} <= headings
@@ -96,7 +96,7 @@ def test_the_page_of_operations_has_every_operation_and_model() -> None:
 
 @pytest.fixture(scope="module")
 def site() -> None:
-    """The site, built."""
+    """Build the site."""
     if not build.GENERATOR.exists():
         pytest.skip("the generator is not installed: `make docs-site`")
     done = subprocess.run(
@@ -108,7 +108,7 @@ def site() -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("site")
 def test_the_site_loads_nothing_from_elsewhere() -> None:
-    """No page has a script, a style, a font or a picture of another address."""
+    """No page loads a script, a style, a font or a picture from another address."""
     for page in build.SITE.rglob("*.html"):
         text = page.read_text(encoding="utf-8")
         assert re.findall(r'(?:src|<link[^>]+href)="(?:https?:)?//[^"]*"', text) == [], page.name
@@ -116,8 +116,8 @@ def test_the_site_loads_nothing_from_elsewhere() -> None:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Chromium, without a window."""
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - for these tests only
+    """Start headless Chromium."""
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - only these tests need it
 
     path = chromium()
     if path is None:
@@ -135,7 +135,7 @@ def _note(requested: list[str], request: Request) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("site")
 def test_every_diagram_is_drawn(browser: Browser) -> None:
-    """Mermaid renders the diagrams, and no request leaves the machine."""
+    """Mermaid renders every diagram on the site, and no request leaves the machine."""
     with_diagrams = [page for page in pages() if "```mermaid" in page.source.read_text(encoding="utf-8")]
     assert with_diagrams
     for page in with_diagrams:
@@ -148,7 +148,7 @@ def test_every_diagram_is_drawn(browser: Browser) -> None:
             f"document.querySelectorAll('.mermaid:not(pre)').length === {expected}", timeout=60_000
         )
         assert [url for url in requested if not url.startswith(("file:", "data:", "blob:"))] == []
-        # The drawing is in a closed shadow root, so its height shows whether it exists.
+        # The diagram is in a closed shadow root, so its height shows whether it was drawn.
         heights = opened.eval_on_selector_all(".mermaid:not(pre)", "all => all.map(one => one.offsetHeight)")
         assert min(heights) > 80, page.name
         opened.close()

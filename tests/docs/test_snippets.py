@@ -1,4 +1,4 @@
-"""The Python snippets of the pages: they compile, and settings can be pasted as they are."""
+"""The Python snippets on the pages compile, and settings can be copied as they are."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
 def snippets() -> Iterator[tuple[str, str]]:
-    """The position of each Python block, and its text."""
+    """Return the position and the text of each Python block."""
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         for block in BLOCK.finditer(text):
@@ -40,7 +40,7 @@ def test_a_snippet_compiles(where: str) -> None:
 
 @pytest.mark.parametrize("where", SNIPPETS)
 def test_no_value_is_a_tuple_by_its_last_comma(where: str) -> None:
-    """`name = value,` is the remainder of an argument that was copied out of its call."""
+    """A line `name = value,` is an argument that was copied out of its call, and would be a tuple."""
     assignments = [node for node in ast.parse(SNIPPETS[where]).body if isinstance(node, ast.Assign)]
     values = [ast.get_source_segment(SNIPPETS[where], node.value) or "" for node in assignments]
     assert [value for value in values if value.rstrip().endswith(",")] == []
@@ -48,7 +48,7 @@ def test_no_value_is_a_tuple_by_its_last_comma(where: str) -> None:
 
 @pytest.mark.parametrize("where", SETTINGS)
 def test_settings_are_accepted_as_they_are_shown(where: str) -> None:
-    """Each setting is accepted by an environment; lists of names contain names."""
+    """Each setting is accepted by an environment, and lists of names contain names."""
     found: dict[str, object] = dict(IMPORTED_BY_SETTINGS)
     exec(SETTINGS[where], found)  # noqa: S102 - our own pages
     (made,) = [
@@ -60,12 +60,12 @@ def test_settings_are_accepted_as_they_are_shown(where: str) -> None:
 
 
 def test_pages_show_settings() -> None:
-    """The pages that once pasted broken ones are among those that are checked."""
+    """Pages that once had broken settings are among the checked pages."""
     assert len(SETTINGS) >= 4
 
 
 def test_a_limit_that_says_nothing_is_not_explained_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A limit without an explanation in the code is not described by its name, which was wrong before."""
+    """A limit without an explanation in the code is not described by its name, which was misleading before."""
     assert "of one task" not in limit_list().replace("Tags of one task.", "")
     monkeypatch.setattr("docs.sections.limits.documented", lambda module: {"MAX_NODES": ""} if module is limits else {})
     with pytest.raises(LimitUnexplained):
@@ -73,6 +73,6 @@ def test_a_limit_that_says_nothing_is_not_explained_by_its_name(monkeypatch: pyt
 
 
 def test_every_interval_that_the_page_shall_have_is_on_it() -> None:
-    """A name of the generator's list that the code does not have would be left out silently."""
+    """If a name in the generator's list is not in the code, the test fails instead of leaving the name out."""
     shown = f"{limit_list()}\n{interval_list()}"
     assert [name for name in _NOTICED if f"* `{name}` (" not in shown] == []

@@ -1,4 +1,4 @@
-"""The how-to page of the testing kit: every snippet is run in a project that has only the page's files."""
+"""The testing kit's how-to page: every snippet runs in a project that has only the page's files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SNIPPET = re.compile(r"^```(?:python|ini)\n# (\S+)\n(.*?)^```$", re.DOTALL | re
 
 @pytest.mark.slow
 def test_every_snippet_of_the_page_passes(tmp_path: Path) -> None:
-    """Each names its file; written there, all tests pass, and every snippet is one of them."""
+    """Each snippet names its file; with these files, all tests pass, and every snippet is used."""
     text = PAGE.read_text(encoding="utf-8")
     snippets = _SNIPPET.findall(text)
     assert len(snippets) == len(re.findall(r"^```(?:python|ini)$", text, re.MULTILINE)) == 8
@@ -32,5 +32,5 @@ def test_every_snippet_of_the_page_passes(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--strict-markers"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)  # noqa: S603 - ours
     assert done.returncode == 0, done.stdout + done.stderr
-    # One test is run for each of four faults.
+    # One test runs for each of four faults.
     assert f"{tests + 3} passed" in done.stdout

@@ -23,7 +23,7 @@ BODY = json.dumps(_FACTS).encode()
 
 
 def examples() -> list[dict[str, Any]]:
-    """The page's Python, run: by the client, and by the library."""
+    """Run the page's Python code: the example with the client, and the example with the library."""
     found: list[dict[str, Any]] = []
     for code in re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL):
         found.append({})
@@ -35,7 +35,7 @@ CLIENT, LIBRARY = examples()
 
 
 def test_the_example_of_the_client_takes_public_keys() -> None:
-    """Public keys verify calls, but cannot sign any."""
+    """Public keys can verify calls but not sign them."""
     headers = dict(Signer(lambda: BOTH, SystemClock()).headers("ann", "id-1", BODY))
     assert CLIENT["respond"](public_key_for("ann", SECRET), headers, BODY)[0] == 200
     assert CLIENT["respond"](public_key_for("bob", SECRET), headers, BODY)[0] == 401
@@ -43,7 +43,7 @@ def test_the_example_of_the_client_takes_public_keys() -> None:
 
 @pytest.mark.parametrize("example", [CLIENT, LIBRARY])
 def test_the_receivers_example_takes_our_calls_and_no_others(example: dict[str, Any]) -> None:
-    """The example accepts unchanged, recent calls by either live secret, and responds with 401 to all others."""
+    """The example accepts unchanged, recent calls signed with a live secret, and responds to other calls with 401."""
     answer, clock = example["respond"], SystemClock()
     headers = dict(Signer(lambda: BOTH, clock).headers("ann", "id-1", BODY))
     assert answer(ANNS, headers, BODY) == (200, "working on 01M7YXRMFX00364F3R8C6BAZYP")

@@ -1,1 +1,1 @@
-"""A boto3 session over the fakes of the testing kit, and random calls for comparing the fakes with real engines."""
+"""A boto3 session over the testing kit's fakes, and random calls that compare the fakes with real engines."""

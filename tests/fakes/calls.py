@@ -1,4 +1,4 @@
-"""Random calls of DynamoDB: calls of the kinds that the stores make, and hostile ones."""
+"""Random DynamoDB calls of the kinds that the stores make, and hostile calls."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _ORDERED = ["=", "<>", "<", "<=", ">", ">="]
 
 @dataclass(frozen=True)
 class Drawn:
-    """One call."""
+    """A call that was drawn."""
 
     operation: str
     request: dict[str, Any]
 
     def on(self, table: str) -> Drawn:
-        """The call of a table of this name."""
+        """Return the call for a table with this name."""
         request = dict(self.request)
         if "RequestItems" in request:
             request["RequestItems"] = {table: request["RequestItems"]}
@@ -41,7 +41,7 @@ class Drawn:
         return Drawn(self.operation, request)
 
     def comparable(self, answer: Any, table: str) -> Any:  # noqa: ANN401 - any answer
-        """An answer without the parts that may differ: the order of a batch, and the table's name."""
+        """Return a response without the parts that may differ: the order of a batch, and the table's name."""
         answer = _in_order(answer)
         if self.operation == "batch_execute_statement" and isinstance(answer, dict):
             return [response.get("Error", {}).get("Code") for response in answer["Responses"]]
@@ -52,14 +52,14 @@ class Drawn:
 
 
 def _in_order(answer: Any) -> Any:  # noqa: ANN401 - any answer
-    """An answer with the members of sets, which have no order, sorted."""
+    """Return a response with the members of sets, which have no order, sorted."""
     if isinstance(answer, dict):
         return {name: sorted(each) if name == "NS" else _in_order(each) for name, each in answer.items()}
     return type(answer)(map(_in_order, answer)) if isinstance(answer, (list, tuple)) else answer
 
 
 class StoreCalls:
-    """Draws calls; most use the same few items, so that the calls interact."""
+    """Draws calls; most calls use the same few items, so that calls interact."""
 
     def __init__(self, random: Random) -> None:
         self.random = random
@@ -67,7 +67,7 @@ class StoreCalls:
         self.values: dict[str, Any] = {}
 
     def draw(self) -> Drawn:
-        """The next call."""
+        """Draw the next call."""
         self.names, self.values = set(), {}
         kinds: list[Callable[[], Drawn]] = [self._put, self._update, self._update, self._delete, self._get]
         kinds += [self._batch, self._batch_write, self._insert, self._query, self._query, self._index_query, self._edge]
@@ -87,7 +87,7 @@ class StoreCalls:
         return Drawn("update_item", request)
 
     def _edge(self) -> Drawn:
-        """Count an edge of a graph: add a number to one of two sets, unless either set has it already."""
+        """Count an edge of a graph: add a number to one of two sets, unless one of the sets already has it."""
         number = {"N": str(self.random.randint(0, 6))}
         wanted = self._name(self.random.choice(["#a", "#b"]))
         changes = f"ADD {wanted} {self._value(':ps', {'NS': [number['N']]})}"
@@ -144,7 +144,7 @@ class StoreCalls:
         label = "#g" if index is schema.OWNER_INDEX else "#f"
         text = f"{self._name(label)} = {self._value(':g', {'S': self.random.choice(_OWNERS)})}"
         text += self._of_the_sort_key()
-        # Items with the same sort key have no order in an index: a page must have all of them.
+        # Items with the same sort key have no order in an index, so a page must contain all of them.
         request = {"KeyConditionExpression": text, "IndexName": index.name, "Limit": 100}
         return Drawn("query", self._filled(request))
 
@@ -195,7 +195,7 @@ class StoreCalls:
             function = self.random.choice(["attribute_exists", "attribute_not_exists"])
             return f"{function}({self._path()})"
         if draw < 0.7:
-            # Of a text: for an attribute of another type, the engine refuses the request as a mistake.
+            # Only texts are compared: the engine refuses the request for an attribute of another type.
             path = self.random.choice(["#p", "#g", "#m.#id"])
             names = ", ".join(map(self._name, path.split("."))).replace(", ", ".")
             return f"begins_with({names}, {self._fresh({'S': self.random.choice(['7', 'a', '2026'])})})"
@@ -236,7 +236,7 @@ class StoreCalls:
         return f"{name} = if_not_exists({name}, {self._fresh(self._scalar())})"
 
     def _counting(self, name: str) -> str:
-        """A change of a number: the engine treats no number as zero, and rounds numbers with too many digits."""
+        """Change a number: the engine treats a missing number as zero, and rounds numbers with too many digits."""
         draw = self.random.random()
         if draw < 0.4:
             return f"{name} = {self._fresh({'N': self.random.choice(['0', '7', '-3', '1795228387250'])})}"
@@ -295,7 +295,7 @@ class StoreCalls:
         return self.random.choice(others) if self.random.random() < 0.2 else self._scalar()
 
     def _spoilt(self, drawn: Drawn) -> Drawn:
-        """The call with something in it that DynamoDB refuses."""
+        """Return the call with an element that DynamoDB refuses."""
         request = dict(drawn.request)
         if "Statements" in request:
             return Drawn(drawn.operation, {"Statements": request["Statements"] * 26})

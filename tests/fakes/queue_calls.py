@@ -1,4 +1,4 @@
-"""Random calls of one queue of SQS, with results in words that do not depend on the side."""
+"""Random calls to an SQS queue, with results in a form that does not depend on the implementation."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _HOUR = 3600
 
 
 class QueueCalls:
-    """Makes calls of one side. The same seed makes the same calls on another queue.
+    """Makes calls to one implementation; the same seed makes the same calls to another queue.
 
-    No call waits: a message is there at once, or not before an hour has passed.
+    No call waits, because a message is visible at once or after an hour.
     """
 
     def __init__(self, client: Any, random: Random) -> None:  # noqa: ANN401 - a client, or what stands in for one
@@ -27,7 +27,7 @@ class QueueCalls:
         self.receipts: dict[str, str] = {}
         self.sent = 0
 
-    def next(self) -> Any:  # noqa: ANN401 - whatever it comes to
+    def next(self) -> Any:  # noqa: ANN401 - any result
         """Make the next call."""
         call = self.random.choice([self._send, self._send_many, self._receive, self._receive, self._away, self._delete])
         try:
@@ -82,7 +82,7 @@ class QueueCalls:
         return self._batch(self.client.delete_message_batch, self._held())
 
     def _held(self) -> list[dict[str, Any]]:
-        """Entries for some of the messages received so far, some of them deleted long ago."""
+        """Return entries for some of the messages received so far, some of which were deleted long ago."""
         bodies = sorted(self.receipts)
         chosen = self.random.sample(bodies, min(len(bodies), self.random.randint(0, 4)))
         return [{"Id": self._id(number), "ReceiptHandle": self.receipts[body]} for number, body in enumerate(chosen)]

@@ -1,4 +1,4 @@
-"""A session of boto3 whose clients are the fakes: the functions over it need neither requests nor a server."""
+"""A boto3 session whose clients are the fakes, so that functions need neither requests nor a server."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Meta:
 
 
 class FakeClient:
-    """A client of one service: it makes one call at a time, and checks that its function may make it."""
+    """A client for one service, which makes one call at a time and checks that its function may make the call."""
 
     def __init__(self, session: FakeSession, fake: Any, service: str) -> None:  # noqa: ANN401 - any fake
         self.fake = fake
@@ -40,10 +40,10 @@ class FakeClient:
         return partial(self._call, operation)
 
     def get_paginator(self, operation: str) -> FakePaginator:
-        """A paginator: it reads page after page."""
+        """Return a paginator, which reads page after page."""
         return FakePaginator(partial(self._call, operation))
 
-    def _call(self, operation: str, **request: Any) -> Any:  # noqa: ANN401 - whatever the service answers
+    def _call(self, operation: str, **request: Any) -> Any:  # noqa: ANN401 - any response of the service
         grants.check_acting(self._service, operation, request)
         with self._session.lock:
             answer = getattr(self.fake, operation)(**request)
@@ -54,12 +54,12 @@ class FakeClient:
 class FakeSession:
     """Stands in for `boto3.Session`: one account with DynamoDB, SQS, S3, Secrets Manager and WebSocket connections.
 
-    `tests/adapters/test_fakes.py` proves that the fakes answer as the embedded engine does, and the suites of the
-    stores make every call of theirs through boto3.
+    `tests/adapters/test_fakes.py` shows that the fakes respond as the embedded engine does, and the tests of the stores
+    make all of their calls through boto3.
 
     Attributes:
         heard: called with every call that was not refused.
-        lock: what makes a call atomic.
+        lock: held during a call, which makes the call atomic.
     """
 
     def __init__(self, now: Callable[[], int] = lambda: 0) -> None:
@@ -81,14 +81,14 @@ class FakeSession:
         self.lock = RLock()
 
     def client(self, service: str, **_settings: Any) -> Any:  # noqa: ANN401 - stands in for any client
-        """A client of a service."""
+        """Return a client for a service."""
         if service not in self._services:
             return Missing(service)
         return FakeClient(self, self._services[service], service)
 
 
 class FakeSecrets:
-    """A client of Secrets Manager whose secrets, by name, were never rotated."""
+    """A Secrets Manager client whose secrets, by name, were never rotated."""
 
     def __init__(self) -> None:
         self.exceptions = Exceptions()
@@ -102,11 +102,11 @@ class FakeSecrets:
 
 
 class FakeLogs:
-    """A client of CloudWatch Logs with one group.
+    """A CloudWatch Logs client with one group.
 
     Attributes:
         lines: the messages of each stream.
-        error: code of the error with which it answers every call; empty for none.
+        error: the code of the error with which every call fails, or empty.
     """
 
     GROUP = "audit"
@@ -138,7 +138,7 @@ class FakeLogs:
 
 
 class Missing:
-    """A client of a service that is not faked: nothing may call it."""
+    """A client for a service without a fake, which nothing may call."""
 
     def __init__(self, service: str) -> None:
         self._service = service

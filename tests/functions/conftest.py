@@ -1,4 +1,4 @@
-"""The functions over fakes of AWS, or over the embedded engine in tests of costs."""
+"""Fixtures that run the functions against AWS fakes, or against the embedded engine in cost tests."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def stack() -> Iterator[Stack]:
-    """The functions over an empty AWS of fakes."""
+    """The Lambda functions, over AWS fakes that contain no data."""
     yield Stack.faked()
     composition.use(None)

@@ -1,4 +1,4 @@
-"""Counts every AWS call of a session, and the write and read units that DynamoDB charges for them."""
+"""A meter that counts every AWS call of a session, and the read and write units that DynamoDB charges for the calls."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 _WRITES = ("PutItem", "BatchExecuteStatement", "UpdateItem", "DeleteItem")
 _READS = ("GetItem", "BatchGetItem", "Query")
 _REQUEST = "duetime_request"
-"""Where a call's context keeps its arguments."""
+"""The key under which a call's context stores the request parameters."""
 _PROJECTION = "ProjectionExpression"
 _NAMES = "ExpressionAttributeNames"
 
 
 class Meter:
-    """The work of a session since the last `reset`.
+    """The AWS calls of a session since the last `reset`, and their read and write units.
 
-    The engine reports the units of its writes, an index's included. It reports nothing for a refused write, for which
-    DynamoDB charges the refusing item, one unit at least: the meter adds that by the documented rule. For a read it
-    reports the same units whatever the size: the meter computes them from the response (Source: DynamoDB Developer
-    Guide, "Read and write operations"), when they are asked for. A query with a projection is charged for whole items,
-    and is asked again for them then.
+    The engine reports the units of its writes, including those of indexes. It reports no units for a refused write.
+    DynamoDB charges such a write by the size of the existing item, at least one unit, so the meter adds these units.
+    The engine reports the same units for every read, so the meter computes a read's units from the size of the response
+    (Source: DynamoDB Developer Guide, "Read and write operations") when `read_units` is read. DynamoDB charges a query
+    with a projection by the size of complete items, so the meter repeats such a query without the projection.
 
     Attributes:
-        requests: how often each operation was called.
+        requests: the number of calls of each operation.
         table_units: write units of the table.
-        index_units: write units of its indexes.
+        index_units: write units of the table's indexes.
     """
 
     def __init__(self, session: boto3.Session) -> None:
@@ -49,7 +49,7 @@ class Meter:
         events.register("after-call.*.*", self.count)
 
     def reset(self) -> None:
-        """Start counting again."""
+        """Set all counts to zero."""
         self.requests: Counter[str] = Counter()
         self.table_units = 0.0
         self.index_units = 0.0
@@ -63,7 +63,7 @@ class Meter:
 
     @property
     def read_units(self) -> float:
-        """Read units of the table and of its indexes."""
+        """Read units of the table and its indexes."""
         with self._lock:
             reads, self._reads = self._reads, []
         self._read_units += sum(self._units_of(request, answer) for request, answer in reads)
@@ -74,7 +74,7 @@ class Meter:
         return Clients().dynamodb()
 
     def _units_of(self, request: Mapping[str, Any], answer: Mapping[str, Any]) -> float:
-        """Read units of a successful read."""
+        """The read units that a successful read costs."""
         if "RequestItems" in request:
             return _units_of_batch(request["RequestItems"], answer)
         if "Key" in request:
@@ -91,7 +91,7 @@ class Meter:
         context: Mapping[str, Any] | None = None,
         **_: Any,  # noqa: ANN401 - botocore's own
     ) -> None:
-        """Count one call, possibly from several threads at once."""
+        """Count one call; several threads may do so at the same time."""
         refused = 0
         if parsed.get("Error", {}).get("Code") == "ConditionalCheckFailedException":
             refused = write_units(item_size(parsed["Item"])) if parsed.get("Item") else 1
@@ -99,7 +99,7 @@ class Meter:
         indexes = [index for each in capacities for index in each.get("GlobalSecondaryIndexes", {}).values()]
         index_units = sum(index["CapacityUnits"] for index in indexes)
         total = sum(each["CapacityUnits"] for each in capacities)
-        # Appended: `+=` reads, computes and stores, and would lose the writes of other threads in between.
+        # Without the lock, two threads could overwrite each other's counts, because `+=` is not atomic.
         with self._lock:
             self.requests[model.name] += 1
             self.table_units += refused + total - index_units
@@ -114,20 +114,20 @@ def _ask_for_capacity(params: dict[str, Any], context: dict[str, Any], **_: Any)
 
 
 def _capacities(parsed: Mapping[str, Any]) -> Sequence[Any]:
-    """The writes in a response: of one statement, or of each statement of a batch."""
+    """The consumed capacity in a response, of a single statement or of each statement in a batch."""
     told = parsed.get("ConsumedCapacity", ())
     return (told,) if isinstance(told, dict) else told
 
 
 def _unprojected(request: Mapping[str, Any]) -> dict[str, Any]:
-    """The same query, for whole items."""
+    """The same query without its projection, so that the response has complete items."""
     labels = re.findall(r"#\w+", request["KeyConditionExpression"])
     rest = {name: value for name, value in request.items() if name != _PROJECTION}
     return rest | {_NAMES: {label: request[_NAMES][label] for label in labels}}
 
 
 def _units_of_batch(requested: Mapping[str, Any], parsed: Mapping[str, Any]) -> float:
-    """Read units of the items read by a BatchGetItem; a missing item costs as much as the smallest one."""
+    """Read units of a BatchGetItem; a missing item costs as much as the smallest existing item."""
     units = 0.0
     for table, wanted in requested.items():
         sizes = [item_size(item) for item in parsed.get("Responses", {}).get(table, [])]

@@ -1,4 +1,4 @@
-"""An HTTP receiver on loopback that the functions call, and that records its requests."""
+"""An HTTP server on the loopback address that the functions call; it records the requests it receives."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ class Received:
 
     @property
     def json(self) -> Any:  # noqa: ANN401 - any JSON
-        """The body's JSON."""
+        """The body, parsed as JSON."""
         return json.loads(self.body)
 
 
 @dataclass
 class Receiver:
-    """A receiver.
+    """The recorded requests and the prepared responses of a running HTTP server.
 
     Attributes:
-        answers: status and body by method and path; 200 and `{}` for others.
-        headers: of each answer.
-        judge: answers a request otherwise, if it returns a status and a body.
-        seconds: how long each answer takes.
+        answers: status and body by method and path; other requests are answered with 200 and `{}`.
+        headers: the headers of every response.
+        judge: overrides the response to a request if it returns a status and a body.
+        seconds: how long the server waits before each response.
     """
 
     url: str = ""
@@ -47,13 +47,13 @@ class Receiver:
     requests: list[Received] = field(default_factory=list)
 
     def of(self, method: str) -> list[Received]:
-        """The requests with this method."""
+        """The received requests with this method."""
         return [one for one in self.requests if one.method == method]
 
 
 @contextmanager
 def receiving() -> Iterator[Receiver]:
-    """Run a receiver while the context lasts."""
+    """Run a receiver until the context ends."""
     kept = Receiver()
     over = threading.Event()
 
@@ -74,7 +74,7 @@ def receiving() -> Iterator[Receiver]:
             self.end_headers()
             self.wfile.write(text)
 
-        # The names are the standard library's.
+        # `BaseHTTPRequestHandler` prescribes these method names.
         do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _response  # noqa: N815 - see the line above
 
         def log_message(self, *_args: object) -> None:

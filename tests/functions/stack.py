@@ -1,4 +1,4 @@
-"""The functions over a test's own AWS, called as by Lambda with Lambda's events."""
+"""The Lambda functions over a test's own AWS. They are called as Lambda would call them, with the same events."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ OWNER = "me"
 
 @dataclass
 class EndedProcess:
-    """A process that only records that it should end."""
+    """A process that only records that it was asked to end."""
 
     ended: bool = False
 
     def end(self) -> None:
-        """Note it."""
+        """Record the call."""
         self.ended = True
 
 
 @dataclass(frozen=True)
 class LambdaContext:
-    """The part of Lambda's context that the functions use."""
+    """The part of Lambda's context object that the functions use."""
 
     function_name: str = "function"
     memory_limit_in_mb: int = 256
@@ -52,7 +52,7 @@ class LambdaContext:
 
 
 class Stack:
-    """A table, a bucket, the queues, and the functions composed over them."""
+    """A table, a bucket, the queues, and the functions that use them."""
 
     def __init__(
         self,
@@ -87,12 +87,12 @@ class Stack:
                 process=self.process,
             )
         )
-        # As a process does before its first task.
+        # Every process reads the number of shards before its first task.
         composed(CoreServices).shards.count()
 
     @classmethod
     def faked(cls, settings: dict[str, str] | None = None, secrets: dict[str, str] | None = None) -> Stack:
-        """The functions over fakes of AWS, which go by the functions' clock."""
+        """Make a stack over AWS fakes that use the same clock as the functions."""
         clock = StandingClock()
         session: Any = FakeSession(clock.now)
         session.secrets.values.update(secrets or {})
@@ -102,20 +102,20 @@ class Stack:
         return stack
 
     def create(self, spec: TaskSpec) -> Task:
-        """Accept a task."""
+        """Create a task for the default owner."""
         return composed(TaskServices).creator.create(OWNER, Order(spec))
 
     def get(self, task: Task) -> Task:
-        """Read a task back."""
+        """Read the task's current record."""
         return composed(TaskServices).reader.get(OWNER, task.id)
 
     def call(self, function: str, event: dict[str, Any]) -> Any:  # noqa: ANN401 - whatever the function answers
-        """Invoke a function."""
+        """Invoke a function with an event."""
         with grants.acting(function):
             return importlib.import_module(f"functions.{function}.handler").handler(event, LambdaContext())
 
     def receive(self, priority: Priority) -> dict[str, Any]:
-        """The event that Lambda makes of the messages ready now (Source: AWS Lambda Developer Guide, SQS)."""
+        """The event that Lambda makes from the messages that are ready (Source: AWS Lambda Developer Guide, SQS)."""
         url = self.queues[priority]
         answer = self.cloud.sqs.receive_message(
             QueueUrl=url, MaxNumberOfMessages=10, VisibilityTimeout=900, MessageSystemAttributeNames=["All"]
@@ -139,11 +139,11 @@ class Stack:
         }
 
     def work(self, priority: Priority) -> list[str]:
-        """Let the worker process a batch, and delete messages as Lambda would; return the ids of kept ones."""
+        """Let the worker process a batch, delete its messages as Lambda would, and return the ids of kept messages."""
         return self.run(priority, self.receive(priority))
 
     def run(self, priority: Priority, event: dict[str, Any]) -> list[str]:
-        """Let the worker have a received batch, and delete as Lambda would; return the ids of kept messages."""
+        """Let the worker process a received batch, delete messages like Lambda, and return the ids of kept messages."""
         answer = self.call("worker", event)
         kept = [failure["itemIdentifier"] for failure in answer["batchItemFailures"]]
         done = [record for record in event["Records"] if record["messageId"] not in kept]
@@ -155,7 +155,7 @@ class Stack:
         return kept
 
     def waiting(self, priority: Priority) -> dict[str, int]:
-        """How many messages a queue holds: ready, delayed and received."""
+        """The numbers of ready, delayed and received messages in a queue."""
         attributes = self.cloud.sqs.get_queue_attributes(QueueUrl=self.queues[priority], AttributeNames=["All"])[
             "Attributes"
         ]

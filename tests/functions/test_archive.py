@@ -1,4 +1,4 @@
-"""The archive function over fakes of AWS: its counts and exact costs."""
+"""Tests of the archive function over AWS fakes: its metrics and its exact costs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PLAIN = TaskSpec(type="canary.noop")
 
 @pytest.fixture
 def stack() -> Iterator[Stack]:
-    """The functions, with an archive."""
+    """The Lambda functions, with an archive bucket."""
     made = Stack.faked({Variable.ARCHIVE_BUCKET: BUCKET})
     made.cloud.s3.create_bucket(Bucket=BUCKET)
     yield made
@@ -39,7 +39,7 @@ def stack() -> Iterator[Stack]:
 
 
 def ended(stack: Stack, number: int, spec: TaskSpec = PLAIN) -> list[Task]:
-    """Tasks that have ended."""
+    """Create this many tasks, run them, and return them."""
     tasks = [stack.create(spec) for _ in range(number)]
     while stack.waiting(Priority.NORMAL)["ready"]:
         stack.call("worker", stack.receive(Priority.NORMAL))
@@ -47,7 +47,7 @@ def ended(stack: Stack, number: int, spec: TaskSpec = PLAIN) -> list[Task]:
 
 
 def removal_of(stack: Stack, tasks: Sequence[Task], *, by_ttl: bool = True) -> dict[str, Any]:
-    """The event that Lambda makes of removed tasks, by TTL unless somebody else deletes them."""
+    """The stream event for tasks that were deleted by TTL, or by another deletion if `by_ttl` is false."""
     fakes: Any = stack.cloud.dynamodb
     stream = FakeStream(stack.clock.now, by_ttl=by_ttl, filters=[schema.REMOVED_TASKS_FILTER])
     (table,) = fakes.fake.tables.values()
@@ -59,13 +59,13 @@ def removal_of(stack: Stack, tasks: Sequence[Task], *, by_ttl: bool = True) -> d
 
 
 def objects(stack: Stack) -> dict[str, bytes]:
-    """The objects of the archive."""
+    """The objects in the archive bucket."""
     fakes: Any = stack.cloud.s3
     return {key: body for (bucket, key), body in fakes.fake.objects.items() if bucket == BUCKET}
 
 
 def spent_on(stack: Stack, event: dict[str, Any]) -> Counter[str]:
-    """The calls that the function makes for a delivery."""
+    """The AWS calls that the archive function makes for an event."""
     calls: Counter[str] = Counter()
     session: Any = stack.cloud.dynamodb
     session._session.heard = lambda operation, _request: calls.update([operation])
@@ -75,7 +75,7 @@ def spent_on(stack: Stack, event: dict[str, Any]) -> Counter[str]:
 
 
 def test_a_batch_costs_one_object_however_many_tasks(stack: Stack) -> None:
-    """Tasks that ended on one day are one PUT and no read, at under 300 compressed bytes each."""
+    """A hundred tasks that ended on one day cost one PUT and no read, and take under 300 compressed bytes each."""
     event = removal_of(stack, ended(stack, 100))
     assert spent_on(stack, event) == {"put_object": 1}
     ((key, body),) = objects(stack).items()
@@ -85,14 +85,14 @@ def test_a_batch_costs_one_object_however_many_tasks(stack: Stack) -> None:
 
 
 def test_what_lies_beside_a_record_costs_a_read_each(stack: Stack) -> None:
-    """A payload stored in its own item is read once."""
+    """A payload that is stored in an item of its own is read once."""
     payload = b'"' + b"".join(b"%d-" % (number * 7_919) for number in range(1_000)) + b'"'
     event = removal_of(stack, ended(stack, 3, TaskSpec(type="canary.noop", payload=payload)))
     assert spent_on(stack, event) == {"put_object": 1, "get_item": 3}
 
 
 def test_nothing_to_archive_costs_nothing(stack: Stack) -> None:
-    """Tasks that TTL did not delete are neither delivered nor archived."""
+    """Tasks that were not deleted by TTL are neither delivered to the function nor archived."""
     event = removal_of(stack, ended(stack, 1), by_ttl=False)
     assert event == {"Records": []}
     event = removal_of(stack, ended(stack, 1))
@@ -102,7 +102,7 @@ def test_nothing_to_archive_costs_nothing(stack: Stack) -> None:
 
 
 def test_what_is_archived_is_counted(stack: Stack) -> None:
-    """Archived tasks are counted, and records or payloads that could not be read."""
+    """Metrics count the archived tasks, and the records and payloads that could not be read."""
     event = removal_of(stack, ended(stack, 4))
     damaged, no_json, *_ = event["Records"]
     damaged["dynamodb"]["OldImage"][schema.VERSION_OF_SCHEMA] = {"N": "99"}

@@ -24,7 +24,7 @@ PATIENCE = 60
 
 @pytest.fixture(autouse=True)
 def _restored_output() -> Iterator[None]:
-    """The streams and the root logger, restored afterwards."""
+    """Restore the standard streams and the root logger after each test."""
     stdout, stderr, root = sys.stdout, sys.stderr, logging.getLogger()
     handlers, level = list(root.handlers), root.level
     filters = {handler: list(handler.filters) for handler in handlers}
@@ -37,7 +37,7 @@ def _restored_output() -> Iterator[None]:
 
 
 def lines_of(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
-    """The JSON lines written to either stream, except metrics."""
+    """The JSON lines on both standard streams, without the metrics."""
     out, err = capsys.readouterr()
     lines = [json.loads(line) for line in (out + err).splitlines()]
     return [line for line in lines if "_aws" not in line]
@@ -50,7 +50,7 @@ def run(
     body: Callable[[Context], object],
     tasks: int = 1,
 ) -> list[dict[str, Any]]:
-    """Have the worker run a handler for this many tasks in one batch; return the log lines."""
+    """Let the worker run a handler for this many tasks in one batch, and return the log lines."""
     monkeypatch.setitem(REGISTRY, "report", Registered({"run": lambda context, _payload: body(context)}))
     for _ in range(tasks):
         stack.create(TaskSpec("report"))
@@ -62,7 +62,7 @@ def run(
 def test_a_printed_line_says_which_attempt_printed_it(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`print` in a handler becomes a line of JSON with the task, attempt, fence, type and owner."""
+    """`print` in a handler writes a JSON line with the task, attempt, fence, type and owner."""
     seen: list[Context] = []
 
     def body(context: Context) -> None:
@@ -100,7 +100,7 @@ def test_each_of_ten_handlers_at_once_is_told_apart(
             print(f"error of {context.task_id}", file=sys.stderr)  # noqa: T201 - same
             log.warning("logged by %s", context.task_id)
 
-    # As in Lambda: an earlier handler of the root logger, with a formatter that writes everything.
+    # Only duetime's own log handler is left, so that each line is written once.
     logging.getLogger().handlers[:] = []
     lines = run(stack, monkeypatch, capsys, body, tasks=10)
     assert len(lines) == 10 * 5 * 3
@@ -114,7 +114,7 @@ def test_each_of_ten_handlers_at_once_is_told_apart(
 def test_a_logger_that_is_there_before_is_given_the_facts(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A handler of the root logger with its own stream, such as Lambda's, gets the facts with the record."""
+    """A root handler with its own stream, such as Lambda's, receives the task's facts in the log record."""
     run(stack, monkeypatch, capsys, lambda _context: logging.getLogger("users").warning("seen", extra={"type": "mine"}))
     (record,) = [record for record in caplog.records if record.name == "users"]
     assert (record.__dict__["attempt"], record.__dict__["type"]) == (1, "report")
@@ -124,7 +124,7 @@ def test_a_logger_that_is_there_before_is_given_the_facts(
 def test_a_line_is_written_once_where_nobody_has_configured_logging(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As in the embedded AWS: the root logger does not repeat lines of Powertools' loggers."""
+    """The root logger does not repeat lines of Powertools loggers if nobody has configured logging."""
     logging.getLogger().handlers[:] = []
 
     def body(_context: Context) -> None:
@@ -140,10 +140,10 @@ def test_a_line_is_written_once_where_nobody_has_configured_logging(
 def test_a_structured_line_keeps_what_it_says(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A JSON line stays JSON; its own fields with duetime's names are kept under `replaced`."""
+    """A handler's JSON line stays JSON, and fields whose names duetime also uses are moved to `replaced`."""
 
     def body(_context: Context) -> None:
-        # A name that no other test logs by: the handler of this logger lasts, and its stream does not.
+        # No other test uses this logger's name, because its log handler outlives the test while its stream does not.
         Logger(service="payments").info("paid", amount=5)
         print(json.dumps({"event": "sent", "type": "invoice", "task_id": "another", "odd": "\ud800é"}))  # noqa: T201 - what is tested
 
@@ -157,7 +157,7 @@ def test_a_structured_line_keeps_what_it_says(
 def test_metrics_of_a_handler_are_left_as_they_are(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A line in the embedded metric format has its own dimensions, and no others."""
+    """A line in the embedded metric format is printed unchanged, so duetime adds no dimensions to the metric."""
     text = '{"_aws":{"Timestamp":1,"CloudWatchMetrics":[]},"type":"mine"}'
     monkeypatch.setitem(REGISTRY, "report", Registered({"run": lambda *_: print(text)}))  # noqa: T201 - what is tested
     stack.create(TaskSpec("report"))
@@ -169,7 +169,7 @@ def test_metrics_of_a_handler_are_left_as_they_are(
 def test_what_utf_8_cannot_write_is_printed_escaped(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An undecodable file name fails no attempt, wherever it is printed."""
+    """Printing a file name that cannot be encoded does not fail the attempt, in whatever form it is printed."""
     name = "caf\udce9.txt"
     texts = [name, f'{{"file":"{name}"}}', f'{{"_aws":{{}},"file":"{name}"}}']
     ended: list[str] = []
@@ -190,9 +190,9 @@ def test_what_utf_8_cannot_write_is_printed_escaped(
 def test_coroutines_and_copied_contexts_are_attributed_and_other_threads_are_not(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Code that `asyncio` runs belongs to the attempt; a thread does if it runs in a copy of the handler's context.
+    """Log lines name the attempt if they come from `asyncio` code or from a copy of the handler's context.
 
-    A plain thread may outlive the attempt: its lines are left as they are, and are never another task's.
+    A plain thread can outlive its attempt, so its lines are left unchanged and never name another task.
     """
 
     async def inside() -> None:
@@ -216,7 +216,7 @@ def test_coroutines_and_copied_contexts_are_attributed_and_other_threads_are_not
 def test_an_unfinished_line_is_written_when_its_attempt_ends(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Text without a line end is not lost, and not given to the next attempt in its thread."""
+    """Text without a line end is written when its attempt ends, and does not reach the next attempt in the thread."""
     names = iter("ab")
 
     def body(context: Context) -> None:
@@ -230,7 +230,7 @@ def test_an_unfinished_line_is_written_when_its_attempt_ends(
 def test_a_line_without_end_is_written_in_parts(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A handler that prints a million characters at a time exceeds no limit."""
+    """If a handler prints a million characters without a line end, they are written in parts of limited length."""
 
     def body(_context: Context) -> None:
         for _ in range(3):
@@ -244,7 +244,7 @@ def test_a_line_without_end_is_written_in_parts(
 def test_what_belongs_to_no_attempt_is_left_alone(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """After the batch, lines are printed unchanged."""
+    """Lines that are printed after the batch are left unchanged."""
     run(stack, monkeypatch, capsys, lambda _context: None)
     print("plain")  # noqa: T201 - what is tested
     assert capsys.readouterr().out == "plain\n"

@@ -17,7 +17,7 @@ ARN = "arn:aws:sqs:us-east-1:123456789012:"
 
 
 def test_a_due_task_is_sent_to_its_queue(stack: Stack) -> None:
-    """Through the worker, with the task's facts; the message's id is the result."""
+    """The worker sends an SQS message with the task's facts, and the message id becomes the task's result."""
     stack.environ[Variable.AWS_TARGETS] = f"{ARN}reports-*"
     name = f"reports-{uuid4().hex}"
     url = stack.cloud.sqs.create_queue(QueueName=name)["QueueUrl"]
@@ -33,7 +33,7 @@ def test_a_due_task_is_sent_to_its_queue(stack: Stack) -> None:
 
 
 def test_a_queue_that_is_not_there_fails_the_task_at_once(stack: Stack) -> None:
-    """The task is not retried, as the queue would be missing again."""
+    """A task whose queue does not exist fails without a retry, because a retry would fail in the same way."""
     stack.environ[Variable.AWS_TARGETS] = f"{ARN}reports-*"
     target = AwsTarget(AwsService.SQS, f"{ARN}reports-gone")
     task = stack.create(TaskSpec("report", target=target, retry=RetryPolicy(max_attempts=5)))

@@ -1,4 +1,4 @@
-"""The function that reads the table's stream, over fakes of AWS."""
+"""Tests of the function that reads the table's stream, over AWS fakes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.functions.stack import Stack
 
 
 def stream_of(stack: Stack) -> FakeStream:
-    """The stream of a stack's table from now on."""
+    """Start recording the stream of a stack's table."""
     fakes: Any = stack.cloud.dynamodb
     stream = FakeStream(stack.clock.now)
     (table,) = fakes.fake.tables.values()
@@ -26,7 +26,7 @@ def stream_of(stack: Stack) -> FakeStream:
 
 
 def test_the_life_of_a_task_is_told_in_its_order(stack: Stack) -> None:
-    """Each write of the record is one change that starts from the previous one."""
+    """The stream contains one change for each write of the record, and each change starts where the last one ended."""
     stream = stream_of(stack)
     task = stack.create(TaskSpec(type="canary.noop"))
     stack.call("worker", stack.receive(Priority.NORMAL))
@@ -39,7 +39,7 @@ def test_the_life_of_a_task_is_told_in_its_order(stack: Stack) -> None:
 
 
 def test_with_every_consumer_off_the_function_does_nothing(stack: Stack) -> None:
-    """The function neither calls AWS nor fails, even for unreadable items."""
+    """With every consumer off, the function makes no AWS call and does not fail, even for unreadable items."""
     stream = stream_of(stack)
     stack.create(TaskSpec(type="canary.noop"))
     stream.records.append({"eventID": "poison"})
@@ -47,7 +47,7 @@ def test_with_every_consumer_off_the_function_does_nothing(stack: Stack) -> None
 
 
 def test_the_end_of_a_task_is_told_on_the_bus_that_the_settings_name() -> None:
-    """An event for the end, and one more for a final failure; none for its creation and its claim."""
+    """A failed task sends one event for its end and one for the final failure, but none for its creation and claim."""
     stack = Stack.faked({Variable.EVENT_BUS: "default"})
     stream = stream_of(stack)
     task = stack.create(TaskSpec(type="nobody-handles"))

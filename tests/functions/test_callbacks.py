@@ -1,4 +1,4 @@
-"""Callbacks, from the API's `callback_url` to the receiver's check of the signature."""
+"""Tests of callbacks, from the API's `callback_url` to the receiver's verification of the signature."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ SECRET = "c2VjcmV0" * 8
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    """An endpoint on loopback."""
+    """A running HTTP endpoint on the loopback address."""
     with receiving() as started:
         yield started
 
 
 @pytest.fixture
 def stack() -> Iterator[Stack]:
-    """The functions over fakes of AWS, with a signing secret."""
+    """The Lambda functions over AWS fakes, with a signing secret."""
     settings: dict[str, str] = {Variable.HTTP_ALLOW: "127.0.0.1", Variable.SIGNING_SECRET: "signing"}
     yield Stack.faked(settings, {"signing": SECRET})
     composition.use(None)
@@ -43,7 +43,7 @@ def stack() -> Iterator[Stack]:
 def test_an_outcome_is_told_signed_by_a_task_of_its_own(
     stack: Stack, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The task is finished first; then one POST of type, timestamp and the task as lists show it."""
+    """After the task has finished, one signed POST contains the type, a timestamp and the task as lists show it."""
     monkeypatch.setitem(REGISTRY, "report", Registered({"run": lambda _context, _payload: {"rows": 3}}))
     task = stack.create(TaskSpec("report", name="Nightly", callback_url=f"{receiver.url}/ended"))
     assert stack.work(Priority.NORMAL) == []
@@ -65,7 +65,7 @@ def test_an_outcome_is_told_signed_by_a_task_of_its_own(
 
 
 def test_cleaning_up_comes_before_the_callback(stack: Stack, receiver: Receiver) -> None:
-    """The callback is sent after `clean`."""
+    """The callback is sent after the target's `clean` action."""
     target = HttpTarget(f"{receiver.url}/job", frozenset({Phase.CLEAN}))
     stack.create(TaskSpec("report", target=target, callback_url=f"{receiver.url}/ended"))
     assert stack.work(Priority.NORMAL) == []
@@ -75,7 +75,7 @@ def test_cleaning_up_comes_before_the_callback(stack: Stack, receiver: Receiver)
 
 
 def test_a_callback_that_fails_leaves_the_outcome_as_it_is(stack: Stack, receiver: Receiver) -> None:
-    """Each attempt has the same id and body; the task is finished, the callback waits for its next attempt."""
+    """A failed callback is repeated with the same id and body, and the task stays finished."""
     receiver.answers["POST", "/ended"] = (503, b"sorry")
     task = stack.create(TaskSpec("unheard.of", target=HandlerTarget(), callback_url=f"{receiver.url}/ended"))
     for _ in range(3):
@@ -93,7 +93,7 @@ def test_a_callback_that_fails_leaves_the_outcome_as_it_is(stack: Stack, receive
 def test_a_receiver_that_wants_none_is_not_asked_again(
     stack: Stack, receiver: Receiver, capsys: pytest.CaptureFixture[str], status: int
 ) -> None:
-    """A callback that a retry cannot help is sent once, and counted as failed."""
+    """If a retry cannot help, a callback is sent only once and counted as failed."""
     receiver.answers["POST", "/ended"] = (status, b"")
     stack.create(TaskSpec("unheard.of", callback_url=f"{receiver.url}/ended"))
     for _ in range(3):
@@ -106,7 +106,7 @@ def test_a_receiver_that_wants_none_is_not_asked_again(
 def test_a_callback_leads_nowhere_private(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A callback to a private address fails, and its task is finished."""
+    """A callback to a private address fails, but its task is finished."""
     leads = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("169.254.169.254", 80))]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_args, **_options: leads)
     task = stack.create(TaskSpec("unheard.of", callback_url="http://rebinding.example.org/latest/meta-data"))

@@ -37,7 +37,7 @@ BUDGET = {
     "attempts": 167,
     "authorizer": 167,
 }
-"""How many modules of libraries each function imports when it starts. How long that takes is measured in `bench`."""
+"""The number of library modules that each function may import when it starts; `bench` measures the time."""
 CLIENTS = {
     "api": ["dynamodb", "sqs"],
     "trigger": ["dynamodb", "sqs", "lambda"],
@@ -55,13 +55,13 @@ CLIENTS = {
     "attempts": ["dynamodb", "lambda"],
     "authorizer": ["dynamodb"],
 }
-"""The clients of AWS that each function creates when it starts, and its first invocations need not."""
+"""The AWS clients that each function creates at its start, so that the first invocations do not create them."""
 MOST_MODULES = {"api": 135, "intake": 85}
-"""How many modules of duetime the functions import that start slowest: what few invocations need is imported later."""
+"""The maximum number of duetime modules in the two functions that start slowest; rarely needed modules load later."""
 MOST_COLLECTIONS = 2
-"""How often the garbage collector looks at more than the youngest objects while a function is imported."""
+"""The maximum number of garbage collections beyond the youngest generation while a function is imported."""
 _ORDINARY = re.compile(r"^ *@dataclass\(frozen=True, slots=True(?!, eq=False)", re.MULTILINE)
-"""A dataclass that `frozen` could make: it has no way to compare by identity."""
+"""Matches dataclasses that could use `frozen`; those with `eq=False` cannot, as `frozen` has no such option."""
 SCRIPT = """
 import gc, sys
 before = sum(generation["collections"] for generation in gc.get_stats()[1:])
@@ -94,13 +94,13 @@ print(*clients)
 
 
 def test_every_function_has_a_budget() -> None:
-    """The budgets cover all functions."""
+    """Each function has an import budget."""
     assert set(BUDGET) == {name.value for name in FunctionName}
 
 
 @cache
 def started(function: str) -> list[str]:
-    """The lines of a new process that imports and prepares a function, the counts first and the clients last."""
+    """Import and prepare a function in a new process; return its output, with the counts first and the clients last."""
     environ = {**os.environ, **ENVIRONMENT}
     command = [sys.executable, "-c", SCRIPT.format(function=function)]
     printed = subprocess.run(command, check=True, capture_output=True, text=True, env=environ)  # noqa: S603 - our own
@@ -109,7 +109,7 @@ def started(function: str) -> list[str]:
 
 @pytest.mark.parametrize("function", BUDGET)
 def test_a_function_imports_no_more_than_its_budget(function: str) -> None:
-    """A starting function imports no more than its written limit, and collects no garbage meanwhile."""
+    """At its start, a function imports no more modules than its budget, and rarely collects garbage."""
     libraries, own, collections = map(int, started(function)[0].split())
     assert libraries <= BUDGET[function]
     assert own <= MOST_MODULES.get(function, own)
@@ -118,12 +118,12 @@ def test_a_function_imports_no_more_than_its_budget(function: str) -> None:
 
 @pytest.mark.parametrize("function", CLIENTS)
 def test_a_function_creates_its_clients_before_its_first_invocation(function: str) -> None:
-    """During initialization, with a full vCPU, each client is created once, without a call to AWS."""
+    """Each client is created once during initialization, when Lambda grants a full vCPU, without a call to AWS."""
     assert started(function)[-1].split() == CLIENTS[function]
 
 
 def test_only_lambda_prepares_functions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Elsewhere, such as in tests, importing a function composes nothing."""
+    """Importing a function composes its services in Lambda, but not elsewhere, such as in tests."""
     composed: list[str] = []
     monkeypatch.delenv(Variable.FUNCTION_NAME, raising=False)
     prepare(lambda: composed.append("elsewhere"))
@@ -133,7 +133,10 @@ def test_only_lambda_prepares_functions(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_an_error_while_a_function_starts_is_left_to_its_first_invocation(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An error at the start would make Lambda restart the function repeatedly, without a message."""
+    """An error while a function starts is postponed to the first invocation.
+
+    Otherwise, Lambda would restart the function repeatedly, without an error message.
+    """
     monkeypatch.setenv(Variable.FUNCTION_NAME, "duetime-worker")
     prepare(lambda: Settings({}).table)
     with pytest.raises(SettingMissing):
@@ -141,14 +144,14 @@ def test_an_error_while_a_function_starts_is_left_to_its_first_invocation(monkey
 
 
 def test_frozen_classes_are_cheap_to_create() -> None:
-    """The core uses `frozen`: with `dataclass(frozen=True, slots=True)` a start takes 50 % longer."""
+    """The core uses `frozen`, because a start takes 50 % longer with `dataclass(frozen=True, slots=True)`."""
     folders = (Path(package.__path__[0]) for package in (duetime, duetime_common, functions))
     paths = [path for folder in folders for path in folder.rglob("*.py")]
     assert [path.name for path in paths if _ORDINARY.search(path.read_text())] == []
 
 
 def test_no_module_imports_itself_by_way_of_others() -> None:
-    """The core has no import cycles, at run time or for the type checker."""
+    """The core has no import cycles, including imports that only the type checker needs."""
     graph = grimp.build_graph("duetime", "duetime_common", "functions", cache_dir=None)
     cycles = [
         (module, imported)
@@ -160,7 +163,7 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
 
 
 def test_no_import_is_late_in_vain() -> None:
-    """A module that is imported at the start is not imported again within a function."""
+    """A module that is imported at the top of a file is not imported again within a function."""
     core = Path(duetime.__path__[0])
     late: list[str] = []
     for path in core.rglob("*.py"):

@@ -1,4 +1,4 @@
-"""HTTP targets that describe their own request, from the REST API through worker and egress to the endpoint."""
+"""Tests of HTTP targets with a custom request, from the REST API through the worker and the egress to the endpoint."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
 
 TOKEN = "MARK-b7a1"  # noqa: S105 - an example
-"""Part of each secret here: nobody but the endpoint may see it."""
+"""A part of each secret in this file; only the endpoint may receive it."""
 
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    """An endpoint on loopback."""
+    """A running HTTP endpoint on the loopback address."""
     with receiving() as started:
         yield started
 
 
 @pytest.fixture
 def stack() -> Iterator[Stack]:
-    """The functions with a secret for endpoints, and the worker's calls handed to the egress function."""
+    """The Lambda functions with a secret for endpoints; the worker's HTTP calls go through the egress function."""
     secrets = json.dumps({"crm": {"arn": SENT_SECRET, "hosts": ["127.0.0.1"]}})
     settings: dict[str, str] = {
         Variable.HTTP_ALLOW: "127.0.0.1",
@@ -57,7 +57,7 @@ def stack() -> Iterator[Stack]:
 
 
 def run(stack: Stack, target: dict[str, Any], **fields: Any) -> Task:  # noqa: ANN401 - fields of a task
-    """Create a task over REST, have the worker run it once, and read its record."""
+    """Create a task over REST, let the worker run it once, and read its record."""
     body = {"type": "report", "target": {"kind": "http", **target}, "retry": {"max_attempts": 2}, **fields}
     answer = Gateway().send("POST", "/v1/tasks", body)
     assert answer.status == 201, answer.text
@@ -68,7 +68,10 @@ def run(stack: Stack, target: dict[str, Any], **fields: Any) -> Task:  # noqa: A
 
 
 def test_a_request_is_sent_as_it_is_described(stack: Stack, receiver: Receiver) -> None:
-    """Method, headers, query and body with their placeholders replaced; no action, no envelope, no signature."""
+    """The request has the given method, headers, query and body, with replaced placeholders.
+
+    duetime adds neither an action nor the envelope nor a signature.
+    """
     task = run(
         stack,
         {
@@ -111,7 +114,7 @@ def test_a_request_is_sent_as_it_is_described(stack: Stack, receiver: Receiver) 
 def test_a_body_has_one_of_four_forms_or_is_the_payload(
     stack: Stack, receiver: Receiver, target: dict[str, Any], payload: object, content_type: str | None, body: bytes
 ) -> None:
-    """JSON, a form, text, bytes; without one, POST sends the payload, and DELETE nothing."""
+    """A body is JSON, a form, text or bytes. Without `body`, POST sends the payload, and DELETE sends no body."""
     run(stack, {"url": receiver.url, **target}, payload=payload)
     (sent,) = receiver.requests
     headers = {name.lower(): text for name, text in sent.headers.items()}
@@ -119,7 +122,7 @@ def test_a_body_has_one_of_four_forms_or_is_the_payload(
 
 
 def test_headers_and_query_go_with_the_signed_request_too(stack: Stack, receiver: Receiver) -> None:
-    """Without `method` and `body` it is the signed `PUT` of the envelope, with the additions."""
+    """Without `method` and `body`, the request is the usual signed `PUT` with the added headers and query."""
     run(stack, {"url": receiver.url, "headers": {"X-Team": "dba"}, "query": {"a": "b"}, "auth": bearer()})
     (sent,) = receiver.requests
     assert (sent.method, sent.path) == ("PUT", "/?a=b&action=run")
@@ -142,7 +145,7 @@ def test_headers_and_query_go_with_the_signed_request_too(stack: Stack, receiver
 def test_the_statuses_of_success_decide(
     stack: Stack, receiver: Receiver, success: list[int] | None, status: int, state: State, error: str | None
 ) -> None:
-    """Only listed statuses succeed; other 2xx are retried, and a 202 has no special meaning."""
+    """Only the listed statuses count as success; other 2xx statuses are retried, and a 202 has no special meaning."""
     receiver.answers["POST", "/"] = (status, b'"told"')
     task = run(stack, {"url": receiver.url, "method": "POST", "success": success})
     assert (task.state, task.error and task.error.type) == (state, error)
@@ -156,7 +159,10 @@ def test_the_statuses_of_success_decide(
     ],
 )
 def test_retry_after_is_honored(stack: Stack, receiver: Receiver, headers: dict[str, str], seconds: int) -> None:
-    """In seconds or as a date, which counts from the response's own: no clock of ours has to agree."""
+    """`Retry-After` may be in seconds or a date.
+
+    A date counts from the response's `Date` header, so the endpoint's clock need not agree with ours.
+    """
     receiver.judge = lambda _request: (429, b"")
     receiver.headers = headers
     task = run(stack, {"url": receiver.url, "method": "POST"})
@@ -175,7 +181,7 @@ def test_retry_after_is_honored(stack: Stack, receiver: Receiver, headers: dict[
 def test_what_of_a_response_is_kept(
     stack: Stack, receiver: Receiver, response: dict[str, Any], result: str | None, error: str | None
 ) -> None:
-    """Nothing is kept, or this many bytes; a larger body fails the attempt or is cut."""
+    """`keep` and `max_bytes` limit what is kept; a larger body either fails the attempt or is truncated."""
     receiver.answers["POST", "/"] = (200, b"[1, 2, 3]")
     task = run(stack, {"url": receiver.url, "method": "POST", "response": response})
     found = None if task.result is None or task.result.data is None else task.result.data.decode()
@@ -187,7 +193,7 @@ def test_what_of_a_response_is_kept(
 def test_a_body_is_cut_off_so_that_its_result_is_not_too_large(
     stack: Stack, receiver: Receiver, character: bytes, keep: str
 ) -> None:
-    """A text is larger as JSON: even with the largest `max_bytes`, the task succeeds with as much as fits."""
+    """A text grows when it is encoded as JSON, so even with the largest `max_bytes`, only as much as fits is kept."""
     receiver.answers["GET", "/"] = (200, character * (MAX_RESULT_BYTES // len(character) + 1))
     response = {"keep": keep, "when_larger": "truncate", "max_bytes": MAX_RESULT_BYTES}
     task = run(stack, {"url": receiver.url, "method": "GET", "response": response})
@@ -201,7 +207,7 @@ def test_a_body_is_cut_off_so_that_its_result_is_not_too_large(
 
 
 def test_all_of_a_response_is_its_status_headers_and_body(stack: Stack, receiver: Receiver) -> None:
-    """Names of headers are in lower case; cookies are not kept."""
+    """`keep: all` stores the status, the body and the headers without cookies; header names are in lower case."""
     receiver.headers = {"X-Rows": "3", "Set-Cookie": "session=1"}
     task = run(stack, {"url": receiver.url, "method": "GET", "response": {"keep": "all"}})
     assert task.result is not None
@@ -211,7 +217,7 @@ def test_all_of_a_response_is_its_status_headers_and_body(stack: Stack, receiver
 
 
 def bearer() -> dict[str, str]:
-    """The secret as a bearer token."""
+    """Authorization with the secret as a bearer token."""
     return {"secret": "crm", "scheme": "bearer"}
 
 
@@ -238,7 +244,7 @@ def test_a_secret_is_sent_and_seen_by_nobody_else(
     header: str,
     value: str,
 ) -> None:
-    """Record, API and log do not have the secret, even if the endpoint returns it in an error."""
+    """The record, the API and the log do not show the secret, even if the endpoint returns it in an error."""
     stack.secrets[SENT_SECRET] = secret
     receiver.judge = lambda request: (500, json.dumps(dict(request.headers)).encode())
     receiver.headers = {"X-Echo": value}
@@ -267,7 +273,7 @@ def test_a_secret_is_sent_and_seen_by_nobody_else(
 
 
 def test_a_secret_that_was_replaced_is_read_again_once(stack: Stack, receiver: Receiver) -> None:
-    """After a 401 the secret is read again; if it has changed, the same attempt succeeds."""
+    """After a 401, the secret is read again, and if it has changed, the same attempt succeeds."""
     receiver.judge = lambda request: None if request.headers["Authorization"] == "Bearer new" else (401, b"")
     target = {"url": receiver.url, "method": "POST", "auth": bearer()}
     task = run(stack, target)
@@ -279,7 +285,7 @@ def test_a_secret_that_was_replaced_is_read_again_once(stack: Stack, receiver: R
 
 
 def token_server(receiver: Receiver, tokens: list[str]) -> None:
-    """Have the receiver issue tokens, and accept only the latest of them."""
+    """Let the receiver issue tokens, and accept only the latest token."""
 
     def judge(request: Received) -> tuple[int, bytes] | None:
         if request.path == "/token":
@@ -291,7 +297,7 @@ def token_server(receiver: Receiver, tokens: list[str]) -> None:
 
 
 def test_a_token_is_fetched_with_client_credentials_and_kept(stack: Stack, receiver: Receiver) -> None:
-    """Two tasks share a token; if it is refused, the same attempt fetches a new one."""
+    """Two tasks share an OAuth token; if the endpoint refuses the token, the same attempt fetches a new one."""
     tokens: list[str] = []
     client = {"client_id": "us", "client_secret": TOKEN, "token_url": f"{receiver.url}/token", "scope": "rows"}
     stack.secrets[SENT_SECRET] = json.dumps(client)
@@ -327,7 +333,7 @@ def test_a_token_is_fetched_with_client_credentials_and_kept(stack: Stack, recei
 def test_a_token_that_cannot_be_fetched_fails_the_attempt(
     stack: Stack, receiver: Receiver, secret: str, told: str
 ) -> None:
-    """The error has the reason without the secret; the token's URL is under the rules of every URL."""
+    """The error has the reason without the secret; a token URL must satisfy the same rules as a target's URL."""
     stack.secrets[SENT_SECRET] = secret
     task = run(stack, {"url": receiver.url, "method": "POST", "auth": {"secret": "crm", "scheme": "oauth_client"}})
     assert task.error is not None
@@ -338,7 +344,7 @@ def test_a_token_that_cannot_be_fetched_fails_the_attempt(
 
 
 def test_a_secret_is_not_for_everybody(stack: Stack, receiver: Receiver) -> None:
-    """Later restrictions of a secret by host or owner apply when the task runs."""
+    """If a secret is restricted to other owners after a task was created, the task fails when it runs."""
     target = {"url": receiver.url, "method": "POST", "auth": bearer()}
     task_id = Gateway().create({"type": "report", "target": {"kind": "http", **target}})["id"]
     one: dict[str, Any] = {"arn": SENT_SECRET, "hosts": ["127.0.0.1"], "owners": ["somebody"]}

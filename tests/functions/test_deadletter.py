@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def test_a_dead_letter_of_a_waiting_task_is_placed_again(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The dead letter is deleted, and a message with the next generation runs the task."""
+    """The dead letter of a waiting task is deleted, and a message with the next generation runs the task."""
     monkeypatch.setitem(REGISTRY, "report", Registered({"run": lambda _context, _payload: "done"}))
     task = stack.create(TaskSpec("report"))
     letters = stack.receive(Priority.NORMAL)
@@ -25,6 +25,6 @@ def test_a_dead_letter_of_a_waiting_task_is_placed_again(stack: Stack, monkeypat
 
 
 def test_a_dead_letter_that_is_not_ours_is_let_go(stack: Stack) -> None:
-    """A message without a task is deleted."""
+    """A dead letter that names no task is deleted."""
     stack.cloud.sqs.send_message(QueueUrl=stack.queues[Priority.NORMAL], MessageBody="poison")
     assert stack.call("deadletter", stack.receive(Priority.NORMAL)) == {"batchItemFailures": []}

@@ -1,4 +1,4 @@
-"""The egress function between the worker and an endpoint, as Lambda would call it."""
+"""Tests of the egress function between the worker and an endpoint; it is called as Lambda would call it."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ SECRET = "c2VjcmV0" * 8
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    """An endpoint on loopback."""
+    """A running HTTP endpoint on the loopback address."""
     with receiving() as started:
         yield started
 
 
 @pytest.fixture
 def stack() -> Iterator[Stack]:
-    """The functions over fakes of AWS, with a signing secret, and the worker's calls handed to the egress handler."""
+    """The Lambda functions over AWS fakes, with a signing secret."""
     settings: dict[str, str] = {Variable.HTTP_ALLOW: "127.0.0.1", Variable.SIGNING_SECRET: "signing"}
     yield Stack.faked(settings, {"signing": SECRET})
     composition.use(None)
@@ -43,25 +43,25 @@ def stack() -> Iterator[Stack]:
 
 @pytest.fixture
 def events(stack: Stack) -> list[dict[str, Any]]:
-    """The events of the egress function, which is put between the worker and its endpoints."""
+    """Pass the worker's HTTP calls to the egress function, and return the events that it receives."""
     kept: list[dict[str, Any]] = []
 
     def invoke(payload: bytes) -> bytes:
         kept.append(json.loads(payload))
         return json.dumps(stack.call("egress", kept[-1])).encode()
 
-    # The composition would invoke it through Lambda, which runs no function of ours here.
+    # The composition would invoke the egress function through Lambda, which does not exist in this test.
     composed(HttpServices).__dict__["caller"] = EgressCaller(invoke, window=2.0)
     return kept
 
 
 def test_a_batch_of_calls_is_one_invocation(stack: Stack, events: list[dict[str, Any]], receiver: Receiver) -> None:
-    """Ten tasks make ten signed calls, in fewer invocations, as calls that begin together share one."""
+    """Ten tasks make ten signed calls in fewer invocations, because calls that begin together share an invocation."""
     receiver.answers["PUT", "/job?action=run"] = (200, b'{"rows": 3}')
     target = HttpTarget(f"{receiver.url}/job")
     tasks = [stack.create(TaskSpec("report", payload=b'{"n":1}', target=target)) for _ in range(10)]
     assert stack.work(Priority.NORMAL) == []
-    # The number that begin within the window depends on the machine: on a quiet one, all ten do.
+    # The number of calls that begin within the window depends on the machine's load. On an idle machine, all ten do.
     assert sum(len(event["calls"]) for event in events) == 10
     assert len(events) < 10
     for task in tasks:
@@ -77,7 +77,7 @@ def test_a_batch_of_calls_is_one_invocation(stack: Stack, events: list[dict[str,
 
 
 def test_an_egress_that_fails_fails_the_attempt_and_no_more(stack: Stack, receiver: Receiver) -> None:
-    """The task is retried, and its error names the egress."""
+    """If the egress fails, the task is retried and its error names the egress."""
 
     def invoke(_payload: bytes) -> bytes:
         raise ConnectionError
@@ -93,6 +93,6 @@ def test_an_egress_that_fails_fails_the_attempt_and_no_more(stack: Stack, receiv
 
 
 def test_the_worker_uses_the_egress_where_there_is_one(stack: Stack) -> None:
-    """The variable decides: with it, no call leaves the worker's own process."""
+    """If the settings name an egress function, the worker makes no HTTP calls itself."""
     stack.environ[Variable.EGRESS_FUNCTION] = "egress"
     assert isinstance(composed(HttpServices).caller, EgressCaller)

@@ -1,4 +1,4 @@
-"""The exact cost of group members, counted over fakes of AWS."""
+"""Tests of the exact cost of group members, counted over AWS fakes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _WRITES = frozenset({"put_item", "update_item", "delete_item"})
 
 @pytest.fixture
 def stack() -> Iterator[Stack]:
-    """The functions over fakes, warm."""
+    """The Lambda functions over AWS fakes, after one task has run."""
     made = Stack.faked({})
     made.create(TaskSpec(TYPE))
     made.work(Priority.NORMAL)
@@ -39,7 +39,7 @@ def stack() -> Iterator[Stack]:
 
 
 def spent(stack: Stack, act: Callable[[], object]) -> tuple[int, int, int]:
-    """The writes of something, its reads of single items, and its queries; all items are below 1 KB."""
+    """The numbers of writes, single-item reads and queries of a function call; all items are smaller than 1 KB."""
     calls: Counter[str] = Counter()
 
     def heard(operation: str, _request: dict[str, Any]) -> None:
@@ -55,17 +55,20 @@ def spent(stack: Stack, act: Callable[[], object]) -> tuple[int, int, int]:
 
 
 def created(spec: TaskSpec = MEMBER) -> None:
-    """Create a task."""
+    """Create a task, by default a group member."""
     composed(TaskServices).creator.create(OWNER, Order(spec))
 
 
 def work(stack: Stack) -> None:
-    """Have the worker run what is due."""
+    """Let the worker process the messages that are ready."""
     assert stack.work(Priority.NORMAL) == []
 
 
 def test_a_member_costs_two_units(stack: Stack) -> None:
-    """Its item and its end, and a read of the group at each; the first member also creates the group."""
+    """A member costs one more write and one more read at its creation and at its end.
+
+    The first member also creates the group.
+    """
     created()
     work(stack)
     assert spent(stack, created) == (2, 2, 0)
@@ -75,7 +78,10 @@ def test_a_member_costs_two_units(stack: Stack) -> None:
 
 
 def test_the_end_of_a_member_of_a_closed_group_looks_for_an_open_one(stack: Stack) -> None:
-    """One query while there is one in the same partition; all of them and one write if it was the last."""
+    """The end of a closed group's member queries one partition if it has an open member, and otherwise all partitions.
+
+    The end of the last member also costs a write.
+    """
     created()
     created(TaskSpec(TYPE, group="import-17", delay=600_000))
     composed(GroupServices).manager.close(OWNER, "import-17", ClosingRequest(None, TriggerRule.ALL_DONE, "hash"))
@@ -85,7 +91,7 @@ def test_the_end_of_a_member_of_a_closed_group_looks_for_an_open_one(stack: Stac
 
 
 def test_an_estimate_has_the_write_units_of_a_member(stack: Stack) -> None:
-    """A member costs two write units more than another task."""
+    """The estimated cost of a member is two write units more than that of another task."""
     found = [
         composed(TaskServices).workloads_of(OWNER).of_tasks([spec], has_key=False) for spec in (MEMBER, TaskSpec(TYPE))
     ]

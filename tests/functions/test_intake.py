@@ -32,7 +32,7 @@ EVENTS = "123456789012:role/Events"
 
 @pytest.fixture
 def intake(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Stack:
-    """The functions, with an intake, and a handler that does nothing."""
+    """The Lambda functions, with an intake, and a handler that does no work."""
     monkeypatch.setitem(REGISTRY, "report", Registered({"run": lambda _context, _payload: "done"}))
     rejects = stack.cloud.sqs.create_queue(QueueName=f"rejects-{uuid4().hex}")["QueueUrl"]
     stack.environ[Variable.INTAKE_REJECTS] = rejects
@@ -41,7 +41,7 @@ def intake(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Stack:
 
 
 def message(stack: Stack, body: object, **changes: Any) -> dict[str, Any]:  # noqa: ANN401 - fields of a record
-    """A record of the event that Lambda makes of a message sent now (Source: AWS Lambda Developer Guide, SQS)."""
+    """The record that Lambda passes on for a message that is sent now (Source: AWS Lambda Developer Guide, SQS)."""
     return {
         "messageId": str(uuid4()),
         "receiptHandle": "handle",
@@ -72,20 +72,20 @@ def event(stack: Stack, detail: object, **changes: Any) -> dict[str, Any]:  # no
 
 
 def take(stack: Stack, *records: dict[str, Any]) -> list[str]:
-    """Let the intake have a batch; return the ids that it reports for redelivery."""
+    """Let the intake process a batch, and return the message ids that it reports for redelivery."""
     answer = stack.call("intake", {"Records": list(records)})
     return [failure["itemIdentifier"] for failure in answer["batchItemFailures"]]
 
 
 def tasks_of(owner: str = EVENTS) -> list[Task]:
-    """All tasks of an owner, in order of their due times."""
+    """All tasks of an owner, ordered by due time."""
     ids = composed(CoreServices).stores.tasks.list_ids(ListQuery(owner, descending=False, limit=1_000))
     found = composed(CoreServices).stores.tasks.read_many(ids)
     return [found[each] for each in ids]
 
 
 def rejected(stack: Stack) -> list[tuple[str, str]]:
-    """The rejected messages: body and reason."""
+    """The body and the reason of each rejected message."""
     answer = stack.cloud.sqs.receive_message(
         QueueUrl=stack.environ[Variable.INTAKE_REJECTS], MaxNumberOfMessages=10, MessageAttributeNames=["All"]
     )
@@ -93,7 +93,7 @@ def rejected(stack: Stack) -> list[tuple[str, str]]:
 
 
 def test_an_event_becomes_a_task_and_runs(intake: Stack) -> None:
-    """It has the owner from the settings, all fields of the API, and a message."""
+    """An event becomes a task of the owner that the settings name, with all the fields it has in the API, and runs."""
     detail = {"type": "report", "payload": {"n": 1}, "priority": "high", "name": "daily", "tags": {"team": "dba"}}
     assert take(intake, message(intake, event(intake, detail))) == []
     (task,) = tasks_of()
@@ -104,7 +104,7 @@ def test_an_event_becomes_a_task_and_runs(intake: Stack) -> None:
 
 
 def test_a_bare_task_on_the_queue_is_taken_in_likewise(intake: Stack) -> None:
-    """A message on the queue may have the form of a task creation."""
+    """A message on the queue can be the body of a task creation instead of an event."""
     assert take(intake, message(intake, {"type": "report", "delay_seconds": 600})) == []
     (task,) = tasks_of()
     assert task.due_at == intake.clock.now() + 10 * MINUTE
@@ -112,14 +112,14 @@ def test_a_bare_task_on_the_queue_is_taken_in_likewise(intake: Stack) -> None:
 
 
 def test_an_event_says_nothing_of_the_owner(intake: Stack) -> None:
-    """`owner` is an unknown field, as in the API."""
+    """As in the API, an event with an `owner` field is rejected, because the field is unknown."""
     assert take(intake, message(intake, event(intake, {"type": "report", "owner": "boss"}))) == []
     assert [reason for _, reason in rejected(intake)] == ["detail.owner: is not a known field"]
     assert tasks_of() == tasks_of("boss") == []
 
 
 def test_an_event_of_a_type_that_is_reserved_for_others_is_rejected(intake: Stack) -> None:
-    """The owner of events may do no more than other owners."""
+    """The owner of events cannot create tasks of a type that is reserved for other owners."""
     intake.environ[Variable.TYPE_OWNERS] = json.dumps({"report": ["123456789012:role/Billing"]})
     assert take(intake, message(intake, event(intake, {"type": "report"}))) == []
     assert [reason for _, reason in rejected(intake)] == ["type: 'report' is reserved for other owners by the settings"]
@@ -127,7 +127,7 @@ def test_an_event_of_a_type_that_is_reserved_for_others_is_rejected(intake: Stac
 
 
 def test_a_hundred_events_with_repeats_and_poison_are_taken_at_once(intake: Stack) -> None:
-    """Each event is one task, each poison message rejected, nothing reported; messages are sent in tens."""
+    """Each of 80 events becomes one task despite repeats, and each poison message is rejected but not redelivered."""
     events = [event(intake, {"type": "report", "payload": n}) for n in range(80)]
     records = [message(intake, each) for each in (*events, *events[:15])]
     poison = ["not json", "[]", '{"type": 1}', json.dumps(event(intake, None)), '{"detail": {"type": "report"}}']
@@ -138,7 +138,7 @@ def test_a_hundred_events_with_repeats_and_poison_are_taken_at_once(intake: Stac
 
 
 def test_a_redelivered_event_is_the_same_task_whenever_it_comes(intake: Stack) -> None:
-    """Seconds, hours or days later, and in any state of the task: nothing is written or sent."""
+    """If an event is redelivered seconds, hours or days later, no task is written and no message is sent."""
     record = message(intake, event(intake, {"type": "report", "payload": "a" * 100}))
     take(intake, record)
     assert intake.work(Priority.NORMAL) == []
@@ -153,7 +153,7 @@ def test_a_redelivered_event_is_the_same_task_whenever_it_comes(intake: Stack) -
 
 @pytest.mark.parametrize("becomes", ["gone", "other"])
 def test_a_redelivered_event_is_its_run_whatever_becomes_of_the_definition(intake: Stack, becomes: str) -> None:
-    """A deleted definition, or a new required parameter, rejects nothing, and the run keeps its graph."""
+    """A redelivered event keeps its run if the definition was deleted or has a new required parameter."""
     definitions, owner = composed(CoreServices).topology_definitions, EVENTS
     graph = {"nodes": {"a": {"type": "report"}}}
     definitions.put(owner, "nightly", json.dumps(graph).encode(), "", Precondition())
@@ -174,7 +174,7 @@ def test_a_redelivered_event_is_its_run_whatever_becomes_of_the_definition(intak
 
 
 def test_a_redelivered_event_with_a_large_payload_leaves_the_payload_alone(intake: Stack) -> None:
-    """The payload of an ended task expires with it; written again it would stay for ever."""
+    """A redelivered event does not rewrite the payload of an ended task, because it would lose its expiry."""
     payload = "".join(f"{index * 2654435761 % 2**32:08x}" for index in range(2_000))
     record = message(intake, {"type": "report", "payload": payload})
     take(intake, record)
@@ -187,7 +187,7 @@ def test_a_redelivered_event_with_a_large_payload_leaves_the_payload_alone(intak
 
 
 def test_delays_count_from_the_event(intake: Stack) -> None:
-    """A delayed task is due when the sender meant, at every delivery."""
+    """A delay counts from the time the message was sent, and not from its delivery."""
     sent = intake.clock.now()
     record = message(intake, {"type": "report", "delay_seconds": 90})
     intake.clock.at += 30 * SECOND
@@ -197,7 +197,7 @@ def test_delays_count_from_the_event(intake: Stack) -> None:
 
 
 def test_an_event_that_comes_after_the_recovery_scans_of_its_minute_is_found_all_the_same(intake: Stack) -> None:
-    """Its home is long past: it has a timer in the present minute, so that a lost message does not lose the task."""
+    """A task whose home minute has passed gets a timer in the current minute, so it survives a lost message."""
     record = message(intake, {"type": "report"})
     intake.clock.at += 2 * DAY
     take(intake, record)
@@ -212,7 +212,7 @@ def test_an_event_that_comes_after_the_recovery_scans_of_its_minute_is_found_all
 def test_what_the_store_does_not_take_comes_again_and_nothing_else(
     intake: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A throttled store: only those events are reported, and the next delivery creates each task once."""
+    """If the store is throttled, only the failed events are reported, and the next delivery creates each task once."""
     records = [message(intake, event(intake, {"type": "report", "payload": n})) for n in range(20)]
     dynamodb = composed(CoreServices).stores.tasks._client
     put, calls = dynamodb.put_item, iter(range(1_000))
@@ -237,7 +237,7 @@ def test_what_the_store_does_not_take_comes_again_and_nothing_else(
 
 
 def test_a_defect_in_one_event_is_its_own(intake: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For any unforeseen error, the others become tasks, and their messages are deleted."""
+    """If one event causes an unforeseen error, only that message is redelivered, and the other events become tasks."""
     good, bad = message(intake, {"type": "report"}), message(intake, {"type": "report", "name": "bad"})
     store = composed(CoreServices).stores.tasks
     create, insert = store.create, store.insert
@@ -260,7 +260,7 @@ def test_a_defect_in_one_event_is_its_own(intake: Stack, monkeypatch: pytest.Mon
 
 
 def test_poison_that_cannot_be_put_aside_comes_again(intake: Stack) -> None:
-    """The message is not lost: SQS finally moves it to the dead-letter queue."""
+    """A poison message that cannot be moved to the rejects is redelivered until SQS moves it to the dead letters."""
     intake.environ[Variable.INTAKE_REJECTS] += "-gone"
     poison = message(intake, "not json")
     assert take(intake, poison, message(intake, {"type": "report"})) == [poison["messageId"]]
@@ -300,7 +300,7 @@ NAMES = {"id": "1", "source": "com.example.orders"}
     ],
 )
 def test_what_can_become_no_task_is_put_aside_with_the_reason(intake: Stack, body: object, reason: str) -> None:
-    """Every refusal of the API, and errors in an event's own fields, are named; nothing is stored."""
+    """An invalid event is moved to the rejects with the API's reason or the faulty field, and no task is stored."""
     record = message(intake, body)
     assert take(intake, record) == []
     assert tasks_of() == []
@@ -310,7 +310,7 @@ def test_what_can_become_no_task_is_put_aside_with_the_reason(intake: Stack, bod
 
 
 def test_the_same_id_of_another_source_is_another_event(intake: Stack) -> None:
-    """Sources number their events independently."""
+    """Two events with the same id are different events if their sources differ, as each source assigns its own ids."""
     for source in ("com.example.orders", "com.example.invoices"):
         take(intake, message(intake, event(intake, {"type": "report"}, id="7", source=source)))
     assert len({task.id for task in tasks_of()}) == 2
@@ -319,7 +319,7 @@ def test_the_same_id_of_another_source_is_another_event(intake: Stack) -> None:
 def test_refusals_are_counted_and_noted(
     intake: Stack, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """One line of metrics for the batch, and a line for each refusal."""
+    """A batch writes one line of metrics, and each refused event writes one log line."""
     take(intake, message(intake, "poison"), message(intake, {"type": "report"}))
     (metrics,) = [json.loads(line) for line in capsys.readouterr().out.splitlines() if "_aws" in line]
     assert (metrics["intake_refused"], metrics["intake_tasks"]) == ([1.0], [1.0])
@@ -327,7 +327,7 @@ def test_refusals_are_counted_and_noted(
 
 
 def test_the_id_says_when_and_where(intake: Stack) -> None:
-    """It is an ordinary task id: its home is the event's time, and its shard one that is read."""
+    """A task from an event has an ordinary id; its home is the event's time, and its shard is one that is read."""
     at = intake.clock.now() // SECOND * SECOND
     take(intake, message(intake, event(intake, {"type": "report"}, time=to_iso(at))))
     (task,) = tasks_of()

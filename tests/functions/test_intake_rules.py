@@ -1,4 +1,4 @@
-"""Intake rules: what events of each source create, cancel and wake."""
+"""Tests of intake rules, which create and cancel tasks, and send signals, for events from each source."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ METRICS = ("intake_tasks", "intake_cancels", "intake_signals", "intake_unmatched
 
 
 def set_rule(name: str, rule: dict[str, Any]) -> None:
-    """Set a rule, as the API does."""
+    """Set an intake rule the way the API does."""
     services = composed(IntakeServices)
     document = request_json.read(json.dumps(rule))
     services.rule_admin.put(Caller("boss"), rule_of(name, document, services.owner))
 
 
 def placed(stack: Stack, detail: object, **changes: Any) -> dict[str, Any]:  # noqa: ANN401 - fields of an event
-    """A message with an event that is no task."""
+    """A message with an event that is not itself a task."""
     return message(stack, event(stack, detail, **{"detail-type": "OrderPlaced", **changes}))
 
 
 def lines(*texts: str) -> dict[str, Any]:
-    """A delivery of CloudWatch Logs (Source: CloudWatch Logs User Guide, "Subscription filters")."""
+    """A CloudWatch Logs delivery (Source: CloudWatch Logs User Guide, "Subscription filters")."""
     found = {
         "messageType": "DATA_MESSAGE",
         "owner": "123456789012",
@@ -64,7 +64,7 @@ def lines(*texts: str) -> dict[str, Any]:
 
 
 def change(**changes: Any) -> dict[str, Any]:  # noqa: ANN401 - fields of a record
-    """A record of a DynamoDB stream (Source: DynamoDB Developer Guide, "Streams and Lambda")."""
+    """A DynamoDB stream record (Source: DynamoDB Developer Guide, "Streams and Lambda")."""
     return {
         "eventID": "c4ca4238a0b923820dcc509a6f75849b",
         "eventName": "MODIFY",
@@ -89,7 +89,10 @@ def change(**changes: Any) -> dict[str, Any]:  # noqa: ANN401 - fields of a reco
 
 
 def test_an_event_that_matches_a_rule_creates_its_task(intake: Stack) -> None:
-    """With the fields that the rule takes from it; the delay counts from the event; a repeat changes nothing."""
+    """An event that matches a rule creates one task, even if it is repeated.
+
+    The rule takes fields from the event, and its delay counts from the event's time.
+    """
     fields = {
         "payload": "detail.order",
         "tags.order": "detail.order.id",
@@ -109,14 +112,14 @@ def test_an_event_that_matches_a_rule_creates_its_task(intake: Stack) -> None:
 
 
 def test_an_event_that_matches_no_rule_is_dropped(intake: Stack) -> None:
-    """It becomes neither a task nor a reject: a bus has many events."""
+    """An event that matches no rule is neither made a task nor rejected, as a bus carries many unrelated events."""
     set_rule("placed", {"pattern": {"source": ["com.example.billing"]}, "create": {"task": TASK}})
     assert take(intake, placed(intake, {})) == []
     assert (tasks_of(), rejected(intake)) == ([], [])
 
 
 def test_an_event_does_what_each_rule_says_that_it_matches(intake: Stack) -> None:
-    """Tasks of several owners; one rule that cannot be applied does not stop the others."""
+    """An event creates a task for each matching rule and its owner, even if another matching rule cannot be applied."""
     set_rule("a", {"pattern": SOURCE, "create": {"task": TASK}})
     set_rule("b", {"pattern": SOURCE, "create": {"task": TASK}, "owner": "ann"})
     set_rule("c", {"pattern": SOURCE, "create": {"task": TASK, "fields": {"name": "detail.number"}}})
@@ -127,7 +130,7 @@ def test_an_event_does_what_each_rule_says_that_it_matches(intake: Stack) -> Non
 
 
 def test_events_that_are_tasks_do_not_pass_through_rules(intake: Stack) -> None:
-    """They have the detail type of the settings; a rule that matches everything does not create them twice."""
+    """An event with the detail type for tasks creates one task, even if a rule would match the event."""
     set_rule("all", {"pattern": {"source": [{"exists": True}]}, "create": {"task": TASK}})
     assert take(intake, message(intake, event(intake, TASK)), message(intake, TASK)) == []
     assert len(tasks_of()) == 2
@@ -137,7 +140,7 @@ def test_events_that_are_tasks_do_not_pass_through_rules(intake: Stack) -> None:
 
 
 def test_an_event_cancels_the_tasks_of_its_rule(intake: Stack) -> None:
-    """By a bulk operation of the rule's owner; a repeated delivery starts none."""
+    """A matching event cancels the filtered tasks by one bulk operation, and a repeat does not start another."""
     later = {**TASK, "delay_seconds": 600}
     take(intake, *(message(intake, {**later, "tags": {"order": each}}) for each in ("o-17", "o-18")))
     rule = {"pattern": SOURCE, "cancel": {"filter": {"type": "report"}, "fields": {"tags.order": "detail.id"}}}
@@ -157,7 +160,10 @@ def test_an_event_cancels_the_tasks_of_its_rule(intake: Stack) -> None:
 
 
 def test_a_cancel_without_a_value_for_its_filter_is_put_aside(intake: Stack) -> None:
-    """Without the condition, it would cancel more tasks than intended."""
+    """An event is rejected if it has no value for a cancel rule's filter.
+
+    Otherwise, the rule would cancel more tasks than intended.
+    """
     rule = {"pattern": SOURCE, "cancel": {"filter": {"type": "report"}, "fields": {"tags.order": "detail.id"}}}
     set_rule("cancelled", rule)
     assert take(intake, placed(intake, {})) == []
@@ -167,7 +173,10 @@ def test_a_cancel_without_a_value_for_its_filter_is_put_aside(intake: Stack) -> 
 
 
 def test_messages_of_other_queues_are_events(intake: Stack) -> None:
-    """JSON or text in `detail.body`; an event of EventBridge in such a queue is that event."""
+    """A message from another queue is an event with its JSON or text in `detail.body`.
+
+    If the message is itself an EventBridge event, that event is used.
+    """
     intake.environ[Variable.INTAKE_QUEUES] = QUEUE
     fields = {"payload": "detail.body", "name": "detail.attributes.kind"}
     set_rule(
@@ -187,7 +196,10 @@ def test_messages_of_other_queues_are_events(intake: Stack) -> None:
 
 
 def test_changes_of_a_table_are_events(intake: Stack) -> None:
-    """Attributes are JSON; a repeated record is the same task, and an invalid one is put aside."""
+    """A table's stream record is an event with attributes as JSON.
+
+    A repeated record creates no other task, and a record whose rule cannot be applied is rejected.
+    """
     pattern = {"source": ["aws.dynamodb"], "detail": {"new": {"state": ["paid"]}, "old": {"state": ["new"]}}}
     fields = {"payload": "detail.new", "name": "detail.keys.id"}
     set_rule("paid", {"pattern": pattern, "create": {"task": TASK, "fields": fields}})
@@ -215,7 +227,10 @@ def test_changes_of_a_table_are_events(intake: Stack) -> None:
 
 
 def test_lines_of_a_log_are_events(intake: Stack) -> None:
-    """An object in a line is its `json`; CloudWatch Logs' check of the connection is no event."""
+    """Each log line is an event.
+
+    A JSON object in the line is its `json`, and the connection check that CloudWatch Logs sends is not an event.
+    """
     pattern = {"source": ["aws.logs"], "resources": ["/app/orders"], "detail": {"json": {"level": ["ERROR"]}}}
     set_rule("errors", {"pattern": pattern, "create": {"task": TASK, "fields": {"payload": "detail.json.error"}}})
     delivery = lines('{"level": "ERROR", "error": "disk full"}', '{"level": "INFO"}', "plain text")
@@ -229,7 +244,10 @@ def test_lines_of_a_log_are_events(intake: Stack) -> None:
 
 
 def test_a_file_in_s3_is_an_event(intake: Stack) -> None:
-    """As S3 sends it to the bus (Source: Amazon S3 User Guide, "EventBridge event message structure")."""
+    """The event that S3 sends for a new file creates a task.
+
+    Source: Amazon S3 User Guide, "EventBridge event message structure".
+    """
     pattern = {
         "source": ["aws.s3"],
         "detail-type": ["Object Created"],
@@ -253,7 +271,10 @@ def test_a_file_in_s3_is_an_event(intake: Stack) -> None:
 
 
 def test_rules_are_in_force_within_seconds(intake: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are read every ten seconds; while that fails, events come again, so that a new rule misses none."""
+    """Rules are read again every ten seconds.
+
+    If the reading fails, events are redelivered, so that a new rule misses no event.
+    """
     set_rule("placed", {"pattern": SOURCE, "create": {"task": TASK}})
     assert take(intake, placed(intake, {})) == []
     set_rule("more", {"pattern": SOURCE, "create": {"task": TASK}})
@@ -278,7 +299,7 @@ def test_rules_are_in_force_within_seconds(intake: Stack, monkeypatch: pytest.Mo
 
 
 def test_a_large_event_is_put_aside(intake: Stack) -> None:
-    """Matching it against the rules has a limit."""
+    """An event is rejected if matching it against the rules takes too many steps."""
     set_rule("many", {"pattern": {"detail": {"a": [str(each) for each in range(400)]}}, "create": {"task": TASK}})
     assert take(intake, placed(intake, {"a": ["x"] * 1_000})) == []
     ((_, reason),) = rejected(intake)
@@ -286,7 +307,7 @@ def test_a_large_event_is_put_aside(intake: Stack) -> None:
 
 
 def test_an_expression_that_takes_too_long_is_put_aside(intake: Stack) -> None:
-    """The budget of conditions applies to the fields of rules, too."""
+    """An event is rejected if an expression in a rule's fields exceeds the evaluation budget of conditions."""
     fields = {"payload": "detail.a[].[@,@][].[@,@][].[@,@][].[@,@][].[@,@][].[@,@]"}
     set_rule("bomb", {"pattern": SOURCE, "create": {"task": TASK, "fields": fields}})
     assert take(intake, placed(intake, {"a": list(range(20_000))})) == []
@@ -295,7 +316,7 @@ def test_an_expression_that_takes_too_long_is_put_aside(intake: Stack) -> None:
 
 
 def test_what_rules_do_is_counted(intake: Stack, capsys: pytest.CaptureFixture[str]) -> None:
-    """Tasks, cancels, signals and events that match no rule, each by its own metric."""
+    """Separate metrics count the tasks, cancels and signals of rules, and the events that match no rule."""
     set_rule("placed", {"pattern": SOURCE, "create": {"task": TASK}})
     set_rule("cancelled", {"pattern": SOURCE, "cancel": {"filter": {"type": "report"}}})
     set_rule("paid", {"pattern": SOURCE, "signal": {"name": "order.paid"}})
@@ -315,7 +336,7 @@ SIGNAL = {"name": "order.paid", "fields": {"key": "detail.order.id", "payload": 
 
 
 def waiting(stack: Stack, *keys: str) -> list[Task]:
-    """Tasks of the intake's owner that wait for events."""
+    """Create tasks that wait for the event with these keys, and return all tasks of the intake's owner."""
     take(stack, *(message(stack, {**WAITS, "target": {**WAITS["target"], "key": key}}) for key in keys))
     stack.work(Priority.NORMAL)
     found = tasks_of()
@@ -324,7 +345,7 @@ def waiting(stack: Stack, *keys: str) -> list[Task]:
 
 
 def results(stack: Stack) -> dict[str, Any]:
-    """The results of tasks that have ended by now, by the key of their event."""
+    """The results of all tasks that have ended by now, by the key of the event for which they waited."""
     stack.work(Priority.NORMAL)
     ended = [task for task in tasks_of() if task.state is State.SUCCEEDED]
     contents = composed(CoreServices).stores.contents
@@ -336,7 +357,10 @@ def results(stack: Stack) -> dict[str, Any]:
 
 
 def test_an_event_wakes_the_tasks_that_wait_for_it(intake: Stack) -> None:
-    """Those with its key, with the payload that the rule extracts; a repeated delivery is the same signal."""
+    """An event ends each task that waits for its key, with the payload that the rule extracts.
+
+    A repeated delivery sends no second signal.
+    """
     set_rule("paid", {"pattern": SOURCE, "signal": SIGNAL})
     waiting(intake, "o-17", "o-18")
     record = placed(intake, {"order": {"id": "o-17"}, "amount": 5})
@@ -352,7 +376,7 @@ def test_an_event_wakes_the_tasks_that_wait_for_it(intake: Stack) -> None:
 
 
 def test_an_event_that_comes_before_its_task_waits_is_found(intake: Stack) -> None:
-    """No order of the two loses it: the signal is kept."""
+    """A signal is kept, so that a task that waits only after the signal was sent still receives it."""
     set_rule("paid", {"pattern": SOURCE, "signal": SIGNAL})
     take(intake, message(intake, {**WAITS, "target": {**WAITS["target"], "key": "o-17"}}))
     assert take(intake, placed(intake, {"order": {"id": "o-17"}})) == []
@@ -360,7 +384,7 @@ def test_an_event_that_comes_before_its_task_waits_is_found(intake: Stack) -> No
 
 
 def test_a_signal_without_a_value_for_its_key_is_put_aside(intake: Stack) -> None:
-    """Without the key, it would be another event; a number is no key, and null is a payload."""
+    """A signal rule rejects an event whose key is missing or a number, but accepts null as the payload."""
     set_rule("paid", {"pattern": SOURCE, "signal": {**SIGNAL, "fields": {"key": "detail.id", "payload": "detail.x"}}})
     waiting(intake, "o-17")
     assert take(intake, *(placed(intake, detail) for detail in ({}, {"id": 17}, {"id": "o-17"}))) == []
@@ -372,7 +396,7 @@ def test_a_signal_without_a_value_for_its_key_is_put_aside(intake: Stack) -> Non
 
 
 def test_events_of_each_source_wake_tasks(intake: Stack) -> None:
-    """An event of S3, a message of a queue, a change in a table and a line of a log."""
+    """S3 events, messages in queues, changes in tables and log lines wake tasks that wait for them."""
     intake.environ[Variable.INTAKE_QUEUES] = QUEUE
     for source, key in (
         ("aws.s3", "detail.object.key"),
@@ -393,7 +417,7 @@ def test_events_of_each_source_wake_tasks(intake: Stack) -> None:
 
 
 def test_an_event_that_cannot_wake_now_comes_again(intake: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the store fails, the next delivery wakes the tasks."""
+    """If the store fails while an event wakes tasks, the event is redelivered and then wakes the tasks."""
     set_rule("paid", {"pattern": SOURCE, "signal": SIGNAL})
     waiting(intake, "o-17")
     record = placed(intake, {"order": {"id": "o-17"}})

@@ -1,7 +1,7 @@
-"""The exact costs of a task: the design's promises cannot erode unseen.
+"""Tests of the exact costs of a task, so that no change increases them unnoticed.
 
-Write units are those of the embedded engine, which were found right by DynamoDB's documented rules; requests are
-every call of an AWS API, those included that Lambda's poller makes (receive, delete).
+Write units are those of the embedded engine, which agree with the rules that DynamoDB documents. Requests are all calls
+of AWS APIs, including the receive and delete calls of Lambda's poller.
 """
 
 from __future__ import annotations
@@ -94,14 +94,14 @@ if TYPE_CHECKING:
 PAYLOAD = (
     b'{"table":"public.orders","action":"vacuum","threshold":0.2,"notify":["dba@example.org"],"dry_run":false,"n":17}'
 )
-"""An ordinary payload, 112 bytes."""
+"""A typical payload of 112 bytes."""
 FOUR_BYTES = "\N{ANTENNA WITH BARS}"
-"""A character that is as long in UTF-8 as any."""
+"""A character with the longest UTF-8 encoding, four bytes."""
 
 
 @pytest.fixture
 def metered(engine: Emulator, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Stack, Meter]]:
-    """The functions over the embedded engine with every call counted, and a handler that does nothing."""
+    """The Lambda functions over the embedded engine, with a meter of all calls, and a handler that does no work."""
     for name, value in engine.environ.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setitem(REGISTRY, "report", Registered({"run": lambda _context, _payload: {"rows": 3}}))
@@ -114,19 +114,19 @@ def metered(engine: Emulator, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple
 
 
 def orders(count: int, **fields: object) -> list[Order]:
-    """Ordinary orders of the type `report`."""
+    """Ordinary orders for tasks of the type `report`."""
     return [Order(TaskSpec("report", payload=PAYLOAD, **fields)) for _ in range(count)]  # type: ignore[arg-type]  # fields of TaskSpec
 
 
 def create(stack: Stack, **fields: object) -> Task:
-    """Accept one ordinary task."""
+    """Create one ordinary task."""
     (order,) = orders(1, **fields)
     del stack
     return composed(TaskServices).creator.create(OWNER, order)
 
 
 def test_a_task_costs_three_write_units_and_one_for_its_place_in_the_list(metered: tuple[Stack, Meter]) -> None:
-    """Ten tasks accepted in a batch and run: record, lease and outcome each; and one look at the switches."""
+    """Ten tasks of a batch cost three writes and one index write each, and the worker reads the switches once."""
     stack, meter = metered
     composed(TaskServices).batch_creator.create_many(OWNER, orders(10))
     assert stack.work(Priority.NORMAL) == []
@@ -146,12 +146,12 @@ def test_a_task_costs_three_write_units_and_one_for_its_place_in_the_list(metere
 def test_a_task_of_a_batch_handler_costs_what_any_other_does(
     metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ten tasks in one call: the same write units, and no request more."""
+    """Ten tasks in one call of a batch handler cost the same write units and as many requests as in ten calls."""
     sizes: list[int] = []
     registered = Registered({"run": lambda items: sizes.append(len(items))}, batch=Batch())
     monkeypatch.setitem(REGISTRY, "report", registered)
     stack, meter = metered
-    # Its threads take real time to join a call, while the clock stands still.
+    # The worker's threads need real time to join a call, while the test's clock stands still.
     monkeypatch.setattr(stack.clock, "sleep_until", lambda _at: time.sleep(0.01))
     composed(TaskServices).batch_creator.create_many(OWNER, orders(10))
     assert stack.work(Priority.NORMAL) == []
@@ -161,7 +161,7 @@ def test_a_task_of_a_batch_handler_costs_what_any_other_does(
 
 
 def test_a_task_of_a_batch_that_needs_a_timer_is_written_after_it(metered: tuple[Stack, Meter]) -> None:
-    """A timer for a late start is written first, and the record after it; the others go together."""
+    """In a batch, tasks with a late-start timer are written after their timers, and all other tasks in one request."""
     _stack, meter = metered
     notify_on = NotifyOn("https://example.org/alerts", late_seconds=300)
     composed(TaskServices).batch_creator.create_many(OWNER, [*orders(2), *orders(2, notify_on=notify_on)])
@@ -170,7 +170,10 @@ def test_a_task_of_a_batch_that_needs_a_timer_is_written_after_it(metered: tuple
 
 
 def test_a_task_accepted_by_itself_is_sent_by_itself(metered: tuple[Stack, Meter]) -> None:
-    """Ten single requests: a message each, so 4.2 requests a task by our functions and 0.2 by Lambda's poller."""
+    """Ten single creations send ten messages.
+
+    A task then costs 4.2 requests of the functions and 0.2 of Lambda's poller.
+    """
     stack, meter = metered
     for _ in range(10):
         create(stack)
@@ -181,7 +184,7 @@ def test_a_task_accepted_by_itself_is_sent_by_itself(metered: tuple[Stack, Meter
 
 
 def test_a_task_found_by_the_trigger_costs_no_write_more(metered: tuple[Stack, Meter]) -> None:
-    """A tick writes its cursors twice, however many tasks it reads; the tasks themselves are only read."""
+    """A tick writes its cursors twice, however many tasks it finds, and only reads the tasks."""
     stack, meter = metered
     stack.call("trigger", {})
     composed(TaskServices).batch_creator.create_many(OWNER, orders(10, delay=8 * MINUTE))
@@ -194,7 +197,7 @@ def test_a_task_found_by_the_trigger_costs_no_write_more(metered: tuple[Stack, M
 
 
 def test_an_idle_tick_costs_two_writes_and_a_reading_of_each_shard(metered: tuple[Stack, Meter]) -> None:
-    """A minute without due tasks: 2 write units, 6 reads of each of the 4 shards, and one of their number."""
+    """A tick without due tasks costs 2 writes, 6 reads of each of the 4 shards, and one read of the shard count."""
     stack, meter = metered
     for _ in range(2):
         stack.call("trigger", {})
@@ -207,12 +210,12 @@ def test_an_idle_tick_costs_two_writes_and_a_reading_of_each_shard(metered: tupl
 
 
 def test_an_estimate_has_the_write_units_of_a_run(metered: tuple[Stack, Meter]) -> None:
-    """For a task that succeeds at once, with any options: the estimate of its order is what the meter counts."""
+    """For tasks that succeed at once, the meter counts as many write units as estimated, whatever the options."""
     stack, meter = metered
     composed(HttpServices).__dict__["caller"] = _Heard()
     plain = TaskSpec("report", payload=PAYLOAD)
     noise = b'"' + b"".join(b"%08x" % (index * 2654435761 % 2**32) for index in range(500)) + b'"'
-    # The first use of a key costs more.
+    # The first task with a key costs more, because the key is added to a list.
     run(stack, replace(plain, locks=(LockSpec("db-17"), LockSpec("db-18")), rate=Rate("api", 100)))
     for spec in (
         plain,
@@ -221,7 +224,7 @@ def test_an_estimate_has_the_write_units_of_a_run(metered: tuple[Stack, Meter]) 
         replace(plain, notify_on=NotifyOn("https://example.org/late", late_seconds=600)),
         replace(plain, callback_url="https://example.org/ended"),
         replace(plain, callback_url="https://example.org/ended", name="close", tags={"team": "dba", "env": "prod"}),
-        # The events of these callbacks are outside their records.
+        # These callbacks store their events outside the record.
         *(replace(plain, callback_url="https://example.org/ended", tags=dense_tags(count)) for count in (7, 9)),
         replace(plain, payload=noise),
         replace(plain, locks=(LockSpec("db-17"), LockSpec("db-18"))),
@@ -234,7 +237,7 @@ def test_an_estimate_has_the_write_units_of_a_run(metered: tuple[Stack, Meter]) 
 
 
 def run(stack: Stack, spec: TaskSpec) -> None:
-    """Have a task run, and its callback."""
+    """Create a task, and let the worker run it and then its callback."""
     composed(TaskServices).creator.create(OWNER, Order(spec))
     stack.clock.at += 2_000
     for _ in range(2):
@@ -242,19 +245,22 @@ def run(stack: Stack, spec: TaskSpec) -> None:
 
 
 def test_an_idempotency_key_costs_one_unit(metered: tuple[Stack, Meter]) -> None:
-    """The key's own item; the list costs nothing more."""
+    """An idempotency key costs one write unit, for an item of its own."""
     _stack, meter = metered
     order = Order(TaskSpec("report", payload=PAYLOAD), IdempotencyKey("key-1", "0" * 64))
     composed(TaskServices).creator.create(OWNER, order)
     assert (meter.table_units, meter.index_units) == (1 + 1, 1)
     meter.reset()
     composed(TaskServices).creator.create(OWNER, order)
-    # Refused by the key's item (one unit), and the task is read.
+    # The write is refused because the key's item exists (one unit), and then the task is read.
     assert (meter.table_units, meter.index_units, meter.read_units) == (1, 0, 1)
 
 
 def test_a_child_costs_its_place_among_the_children_of_its_parent(metered: tuple[Stack, Meter]) -> None:
-    """One unit more than another task; a parent that the request names is read, one whose handler asks is known."""
+    """A child costs one index unit more.
+
+    Its parent is read if the request names the parent, but not if a handler creates the child.
+    """
     _stack, meter = metered
     creator = composed(TaskServices).creator
     parent = creator.create(OWNER, Order(TaskSpec("report", payload=PAYLOAD)))
@@ -275,10 +281,13 @@ def test_a_child_costs_its_place_among_the_children_of_its_parent(metered: tuple
 def test_a_task_after_others_costs_two_units_and_three_for_each_of_them(
     metered: tuple[Stack, Meter], count: int
 ) -> None:
-    """A refused claim and its release; for each other the note, the mark, and a write of its own for `finished_at`."""
+    """A task after others costs a refused claim and a release, and three units for each of the others.
+
+    The three units are for the note at the other task, its mark, and its separate write of `finished_at`.
+    """
     stack, meter = metered
     others = [create(stack) for _ in range(count)]
-    # Received now, and delivered after the task's own message.
+    # These deliveries are received now, but are processed after the task's own message.
     deliveries = stack.receive(Priority.NORMAL)["Records"]
     assert len(deliveries) == count
     meter.reset()
@@ -290,12 +299,12 @@ def test_a_task_after_others_costs_two_units_and_three_for_each_of_them(
     )
     task = composed(TaskServices).creator.create(OWNER, Order(spec))
     assert stack.work(Priority.NORMAL) == []
-    # The record; the refused claim; for each other the note and the mark.
+    # These are the task's record, its refused claim, and for each of the others a note and a mark.
     assert (meter.table_units, meter.index_units) == (1 + 1 + 2 * count, 1)
     assert meter.requests["BatchGetItem"] == 3
     for delivery in deliveries:
         assert stack.run(Priority.NORMAL, {"Records": [delivery]}) == []
-    # Each of the others is claimed, ended and closed; the last one releases the task.
+    # Each of the others is claimed, ended and closed, and the last one releases the task.
     assert meter.table_units == 1 + 1 + 2 * count + 3 * count + 1
     assert stack.work(Priority.NORMAL) == []
     assert meter.table_units - 2 * count == 3 + 2 + 3 * count
@@ -306,7 +315,10 @@ def test_a_task_after_others_costs_two_units_and_three_for_each_of_them(
 
 
 def test_a_task_made_of_an_event_costs_what_a_posted_one_does(metered: tuple[Stack, Meter]) -> None:
-    """Record and place in the list, and a tenth of a message; a repeat is refused by the record, once or twice."""
+    """A task from an event costs a record, a place in the list, and a tenth of a message.
+
+    A repeat costs one or two refused writes.
+    """
     stack, meter = metered
     stack.environ[Variable.INTAKE_OWNER] = OWNER
     stack.environ[Variable.INTAKE_REJECTS] = stack.queues[Priority.LOW]
@@ -323,7 +335,7 @@ def test_a_task_made_of_an_event_costs_what_a_posted_one_does(metered: tuple[Sta
     assert meter.requests == {"BatchExecuteStatement": 1, "SendMessageBatch": 1}
     meter.reset()
     assert stack.call("intake", {"Records": records}) == {"batchItemFailures": []}
-    # Each separately again: existing records may come from a batch whose first response was lost.
+    # Each task is written again by itself, because the records may come from a batch whose response was lost.
     assert (meter.table_units, meter.index_units, meter.read_units) == (20, 0, 0)
     assert meter.requests == {"BatchExecuteStatement": 1, "PutItem": 10}
     meter.reset()
@@ -335,7 +347,7 @@ def test_a_task_made_of_an_event_costs_what_a_posted_one_does(metered: tuple[Sta
 def test_a_retry_costs_two_units_and_a_message(
     metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch, tracebacks: str, units: int
 ) -> None:
-    """The failed attempt's end and the next one's claim, and its traceback if it is kept; no timer."""
+    """A retry costs a unit for the failed attempt's end, one for the next claim, and one for a kept traceback."""
     stack, meter = metered
     stack.environ[Variable.TRACEBACKS] = tracebacks
 
@@ -354,7 +366,10 @@ def test_a_retry_costs_two_units_and_a_message(
 
 
 def test_a_step_costs_one_unit(metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A step's result is one small item. A first attempt queries only the switches, and a later one the steps, too."""
+    """A step costs one unit for its result.
+
+    The first attempt queries only the switches, and a later attempt also queries the steps.
+    """
     stack, meter = metered
     stack.environ[Variable.TRACEBACKS] = "log"
 
@@ -377,7 +392,7 @@ def test_a_step_costs_one_unit(metered: tuple[Stack, Meter], monkeypatch: pytest
 
 
 def test_a_saved_checkpoint_costs_one_unit(metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A small one is in the record."""
+    """A saved checkpoint costs one unit if it is small enough for the record."""
     stack, meter = metered
 
     def saving(context: Context, _payload: object) -> None:
@@ -391,7 +406,7 @@ def test_a_saved_checkpoint_costs_one_unit(metered: tuple[Stack, Meter], monkeyp
 
 
 def test_a_heartbeat_costs_one_unit(metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lease and progress in one write."""
+    """A heartbeat extends the lease and stores the progress in one write."""
     stack, meter = metered
 
     def beating(context: Context, _payload: object) -> None:
@@ -406,7 +421,7 @@ def test_a_heartbeat_costs_one_unit(metered: tuple[Stack, Meter], monkeypatch: p
 
 
 def test_a_fair_key_costs_nothing(metered: tuple[Stack, Meter]) -> None:
-    """A key of the usual length fits into the record, and the message's group is derived from it without a read."""
+    """A fair key costs no unit, as it fits into the record, and the message group is derived from it without a read."""
     stack, meter = metered
     create(stack, fair_key="customer-17", fair_weight=3)
     assert stack.work(Priority.NORMAL) == []
@@ -414,7 +429,10 @@ def test_a_fair_key_costs_nothing(metered: tuple[Stack, Meter]) -> None:
 
 
 def test_a_lock_costs_two_units_and_its_first_use_two_more(metered: tuple[Stack, Meter]) -> None:
-    """Taken and released, with a read of its line each time; a new key is added to the owner's list."""
+    """A lock costs a write and a read when it is taken, and the same when it is released.
+
+    A new key is also added to the owner's list.
+    """
     stack, meter = metered
     create(stack, lock=LockSpec("db-17"))
     assert stack.work(Priority.NORMAL) == []
@@ -426,7 +444,7 @@ def test_a_lock_costs_two_units_and_its_first_use_two_more(metered: tuple[Stack,
 
 
 def test_each_further_lock_costs_the_same_again(metered: tuple[Stack, Meter]) -> None:
-    """Two units and two reads, whether it is shared or not."""
+    """Each lock of a task costs two write units and two reads, whether it is shared or exclusive."""
     stack, meter = metered
     locks = (LockSpec("a"), LockSpec("b", None, mode=LockMode.SHARED), LockSpec("c"))
     for _ in range(2):
@@ -437,7 +455,7 @@ def test_each_further_lock_costs_the_same_again(metered: tuple[Stack, Meter]) ->
 
 
 def test_a_prepared_task_costs_two_units_more(metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The lease and the state are checked, by a write, before `prepare` and before `run`."""
+    """A `prepare` phase costs two more writes: they check the lease and the state before `prepare` and `run`."""
     stack, meter = metered
     phases = {"prepare": lambda _context, _payload: None, "run": lambda _context, _payload: None}
     monkeypatch.setitem(REGISTRY, "report", Registered(phases))
@@ -450,7 +468,7 @@ def test_a_prepared_task_costs_two_units_more(metered: tuple[Stack, Meter], monk
 def test_a_deferred_task_costs_its_deadline_and_its_notification(
     metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The timer at the deadline and the long lease; then the end, and a worker's follow-up of a handler's task."""
+    """A deferral costs the timer at the deadline, the long lease, the outcome, and the follow-up by a worker."""
     stack, meter = metered
     monkeypatch.setitem(REGISTRY, "report", Registered({"run": lambda context, _payload: context.defer()}))
     task = create(stack)
@@ -465,7 +483,10 @@ def test_a_deferred_task_costs_its_deadline_and_its_notification(
 def test_an_approval_costs_its_wait_and_the_decision(
     metered: tuple[Stack, Meter], end: str, units: int, listed: int
 ) -> None:
-    """Record, claim, wait, timer; then the decision and a worker's follow-up, or a claim and a failure."""
+    """An approval costs a record, a claim, a wait and a timer.
+
+    Its end then costs a decision with a worker's follow-up, or a claim and a failure at the timeout.
+    """
     stack, meter = metered
     task = create(stack, target=ApprovalTarget(timeout_seconds=600))
     assert stack.work(Priority.NORMAL) == []
@@ -481,19 +502,22 @@ def test_an_approval_costs_its_wait_and_the_decision(
 
 
 class _States:
-    """The clients of a machine that runs no more than executions of state machines."""
+    """AWS clients that support only Step Functions."""
 
     def __init__(self) -> None:
         self.fake = FakeStepFunctions()
 
     def step_functions(self, region: str) -> FakeStepFunctions:
-        """The client for any region."""
+        """Return the same Step Functions client for every Region."""
         del region
         return self.fake
 
 
 def test_a_job_costs_its_check_and_its_long_lease(metered: tuple[Stack, Meter]) -> None:
-    """A timer and a lease when it starts, the outcome when it ends; each check besides a timer and a refused claim."""
+    """A job costs a timer and a lease at its start and the outcome at its end.
+
+    Each check costs a timer and a refused claim.
+    """
     stack, meter = metered
     machine, states = "arn:aws:states:us-east-1:123456789012:stateMachine:jobs", _States()
     stack.environ[Variable.AWS_TARGETS] = machine
@@ -517,10 +541,10 @@ def test_a_job_costs_its_check_and_its_long_lease(metered: tuple[Stack, Meter]) 
 
 
 class _Heard:
-    """A caller that is always heard."""
+    """An HTTP caller whose calls always succeed."""
 
     def call(self, call: Call) -> Reply:
-        """Say so."""
+        """Return a successful response."""
         del call
         return HttpResponse(200)
 
@@ -528,7 +552,10 @@ class _Heard:
 def test_a_request_of_ones_own_costs_nothing_until_its_record_is_larger_than_a_kilobyte(
     metered: tuple[Stack, Meter],
 ) -> None:
-    """Headers, a secret's name and a short body are in the record: 3 units; one of 3 KB, compressed, makes it 3 KB."""
+    """A custom request costs no unit while its record is below 1 KB.
+
+    A request of 3 KB triples the cost of each write.
+    """
     stack, meter = metered
     composed(HttpServices).__dict__["caller"] = _Heard()
     small = HttpRequest(
@@ -551,7 +578,7 @@ def test_a_request_of_ones_own_costs_nothing_until_its_record_is_larger_than_a_k
 def test_a_callback_costs_four_units_and_its_place_in_the_list(
     metered: tuple[Stack, Meter], described: dict[str, Any]
 ) -> None:
-    """`finished_at` has a write of its own; the callback is a task of three, looked up before it is created."""
+    """A callback costs a separate write of `finished_at`, a lookup, and the three units of the callback's own task."""
     stack, meter = metered
     composed(HttpServices).__dict__["caller"] = _Heard()
     create(stack, callback_url="https://example.org/ended", **described)
@@ -562,7 +589,10 @@ def test_a_callback_costs_four_units_and_its_place_in_the_list(
 
 
 def test_an_event_outside_the_record_of_its_callback_costs_four_units_more(metered: tuple[Stack, Meter]) -> None:
-    """Its own item, written again without its expiry, and with one again at the end, with a `finished_at`."""
+    """A callback event outside the record costs four units.
+
+    Three are for an item that is written three times, and one is for a separate write of `finished_at`.
+    """
     stack, meter = metered
     composed(HttpServices).__dict__["caller"] = _Heard()
     create(stack, callback_url="https://example.org/ended", tags=dense_tags(9))
@@ -574,7 +604,7 @@ def test_an_event_outside_the_record_of_its_callback_costs_four_units_more(meter
 def test_a_notice_costs_nothing_unless_the_task_fails(
     metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`notify_on` of a task that succeeds writes nothing more; after a failure `finished_at` is a separate write."""
+    """`notify_on` costs no unit if the task succeeds, and a separate write of `finished_at` if it fails."""
     stack, meter = metered
     composed(HttpServices).__dict__["caller"] = _Heard()
     failures = NotifyOn("https://example.org/alerts", failed=True)
@@ -589,7 +619,7 @@ def test_a_notice_costs_nothing_unless_the_task_fails(
 
 
 def test_a_late_start_to_be_told_costs_one_timer(metered: tuple[Stack, Meter]) -> None:
-    """One write together with the record's; nothing more for a task that starts in time."""
+    """A notice of a late start costs one timer, which is written with the record, even if the task starts in time."""
     stack, meter = metered
     create(stack, notify_on=NotifyOn("https://example.org/alerts", late_seconds=300))
     assert stack.work(Priority.NORMAL) == []
@@ -599,7 +629,10 @@ def test_a_late_start_to_be_told_costs_one_timer(metered: tuple[Stack, Meter]) -
 def test_a_long_run_to_be_told_costs_nothing_in_a_worker_and_one_timer_elsewhere(
     metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The worker watches its attempts anyway; of a deferred one, the trigger has to find that it runs long."""
+    """A notice of a long run costs no unit, as the worker watches its attempts.
+
+    A deferred attempt costs a timer for the trigger.
+    """
     stack, meter = metered
     long = NotifyOn("https://example.org/alerts", running_seconds=300)
     create(stack, notify_on=long)
@@ -616,7 +649,7 @@ def test_a_long_run_to_be_told_costs_nothing_in_a_worker_and_one_timer_elsewhere
 def test_an_expiry_costs_nothing(
     metered: tuple[Stack, Meter], expires_seconds: int, state: State, index_units: int
 ) -> None:
-    """A task that starts in time pays nothing; an expired one costs as much as any failed one."""
+    """An expiry costs no unit. A task that expires costs as much as another failed task."""
     stack, meter = metered
     task = create(stack, expires_seconds=expires_seconds)
     if state is State.FAILED:
@@ -629,7 +662,7 @@ def test_an_expiry_costs_nothing(
 def test_a_failed_task_costs_one_unit_more_for_the_list_of_failures(
     metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The sparse index of failed tasks is written only for them."""
+    """A failed task costs one more unit, for its entry in the sparse index of failed tasks."""
     stack, meter = metered
     monkeypatch.delitem(REGISTRY, "report")
     create(stack)
@@ -638,7 +671,7 @@ def test_a_failed_task_costs_one_unit_more_for_the_list_of_failures(
 
 
 def test_a_change_of_the_due_time_costs_a_wake_and_a_write(metered: tuple[Stack, Meter]) -> None:
-    """To another minute: the timer and the record, and one consistent read."""
+    """Moving the due time to another minute costs a timer, a write of the record, and one consistent read."""
     stack, meter = metered
     task = create(stack, delay=20 * MINUTE)
     meter.reset()
@@ -647,7 +680,7 @@ def test_a_change_of_the_due_time_costs_a_wake_and_a_write(metered: tuple[Stack,
 
 
 def test_a_poll_costs_one_read_and_many_tasks_are_one_request(metered: tuple[Stack, Meter]) -> None:
-    """A hundred at most, each charged separately: one unit, or half for an eventually consistent read."""
+    """Many tasks are read in one request. Each task costs one unit, or half if it is read eventually consistently."""
     stack, meter = metered
     ids = [create(stack, delay=20 * MINUTE).id for _ in range(3)]
     meter.reset()
@@ -662,7 +695,10 @@ def test_a_poll_costs_one_read_and_many_tasks_are_one_request(metered: tuple[Sta
 
 
 def test_a_read_is_charged_for_whole_items_whatever_is_asked_of_them(metered: tuple[Stack, Meter]) -> None:
-    """Three items of three kilobytes are nine: three units, half of them if they may be a moment old."""
+    """A query for three items of 3 KB costs three units, or half if it is eventually consistent.
+
+    A projection does not lower the cost.
+    """
     stack, meter = metered
     table, client = stack.environ[Variable.TABLE], stack.cloud.dynamodb
     for name in ("1", "2", "3"):
@@ -682,7 +718,7 @@ def test_a_read_is_charged_for_whole_items_whatever_is_asked_of_them(metered: tu
 
 
 def test_a_cancel_costs_one_unit_and_no_read(metered: tuple[Stack, Meter]) -> None:
-    """One conditional write decides everything."""
+    """A cancel costs one conditional write and no read."""
     stack, meter = metered
     task = create(stack, delay=20 * MINUTE)
     meter.reset()
@@ -691,7 +727,7 @@ def test_a_cancel_costs_one_unit_and_no_read(metered: tuple[Stack, Meter]) -> No
 
 
 def test_a_deletion_costs_one_unit_and_two_reads(metered: tuple[Stack, Meter]) -> None:
-    """One for the record and one for its contents; an open task costs its cancellation besides."""
+    """Deletion costs a read of the record, a read of the contents, and a write; an open task must also be cancelled."""
     stack, meter = metered
     ended, waiting = create(stack), create(stack, delay=20 * MINUTE)
     assert stack.work(Priority.NORMAL) == []
@@ -704,7 +740,7 @@ def test_a_deletion_costs_one_unit_and_two_reads(metered: tuple[Stack, Meter]) -
 
 
 def test_a_duplicate_message_costs_one_refused_claim(metered: tuple[Stack, Meter]) -> None:
-    """A second copy of a message: one unit, no read, no effect."""
+    """A second copy of a message costs one unit for a refused claim; it is neither read nor run."""
     stack, meter = metered
     task = create(stack)
     assert stack.work(Priority.NORMAL) == []
@@ -715,19 +751,19 @@ def test_a_duplicate_message_costs_one_refused_claim(metered: tuple[Stack, Meter
 
 
 def dense_tags(count: int) -> dict[str, str]:
-    """Tags that make an event larger than its record may keep."""
+    """Tags that make a callback's event too large for the record."""
     return {f"key-{key}": dense(20 + key) for key in range(count)}
 
 
 def dense(length: int) -> str:
-    """A text that does not compress."""
+    """A text that cannot be compressed."""
     return b64encode(Random(length).randbytes(length)).decode()[:length]  # noqa: S311 - an example, no secret
 
 
 def test_the_hardest_legal_task_costs_a_unit_for_each_kilobyte_of_its_record(
     metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every text as long as it may be, payload and result in the record: each write costs as much as the first."""
+    """If all texts are as long as possible, and payload and result are in the record, each write costs seven units."""
     stack, meter = metered
     composed(HttpServices).__dict__["caller"] = _Heard()
     kind, content = "t" * MAX_TYPE_LENGTH, dense(INLINE_CONTENT_BYTES * 3 // 4)
@@ -743,13 +779,13 @@ def test_the_hardest_legal_task_costs_a_unit_for_each_kilobyte_of_its_record(
     composed(TaskServices).creator.create(OWNER, Order(spec))
     assert (meter.table_units, meter.index_units) == (7, 1)
     assert stack.work(Priority.NORMAL) == []
-    # Claim, outcome with its result, `finished_at`; each lock is taken and released; the callback's record and its
-    # payload outside, twice.
+    # These are the claim, the outcome with its result, `finished_at`, taking and releasing each lock, the callback's
+    # record, and two writes of the callback's payload, which is outside the record.
     assert (meter.table_units, meter.index_units) == (7 + 7 + 7 + 7 + 5 * 2 + 12, 1 + 1 + 5)
 
 
 def test_a_payload_outside_the_record_costs_its_size_three_times(metered: tuple[Stack, Meter]) -> None:
-    """20 KB that do not compress: written with an expiry, again without it, and with one again at the end."""
+    """A payload of 20 KB outside the record is written with an expiry, then without one, and at the end with one."""
     stack, meter = metered
     payload = b'"' + b"".join(b"%08x" % (index * 2654435761 % 2**32) for index in range(5000)) + b'"'
     composed(TaskServices).creator.create(OWNER, Order(TaskSpec("report", payload=payload)))
@@ -757,14 +793,14 @@ def test_a_payload_outside_the_record_costs_its_size_three_times(metered: tuple[
     assert 15 <= written <= 45
     assert meter.table_units == 1 + 2 * written
     assert stack.work(Priority.NORMAL) == []
-    # Claim, outcome, the item's expiry, and a separate write of `finished_at`.
+    # These are the claim, the outcome, the expiry of the payload's item, and the separate write of `finished_at`.
     assert meter.table_units == 1 + 2 * written + 1 + 1 + written + 1
 
 
 def test_a_result_outside_the_record_costs_its_size_once(
     metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is written with its final expiry: nothing follows, and the outcome is the last write."""
+    """A result outside the record is written once, with its final expiry, as the outcome is the task's last write."""
     stack, meter = metered
     rows = [f"{index * 2654435761 % 2**32:08x}" for index in range(5000)]
     monkeypatch.setitem(REGISTRY, "report", Registered({"run": lambda _context, _payload: rows}))
@@ -778,7 +814,10 @@ def test_a_result_outside_the_record_costs_its_size_once(
 def test_old_lines_of_the_history_cost_two_units_each(
     metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nine attempts, of which the record keeps five: each other line is an item, which expires with a second write."""
+    """Of nine attempts, the record keeps five.
+
+    Each older line is an item of its own, whose expiry is a second write.
+    """
     stack, meter = metered
 
     def fail(_context: Context, _payload: object) -> None:
@@ -793,7 +832,7 @@ def test_old_lines_of_the_history_cost_two_units_each(
 
 
 def test_switches_cost_a_worker_one_small_reading_every_five_seconds(metered: tuple[Stack, Meter]) -> None:
-    """Not per task: twenty batches in a moment read them once, and one a second for ten seconds reads them twice."""
+    """A worker reads the switches at most once every five seconds, and not once for each batch or task."""
     stack, meter = metered
     for _ in range(20):
         stack.work(Priority.NORMAL)
@@ -805,7 +844,10 @@ def test_switches_cost_a_worker_one_small_reading_every_five_seconds(metered: tu
 
 
 def test_a_link_costs_two_reads_and_a_write(metered: tuple[Stack, Meter]) -> None:
-    """To create it; a use costs a read and a write more than the decision, which reads and writes its task."""
+    """Creating a link costs two reads and a write.
+
+    Using the link costs two reads and a write more than the decision alone.
+    """
     stack, meter = metered
     task = create(stack, target=ApprovalTarget(timeout_seconds=600))
     assert stack.work(Priority.NORMAL) == []
@@ -822,12 +864,15 @@ def test_a_link_costs_two_reads_and_a_write(metered: tuple[Stack, Meter]) -> Non
     meter.reset()
     composed(TaskServices).approvals.decide(OWNER, other.id, Decision(approve=True), None, BY_SYSTEM)
     decision = (meter.requests["GetItem"], meter.requests["UpdateItem"], meter.table_units, meter.read_units)
-    # The link, and the task whose version the decision names.
+    # A link also reads its own item, and the task whose version the decision names.
     assert by_link == (decision[0] + 2, decision[1] + 1, decision[2] + 1, decision[3] + 2)
 
 
 def test_a_request_with_a_key_costs_a_consistent_reading_and_a_write_an_hour(metered: tuple[Stack, Meter]) -> None:
-    """One item is read, so that a revoked key is found revoked; its use is written with the first request only."""
+    """Each request with a key reads the key's item, so that revocation takes effect.
+
+    Only the first request records the key's use.
+    """
     stack, meter = metered
     admin = ApiKeyAdmin(composed(ApiKeyServices).check.store, composed().runtime, is_on=True)
     _, text = admin.create(Caller(OWNER), NewApiKey("n", (Role.WRITER,)))
@@ -840,7 +885,10 @@ def test_a_request_with_a_key_costs_a_consistent_reading_and_a_write_an_hour(met
 
 
 def test_a_look_at_a_stopped_task_costs_two_units(metered: tuple[Stack, Meter]) -> None:
-    """A claim, and back: about once a minute; beyond the home minute's scan a timer is one more."""
+    """A check of a stopped task, about once a minute, costs a claim and its reversal.
+
+    A timer, needed after the home minute's scan, costs a third unit.
+    """
     stack, meter = metered
     operator = Caller(OWNER, frozenset({Role.OPERATOR}))
     composed(SwitchServices).admin.put(operator, Switch(SwitchKey(SwitchScope.TYPE, "report"), stopped=True))
@@ -854,7 +902,7 @@ def test_a_look_at_a_stopped_task_costs_two_units(metered: tuple[Stack, Meter]) 
 
 @pytest.fixture
 def quotas(metered: tuple[Stack, Meter]) -> tuple[QuotaServices, Stack, Meter]:
-    """The same with quotas of a thousand a second, and of ten attempts at once."""
+    """The quota services, with quotas of a thousand creations a second and ten concurrent attempts."""
     stack, meter = metered
     limits = {"creates_per_second": 1_000, "payload_bytes_per_second": 1_000_000, "concurrent_attempts": 10}
     stack.environ[Variable.QUOTAS] = json.dumps(limits)
@@ -865,30 +913,33 @@ def quotas(metered: tuple[Stack, Meter]) -> tuple[QuotaServices, Stack, Meter]:
 def test_a_caller_within_its_quotas_pays_one_write_for_fifty_creations(
     quotas: tuple[QuotaServices, Stack, Meter],
 ) -> None:
-    """A process reports every twentieth of a second's limit, and reads the use once a second: 3 + 1 stays 3 + 1."""
+    """A process reports its use after every twentieth of the limit, and reads the total use once a second."""
     services, _, meter = quotas
     for _ in range(500):
         services.guard.admit_tasks(OWNER, 1, 112)
-    # Of the creations, and of the bytes: 56 000 of 50 000 a report.
+    # Ten reports of the creations, and one of the bytes, as 56 000 bytes exceed the 50 000 of a report.
     assert meter.requests["UpdateItem"] in range(10, 13)
     assert (meter.table_units, meter.index_units) == (meter.requests["UpdateItem"], 0)
     assert (meter.requests["Query"], meter.requests["GetItem"], meter.read_units) == (1, 1, 1)
 
 
 def test_an_attempt_within_a_quota_costs_two_units_more(quotas: tuple[QuotaServices, Stack, Meter]) -> None:
-    """It takes a place and releases it; an owner far from its limit reads nothing for it."""
+    """An attempt within a quota costs a write at its start and at its end.
+
+    If the owner is far from the limit, the attempt costs no read.
+    """
     _, stack, meter = quotas
     create(stack)
     meter.reset()
     assert stack.work(Priority.NORMAL) == []
     assert (meter.table_units, meter.index_units) == (2 + 2, 0)
     assert (meter.requests["UpdateItem"], meter.requests["DeleteItem"]) == (3, 1)
-    # The switches; the process had read the quotas for the creation.
+    # This is the read of the switches. The process already read the quotas when it created the task.
     assert meter.read_units == 0.5
 
 
 def test_a_healthy_host_costs_one_small_reading_every_five_seconds(metered: tuple[Stack, Meter]) -> None:
-    """No write, however often it is called; opening its circuit is a reading, a write and a place in the list."""
+    """Calls of a healthy host cost no write. Opening its circuit costs a read, a write and a place in the list."""
     stack, meter = metered
     endpoint = Endpoint()
     circuit_breakers = replace(composed(TargetServices).circuit_breakers, targets=endpoint)
@@ -910,7 +961,7 @@ def test_a_healthy_host_costs_one_small_reading_every_five_seconds(metered: tupl
 
 
 def test_cancelling_by_filter_costs_what_single_cancels_cost(metered: tuple[Stack, Meter]) -> None:
-    """A unit for each cancelled task; the list and the records are read, and nothing else is written."""
+    """Cancelling by a filter costs a unit for each cancelled task, and reads of the list and the records."""
     _stack, meter = metered
     composed(TaskServices).batch_creator.create_many(OWNER, orders(30, delay=20 * MINUTE))
     meter.reset()
@@ -927,7 +978,10 @@ def test_cancelling_by_filter_costs_what_single_cancels_cost(metered: tuple[Stac
 
 
 def test_a_bulk_operation_costs_a_unit_for_each_step(metered: tuple[Stack, Meter]) -> None:
-    """And one each for its item, its timer and its start; a minute of it is a write and a read."""
+    """A bulk operation costs a unit for each step, and three for its item, its timer and its start.
+
+    Each minute's check of a running operation costs a write and a read.
+    """
     stack, meter = metered
     composed(TaskServices).batch_creator.create_many(OWNER, orders(30, delay=20 * MINUTE))
     meter.reset()
@@ -951,17 +1005,20 @@ _PAID = EventTarget("order.paid", "o-17", timeout_seconds=600)
 def test_a_wait_for_an_event_costs_its_place_and_its_looks(
     metered: tuple[Stack, Meter], end: str, units: int, listed: int
 ) -> None:
-    """Record, claim, note, timer, wait and two reads; then a claim, the outcome and two reads."""
+    """A wait for an event costs a record, a claim, a note, a timer, the wait, and two reads.
+
+    Its end costs a claim, the outcome and two reads.
+    """
     stack, meter = metered
     task = create(stack, target=_PAID)
     assert stack.work(Priority.NORMAL) == []
-    # One more query for the switches.
+    # A third query reads the switches.
     assert (meter.table_units, meter.index_units, meter.requests["Query"], meter.read_units) == (5, 1, 3, 2.5)
     stack.clock.at += (500 if end == "signalled" else 600) * SECOND
     if end == "signalled":
         meter.reset()
         send(Signal("order.paid", "o-17"))
-        # Its item; the task with a timer of this minute.
+        # These are the signal's item, and the task with a timer in the current minute.
         assert (meter.table_units, meter.index_units) == (1 + 2, 0)
     else:
         waiting = composed(TaskServices).reader.get(OWNER, task.id)
@@ -972,7 +1029,10 @@ def test_a_wait_for_an_event_costs_its_place_and_its_looks(
 
 
 def test_the_first_start_of_a_rate_costs_its_place_in_the_list(metered: tuple[Stack, Meter]) -> None:
-    """Once: each later start is one unit, and a task without a rate pays nothing."""
+    """Only a rate's first start pays for its place in the list.
+
+    Each start costs one unit, and a task without a rate pays none.
+    """
     stack, meter = metered
     spec = TaskSpec("report", payload=PAYLOAD)
     units: list[tuple[float, float]] = []
@@ -984,7 +1044,10 @@ def test_the_first_start_of_a_rate_costs_its_place_in_the_list(metered: tuple[St
 
 
 def test_a_condition_on_a_signal_costs_reads_and_no_write(metered: tuple[Stack, Meter]) -> None:
-    """A signal that does not meet it reads the task; the task later reads all signals, a hundred in a request."""
+    """A signal that does not meet the condition costs a read of the task.
+
+    Later, the task reads all signals, a hundred in a request.
+    """
     stack, meter = metered
     create(stack, target=replace(_PAID, when="payload > `9`"))
     assert stack.work(Priority.NORMAL) == []
@@ -1001,13 +1064,16 @@ def test_a_condition_on_a_signal_costs_reads_and_no_write(metered: tuple[Stack, 
 
 
 def send(signal: Signal, key: IdempotencyKey | None = None) -> int:
-    """Send a signal; how many tasks it has woken."""
+    """Send a signal, and return the number of tasks that it woke."""
     request = request_of(signal, b"{}")
     return composed(FilterActionServices).requests.take(OWNER, request, key).value.progress.affected
 
 
 def test_a_signal_costs_its_item_and_a_check_of_each_task(metered: tuple[Stack, Meter]) -> None:
-    """Its own item and a search for tasks; a key is one more; each task is read and written once."""
+    """A signal costs its item and a query for waiting tasks.
+
+    An idempotency key costs another unit, and each woken task costs a read and a write.
+    """
     stack, meter = metered
     meter.reset()
     assert send(Signal("order.paid", "o-17")) == 0

@@ -1,4 +1,4 @@
-"""The meter itself: it counts the calls of several threads at once."""
+"""A test that the meter counts concurrent calls of several threads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class _Interrupted(UserDict[str, Any]):
-    """An item; while its size is taken, another thread counts a call."""
+    """An item during whose measurement another thread counts a call."""
 
     def __init__(self, item: dict[str, Any], meanwhile: Callable[[], None]) -> None:
         super().__init__(item)

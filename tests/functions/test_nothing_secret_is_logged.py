@@ -1,6 +1,6 @@
-"""Confidential data of users is in no line of a log: payloads, results, responses, URLs, headers, secrets.
+"""Tests that no log line has confidential user data: payloads, results, responses, URLs, headers or secrets.
 
-Each of them has a mark, goes through the functions on every path that logs, and all output is searched for the mark.
+Each test gives such data a mark, runs the functions along a path that logs, and searches all output for the mark.
 """
 
 from __future__ import annotations
@@ -31,29 +31,32 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
 
 MARK = "h4" + "ndsoff"
-"""Put together, so that no line of this file has it: a traceback may quote the lines of code that it went through."""
+"""The mark in confidential data.
+
+It is put together so that no line of this file has it, as tracebacks quote code lines.
+"""
 PAYLOAD: dict[str, Any] = {"password": MARK, "rows": [MARK]}
 TEXT = json.dumps(PAYLOAD).encode()
 CLOSED = "http://127.0.0.1:9"
-"""Nobody listens on the port that is called discard."""
+"""A URL whose port, the discard port, has no listener."""
 
 
 class Output:
-    """Everything that the functions wrote."""
+    """All output of the functions."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture) -> None:
         self._capsys = capsys
         self._caplog = caplog
 
     def lines(self) -> list[str]:
-        """The lines so far, records of libraries with all their fields among them."""
+        """The lines written so far, and the log records of libraries with all their fields."""
         out, err = self._capsys.readouterr()
         return [*(out + err).splitlines(), *(repr(record.__dict__) for record in self._caplog.records)]
 
 
 @pytest.fixture
 def output(capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture) -> Iterator[Output]:
-    """The output from here on; the botocore library logs at its second most detailed level."""
+    """All output from now on, including log records of libraries at the level INFO and above."""
     caplog.set_level(logging.INFO)
     yield Output(capsys, caplog)
     composition.use(None)
@@ -61,14 +64,14 @@ def output(capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture)
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    """An endpoint on loopback."""
+    """A running HTTP endpoint on the loopback address."""
     with receiving() as started:
         yield started
 
 
 @pytest.fixture
 def stack() -> Stack:
-    """The functions, with a signing secret that bears the mark."""
+    """The Lambda functions, with a signing secret that contains the mark."""
     settings: dict[str, str] = {Variable.HTTP_ALLOW: "127.0.0.1,localhost", Variable.SIGNING_SECRET: "signing"}
     made = Stack.faked(settings, {"signing": f"whsec_{MARK}" + "c2Vj" * 8})
     made.environ[Variable.INTAKE_REJECTS] = made.cloud.sqs.create_queue(QueueName=f"rejects-{uuid4().hex}")["QueueUrl"]
@@ -77,19 +80,19 @@ def stack() -> Stack:
 
 
 def handle(monkeypatch: pytest.MonkeyPatch, **phases: Callable[[Any, Any], object]) -> None:
-    """Register a handler of the type `report`."""
+    """Register a handler with these phases for the type `report`."""
     monkeypatch.setitem(REGISTRY, "report", Registered(phases))
 
 
 def assert_silent(output: Output, *told: str) -> None:
-    """No output has the mark; the expected text must be in it, otherwise nothing may have been written at all."""
+    """Assert that no output has the mark, and that it has the expected texts, which show that something was logged."""
     lines = output.lines()
     assert [line for line in lines if MARK in line] == []
     assert [text for text in told if not any(text in line for line in lines)] == []
 
 
 def run(stack: Stack, **fields: Any) -> Task:  # noqa: ANN401 - fields of a task
-    """Create a task with the marked payload and let the worker have it."""
+    """Create a task with the marked payload, and let the worker run it and its callback."""
     task = stack.create(TaskSpec("report", payload=TEXT, **fields))
     stack.work(Priority.NORMAL)
     if task.callback_url is not None:
@@ -98,7 +101,7 @@ def run(stack: Stack, **fields: Any) -> Task:  # noqa: ANN401 - fields of a task
 
 
 def raising(error: BaseException) -> Callable[..., object]:
-    """A callable that always raises an error."""
+    """A callable that always raises this error."""
 
     def boom(*_: object, **__: object) -> object:
         raise error
@@ -107,7 +110,7 @@ def raising(error: BaseException) -> Callable[..., object]:
 
 
 def test_payload_and_result_of_a_success(stack: Stack, output: Output, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A task that succeeds leaves a line of metrics, without its payload or result."""
+    """A successful task logs a line of metrics without its payload and result."""
     handle(monkeypatch, run=lambda _context, payload: payload)
     assert run(stack).state is State.SUCCEEDED
     assert_silent(output, "tasks_succeeded")
@@ -117,14 +120,14 @@ def test_payload_and_result_of_a_success(stack: Stack, output: Output, monkeypat
 def test_a_result_that_is_not_json(
     stack: Stack, output: Output, monkeypatch: pytest.MonkeyPatch, result: object
 ) -> None:
-    """It fails the task, and is not quoted."""
+    """A result that is not JSON fails the task, and the log does not quote the result."""
     handle(monkeypatch, run=lambda _context, _payload: result)
     assert run(stack).state is State.FAILED
     assert_silent(output, "tasks_failed")
 
 
 def test_the_traceback_of_a_failure(stack: Stack, output: Output, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is logged whole, with likely secrets in the message or in a cause replaced."""
+    """A failure's full traceback is logged, but likely secrets in the messages of its errors are replaced."""
 
     def boom(_context: object, payload: Any) -> None:  # noqa: ANN401 - JSON
         try:
@@ -138,7 +141,7 @@ def test_the_traceback_of_a_failure(stack: Stack, output: Output, monkeypatch: p
 
 
 def test_requests_that_are_refused(stack: Stack, output: Output) -> None:
-    """Only the sender gets the errors for bodies, headers and query parameters that cannot be accepted."""
+    """A request that cannot be accepted is answered with an error, but the log has none of its values."""
     del stack
     gateway = Gateway(headers={"authorization": f"Bearer {MARK}", "cookie": MARK, "x-api-key": MARK})
     bodies = [
@@ -155,7 +158,7 @@ def test_requests_that_are_refused(stack: Stack, output: Output) -> None:
 
 
 def test_a_defect_that_quotes_the_payload(stack: Stack, output: Output, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An unforeseen error may quote values, as validators do: the log has the place, not the values."""
+    """An unforeseen error may quote values, as validators do, so the log has the error's place, but not its message."""
     stack.create(TaskSpec("report", payload=TEXT))
     deliveries = stack.receive(Priority.NORMAL)
     defect = ValueError(f"cannot digest {PAYLOAD}")
@@ -190,7 +193,7 @@ def test_a_defect_that_quotes_the_payload(stack: Stack, output: Output, monkeypa
 
 
 def test_what_an_endpoint_is_sent_and_answers(stack: Stack, receiver: Receiver, output: Output) -> None:
-    """Neither the secret of the signature, nor the token in a URL, nor the body of a response, good or bad."""
+    """The log has neither the signing secret, nor a token in a URL, nor the body of any response."""
     token = f"?token={MARK}"
     answers = receiver.answers
     answers["PUT", f"/fails{token}&action=run"] = (500, TEXT)
@@ -206,14 +209,14 @@ def test_what_an_endpoint_is_sent_and_answers(stack: Stack, receiver: Receiver, 
 
 
 def test_a_callback_to_a_host_that_nobody_knows(stack: Stack, output: Output, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The token in its URL is not written down with the reason."""
+    """If a callback's host is unknown, the logged reason does not include the token in its URL."""
     handle(monkeypatch, run=lambda _context, payload: payload)
     run(stack, callback_url=f"https://unknown.invalid/?token={MARK}")
     assert_silent(output, "tasks_succeeded", "tasks_retried")
 
 
 def test_a_circuit_that_opens(stack: Stack, receiver: Receiver, output: Output) -> None:
-    """With any response of the endpoint when it began to fail."""
+    """If a circuit opens, the log does not include the response with which the endpoint failed."""
     receiver.answers["PUT", "/fails?action=run"] = (500, TEXT)
     for _ in range(12):
         run(stack, target=HttpTarget(f"{receiver.url}/fails"))
@@ -222,7 +225,7 @@ def test_a_circuit_that_opens(stack: Stack, receiver: Receiver, output: Output) 
 
 
 def test_events_and_messages_that_cannot_be_read(stack: Stack, output: Output) -> None:
-    """They are kept as they came; the log has only their ids."""
+    """Unreadable events and messages are kept unchanged, and the log has only their ids."""
     bodies = [MARK, json.dumps({"type": "report", MARK: 1}), json.dumps({"type": [MARK]}), f'{{"a": "{MARK}"']
     records = [
         {

@@ -1,4 +1,4 @@
-"""Notices of `notify_on`, from the worker to the receiver."""
+"""Tests of `notify_on` notices, from the worker to the receiver."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ BUS = "arn:aws:events:us-east-1:123456789012:event-bus/alerts"
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    """An endpoint on loopback."""
+    """A running HTTP endpoint on the loopback address."""
     with receiving() as started:
         yield started
 
 
 @pytest.fixture
 def session() -> FakeSession:
-    """Fakes of AWS, with a signing secret."""
+    """A session of AWS fakes, with a signing secret."""
     made = FakeSession(StandingClock().now)
     made.secrets.values["signing"] = SECRET
     return made
@@ -42,7 +42,7 @@ def session() -> FakeSession:
 
 @pytest.fixture
 def stack(session: Any) -> Iterator[Stack]:  # noqa: ANN401 - it stands in for a session of boto3
-    """The functions over fakes of AWS, and a bus that tasks may call."""
+    """The Lambda functions over AWS fakes, with settings that allow tasks to call an event bus."""
     settings: dict[str, str] = {
         Variable.HTTP_ALLOW: "127.0.0.1",
         Variable.SIGNING_SECRET: "signing",
@@ -54,7 +54,7 @@ def stack(session: Any) -> Iterator[Stack]:  # noqa: ANN401 - it stands in for a
 
 
 def test_a_failure_is_posted_signed_with_the_task(stack: Stack, receiver: Receiver) -> None:
-    """The form of Standard Webhooks: type, timestamp, id and the task as lists show it; then the task is finished."""
+    """A notice is a signed Standard Webhooks request with the task as lists show it, and then the task is finished."""
     notify_on = NotifyOn(f"{receiver.url}/alerts", failed=True)
     task = stack.create(TaskSpec("unheard.of", name="Nightly", notify_on=notify_on))
     assert stack.work(Priority.NORMAL) == []
@@ -71,7 +71,10 @@ def test_a_failure_is_posted_signed_with_the_task(stack: Stack, receiver: Receiv
 def test_an_address_that_the_settings_allow_no_more_is_given_up(
     stack: Stack, session: FakeSession, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The outcome stands; the notice is counted and noted, without its address."""
+    """A notice to an address that is no longer allowed is counted and logged without the address.
+
+    The task keeps its outcome.
+    """
     task = stack.create(TaskSpec("unheard.of", notify_on=NotifyOn(BUS, failed=True)))
     stack.environ[Variable.AWS_TARGETS] = ""
     assert stack.work(Priority.NORMAL) == []

@@ -1,4 +1,4 @@
-"""The write units and consistent reads of an ordered key."""
+"""Tests of the write units and consistent reads that an ordered key costs."""
 
 from __future__ import annotations
 
@@ -29,18 +29,21 @@ _READS = {"get_item", "query"}
 
 @pytest.fixture
 def stack() -> Iterator[Stack]:
-    """The functions over fakes."""
+    """The Lambda functions over AWS fakes."""
     yield Stack.faked({})
     composition.use(None)
 
 
 def create(spec: TaskSpec = ORDERED) -> str:
-    """Create a task; its id."""
+    """Create a task, by default one with an ordered key, and return its id."""
     return composed(TaskServices).creator.create_once(OWNER, Order(spec)).value.id.text
 
 
 def spent(stack: Stack, act: Callable[[], object]) -> tuple[int, int]:
-    """The write units that something costs, and its consistent reads, of one read unit each; all items are small."""
+    """The write units and consistent reads of a function call.
+
+    Each read costs one unit, because all items are small.
+    """
     calls: Counter[str] = Counter()
 
     def heard(operation: str, request: dict[str, Any]) -> None:
@@ -55,23 +58,29 @@ def spent(stack: Stack, act: Callable[[], object]) -> tuple[int, int]:
 
 
 def work(stack: Stack) -> None:
-    """Process the messages on the queue."""
+    """Let the worker process the messages that are ready."""
     stack.work(Priority.NORMAL)
 
 
 def test_an_ordered_task_that_need_not_wait_costs_five_units_more(stack: Stack) -> None:
-    """Its number, its place, the turn, the place removed, and the end of the follow-ups."""
+    """An ordered task that need not wait costs five more units.
+
+    They are for its number, its place in line, its turn, the removal of the place, and the end of the follow-ups.
+    """
     stack.create(TaskSpec(TYPE))
     work(stack)
     assert spent(stack, lambda: create(TaskSpec(TYPE))) == (1, 0)
     assert spent(stack, lambda: work(stack)) == (2, 0)
     assert spent(stack, create) == (3, 0)
-    # Its gate reads the line and its own record; letting the next one in reads the line.
+    # The gate reads the line and the task's record, and letting the next task in reads the line.
     assert spent(stack, lambda: work(stack)) == (5, 3)
 
 
 def test_an_estimate_has_the_write_units_of_an_ordered_key(stack: Stack) -> None:
-    """Those of the task, of its key, and of its place in the owner's list, which this meter does not count."""
+    """The estimate includes the task, its ordered key, and its place in the owner's list.
+
+    This meter does not count that place.
+    """
     stack.create(TaskSpec(TYPE))
     work(stack)
     found = composed(TaskServices).workloads_of(OWNER).of_tasks([ORDERED], has_key=False)
@@ -81,18 +90,21 @@ def test_an_estimate_has_the_write_units_of_an_ordered_key(stack: Stack) -> None
 
 
 def test_a_batch_of_one_key_takes_its_numbers_at_once(stack: Stack) -> None:
-    """One unit for all numbers, and two for each task: its place and its record."""
+    """A batch with one ordered key costs one unit for all numbers, and two units for each task's place and record."""
     stack.create(TaskSpec(TYPE))
     creator = composed(TaskServices).batch_creator
     assert spent(stack, lambda: creator.create_many(OWNER, [Order(ORDERED)] * 10)) == (1 + 2 * 10, 0)
 
 
 def test_a_task_that_waits_costs_a_check_and_its_enqueuing(stack: Stack) -> None:
-    """Claim, return and timer when it finds another one's turn; then its timer and its record. No item grows."""
+    """A task that must wait for its turn costs a claim, its reversal and a timer.
+
+    A turn costs a timer and the record, and no item grows.
+    """
     later = TaskSpec(TYPE, delay=60_000, order=OrderKey("customer-17"))
     first, second = create(later), create()
     assert spent(stack, lambda: work(stack))[0] == 3
     task = composed(TaskServices).reader.record(OWNER, TaskId(second))
     assert (task.state, task.waiting_for) == (State.WAITING, "order customer-17")
-    # The record and the place of the first one, the turn, and the record of the second one, still in its own minute.
+    # These are the record and place of the first task, the turn, and the record of the second task in its own minute.
     assert spent(stack, lambda: composed(TaskServices).updater.cancel(OWNER, TaskId(first), None))[0] == 4

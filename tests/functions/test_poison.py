@@ -1,4 +1,4 @@
-"""Poison: unreadable data stops neither its batch, nor the trigger, nor a list."""
+"""Tests that unreadable data stops neither its batch, nor the trigger, nor a list."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ GARBAGE = [
     "x" * 262_144,
     '{"i":"' + "0" * 250_000 + '","t":0,"d":0}',
 ]
-# Records as damage or another version may leave them.
+# Attributes of damaged records, or of records that another version wrote.
 DAMAGES: list[dict[str, Any]] = [
     {"z": {"S": "sleeping"}},
     {"z": {"N": "7"}},
@@ -65,19 +65,19 @@ DAMAGES: list[dict[str, Any]] = [
 
 
 def registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Register a handler of the type `report`."""
+    """Register a handler for the type `report`."""
     monkeypatch.setitem(REGISTRY, "report", Registered({"run": lambda _context, _payload: "done"}))
 
 
 def damaged(stack: Stack, task: Task, damage: dict[str, Any]) -> None:
-    """Damage the record of a task."""
+    """Overwrite attributes in a task's record."""
     table, client = stack.environ["DUETIME_TABLE"], stack.cloud.dynamodb
     item = client.get_item(TableName=table, Key=key_of(task.id))["Item"]
     client.put_item(TableName=table, Item={**item, **damage})
 
 
 def event_of(*bodies: str) -> dict[str, Any]:
-    """A batch of messages of these bodies, as Lambda hands it over."""
+    """A batch of messages with these bodies, in the form that Lambda passes on."""
     return {
         "Records": [
             {"messageId": f"m{number}", "receiptHandle": f"r{number}", "body": body, "attributes": {}}
@@ -88,7 +88,7 @@ def event_of(*bodies: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("function", ["worker", "deadletter"])
 def test_garbage_among_good_messages_is_let_go(stack: Stack, monkeypatch: pytest.MonkeyPatch, function: str) -> None:
-    """Any message is deleted, and its neighbors are processed."""
+    """An unreadable message of any kind is deleted, and the other messages in its batch are processed."""
     registered(monkeypatch)
     task = stack.create(TaskSpec("report"))
     good = stack.receive(Priority.NORMAL)
@@ -101,7 +101,7 @@ def test_garbage_among_good_messages_is_let_go(stack: Stack, monkeypatch: pytest
 
 @pytest.mark.parametrize("first", range(0, len(DAMAGES), 6))
 def test_damaged_records_do_not_keep_their_batch(stack: Stack, monkeypatch: pytest.MonkeyPatch, first: int) -> None:
-    """Their messages are kept or deleted; the neighbor runs, and the worker continues."""
+    """A damaged record's message is kept or deleted, while another task in the batch runs, and the worker continues."""
     registered(monkeypatch)
     bad = [(stack.create(TaskSpec("report")), damage) for damage in DAMAGES[first : first + 6]]
     good = stack.create(TaskSpec("report"))
@@ -118,7 +118,7 @@ def test_damaged_records_do_not_keep_their_batch(stack: Stack, monkeypatch: pyte
 
 
 def test_an_unreadable_record_is_seldom_tried_again(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its message returns at the queue's longest delay, until another version of the code can read it."""
+    """The message of an unreadable record returns after the queue's longest delay, until other code can read it."""
     registered(monkeypatch)
     task = stack.create(TaskSpec("report"))
     item = stack.cloud.dynamodb.get_item(TableName=stack.environ["DUETIME_TABLE"], Key=key_of(task.id))["Item"]
@@ -134,7 +134,7 @@ def test_an_unreadable_record_is_seldom_tried_again(stack: Stack, monkeypatch: p
 
 
 def test_damaged_records_do_not_stop_the_trigger(stack: Stack) -> None:
-    """Their neighbors in the same shards and minute are sent, and the cursor moves on."""
+    """If records are damaged, the other tasks in their shards and minute are sent, and the cursor moves on."""
     tasks = [stack.create(TaskSpec("report", delay=8 * MINUTE)) for _ in range(len(DAMAGES) + 8)]
     for task, damage in zip(tasks, DAMAGES, strict=False):
         damaged(stack, task, damage)
@@ -147,7 +147,7 @@ def test_damaged_records_do_not_stop_the_trigger(stack: Stack) -> None:
 
 
 def test_junk_in_a_minute_does_not_stop_the_trigger(stack: Stack) -> None:
-    """Unknown items, among them some that look like timers, are skipped."""
+    """Unknown items in a minute, including some that look like timers, are skipped."""
     task = stack.create(TaskSpec("report", delay=8 * MINUTE))
     for sort_key in ("junk", f"{task.id}{schema.TIMER_MARK}0", f"{task.id}{schema.SCHEDULE_MARK}0", "\u00e9#w#x"):
         item = {schema.PARTITION_KEY: {"S": task.id.partition}, schema.SORT_KEY: {"S": sort_key}}
@@ -158,7 +158,7 @@ def test_junk_in_a_minute_does_not_stop_the_trigger(stack: Stack) -> None:
 
 
 def test_damaged_records_are_left_out_of_their_list(stack: Stack) -> None:
-    """The others are listed."""
+    """A list omits damaged records and shows the other tasks."""
     damages = [damage for damage in DAMAGES if "g" not in damage]
     tasks = [stack.create(TaskSpec("report")) for _ in range(len(damages) + 3)]
     for task, damage in zip(tasks, damages, strict=False):

@@ -1,4 +1,4 @@
-"""Pulled tasks through the real adapters: their costs, each leased once, and messages on wrong queues."""
+"""Tests of pulled tasks with the real adapters: their costs, exclusive leases, and messages on wrong queues."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ TYPE = "pulled"
 
 
 def settings_of(cloud: Cloud) -> dict[str, str]:
-    """One pulled type, with a separate queue."""
+    """Settings for one pulled type with a queue of its own."""
     url = cloud.sqs.create_queue(QueueName=f"pulled-{uuid4().hex[:8]}")["QueueUrl"]
     return {Variable.PULLED_QUEUES: json.dumps({TYPE: url}), Variable.PULLERS: json.dumps({TYPE: ["*"]})}
 
 
 @pytest.fixture
 def metered(engine: Emulator, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Stack, Meter]]:
-    """The functions over the embedded engine, every call counted."""
+    """The Lambda functions over the embedded engine, with a meter of all calls."""
     for name, value in engine.environ.items():
         monkeypatch.setenv(name, value)
     session = boto3.Session()
@@ -57,17 +57,20 @@ def metered(engine: Emulator, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple
 
 
 def lease(most: int = 10) -> list[Leased]:
-    """Lease the ready tasks."""
+    """Lease ready tasks, at most this many."""
     return composed(PullServices).leases.lease(OWNER, LeaseRequest((TYPE,), most, 0, 30 * SECOND, "w1"))
 
 
 def complete(leased: Leased) -> None:
-    """Tell that it is done."""
+    """Report the success of a leased task."""
     composed(PullServices).reports.finish(OWNER, leased.key, Succeeded(b'{"rows":3}'))
 
 
 def test_a_pulled_task_costs_what_any_other_does(metered: tuple[Stack, Meter]) -> None:
-    """Record, claim and outcome are a unit each, and so is its place in the owner's list; a read finds its owner."""
+    """A pulled task costs a record, a claim, an outcome and a place in the owner's list.
+
+    Its completion reads the record to find the owner.
+    """
     stack, meter = metered
     stack.create(TaskSpec(TYPE, payload=PAYLOAD))
     assert (meter.table_units, meter.index_units) == (1, 1)
@@ -81,7 +84,7 @@ def test_a_pulled_task_costs_what_any_other_does(metered: tuple[Stack, Meter]) -
 
 
 def test_an_expiry_costs_a_pulled_task_one_unit(metered: tuple[Stack, Meter]) -> None:
-    """The timer by which a worker function ends it if nobody leases it; leased and completed, it costs nothing more."""
+    """A pulled task with an expiry costs one timer, by which a worker function ends it if nobody leases it in time."""
     stack, meter = metered
     stack.create(TaskSpec(TYPE, payload=PAYLOAD, expires_seconds=600))
     assert (meter.table_units, meter.index_units) == (1 + 1, 1)
@@ -91,7 +94,7 @@ def test_an_expiry_costs_a_pulled_task_one_unit(metered: tuple[Stack, Meter]) ->
 
 
 def test_a_heartbeat_of_a_lease_costs_one_unit(metered: tuple[Stack, Meter]) -> None:
-    """Lease and progress in one write, and the message is kept away."""
+    """A heartbeat stores the lease and the progress in one write, and extends the message's visibility timeout."""
     stack, meter = metered
     stack.create(TaskSpec(TYPE, payload=PAYLOAD))
     (leased,) = lease()
@@ -102,7 +105,10 @@ def test_a_heartbeat_of_a_lease_costs_one_unit(metered: tuple[Stack, Meter]) -> 
 
 
 def test_to_take_over_a_lease_that_nobody_received_costs_two_units(metered: tuple[Stack, Meter]) -> None:
-    """The claim is rejected, as the present lease belongs to no attempt, and repeated; the record explains it."""
+    """A claim that finds an expired lease without an attempt is refused, returns the record, and is repeated.
+
+    This costs two units and no read.
+    """
     stack, meter = metered
     task = stack.create(TaskSpec(TYPE, payload=PAYLOAD))
     assert lease()
@@ -118,7 +124,7 @@ def test_to_take_over_a_lease_that_nobody_received_costs_two_units(metered: tupl
 
 
 def test_asking_in_vain_costs_no_unit(metered: tuple[Stack, Meter]) -> None:
-    """An idle worker's request is one of SQS, and none of the table."""
+    """A lease request that finds no task costs one SQS request, and neither reads nor writes the table."""
     _stack, meter = metered
     assert lease() == []
     assert meter.requests == {"ReceiveMessage": 1}
@@ -126,13 +132,13 @@ def test_asking_in_vain_costs_no_unit(metered: tuple[Stack, Meter]) -> None:
 
 @pytest.mark.slow
 def test_sixteen_workers_lease_each_task_once(engine: Emulator, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At one queue at the same time: every task goes to one worker, and none is left."""
+    """Sixteen workers that poll one queue at the same time lease each task exactly once, and no task is left."""
     for name, value in engine.environ.items():
         monkeypatch.setenv(name, value)
     session = boto3.Session()
     cloud = Cloud(session.client("dynamodb"), session.client("s3"), session.client("sqs"))
     stack = Stack(cloud, session, settings_of(cloud))
-    # Chance and time as in the cloud: sixteen threads share them.
+    # Real time and random numbers, because sixteen threads share the composition.
     composition.use(Platform(environ={**os.environ, **stack.environ}))
     try:
         made = {stack.create(TaskSpec(TYPE)).id for _ in range(60)}
@@ -161,7 +167,7 @@ def test_sixteen_workers_lease_each_task_once(engine: Emulator, monkeypatch: pyt
 
 
 def test_a_worker_function_leaves_a_pulled_task_to_pull_workers(stack: Stack) -> None:
-    """In a process that does not know the type's queue it is misplaced, costs no attempt, and is checked again."""
+    """If a process does not know the type's queue, a pulled task waits without an attempt, and is checked again."""
     known = settings_of(stack.cloud)
     stack.environ.update(known)
     task = stack.create(TaskSpec(TYPE))

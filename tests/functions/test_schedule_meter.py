@@ -1,4 +1,4 @@
-"""The exact costs of recurring work, beyond those of its tasks."""
+"""Tests of the exact costs of recurring work, in addition to those of its tasks."""
 
 from __future__ import annotations
 
@@ -25,27 +25,33 @@ __all__ = ["metered"]
 
 
 def schedule(written: Written, **fields: Any) -> StoredSchedule:  # noqa: ANN401 - any field
-    """Make an ordinary schedule of the type `report`."""
+    """Create a schedule for tasks of the type `report`."""
     spec = ScheduleSpec(written, TaskSpec("report", PAYLOAD), "nightly", **fields)
     return composed(ScheduleServices).creator.create(OWNER, spec).value
 
 
 def ticked(stack: Stack, minutes: int) -> None:
-    """Let this many minutes pass, with a tick in each."""
+    """Let this many minutes pass, with one tick in each minute."""
     for _ in range(minutes):
         stack.clock.at += MINUTE
         stack.call("trigger", {})
 
 
 def test_a_schedule_costs_its_item_its_place_and_its_timer(metered: tuple[Stack, Meter]) -> None:
-    """Far ahead: the item, its place in the list, a timer; then its first expansion, which finds nothing: two more."""
+    """A schedule costs its item, its place in the list and a timer.
+
+    Its first expansion, which finds no occurrence, costs two more units.
+    """
     _stack, meter = metered
     schedule(Written(cron="0 0 1 1 *"))
     assert (meter.table_units, meter.index_units) == (2 + 2, 1)
 
 
 def test_a_deadline_of_an_expectation_costs_two_units(metered: tuple[Stack, Meter]) -> None:
-    """One in twenty minutes: a timer and the schedule; the creation costs no more than any other's."""
+    """A deadline of an expectation costs two units, for a timer and the schedule.
+
+    The expectation adds no cost to the creation.
+    """
     stack, meter = metered
     stack.call("trigger", {})
     meter.reset()
@@ -59,24 +65,27 @@ def test_a_deadline_of_an_expectation_costs_two_units(metered: tuple[Stack, Mete
 
 @pytest.mark.slow
 def test_an_expansion_costs_two_units_however_many_occurrences_it_places(metered: tuple[Stack, Meter]) -> None:
-    """A timer and the schedule; sixty occurrences a minute are sixty tasks, each with its place in the list."""
+    """An expansion costs a timer and the schedule.
+
+    Each of its sixty occurrences costs a record and a place in the list.
+    """
     stack, meter = metered
     stack.call("trigger", {})
     schedule(Written(rate="1 second"), overlap=Overlap.ALLOW_ALL)
     ticked(stack, 1)
     meter.reset()
-    # Before any scan, which would send again because no worker takes messages here.
+    # No scan runs in this tick. Scans would send tasks again, because no worker receives messages in this test.
     ticked(stack, 1)
     cursors = 2
     assert (meter.table_units, meter.index_units) == (cursors + 2 + 60, 60)
-    # The early scan sends tasks again that nobody has taken, 10 to 75 seconds after their time.
+    # The early scan sends tasks again if they were not received 10 to 75 seconds after their due time.
     early = 7
     assert meter.requests["SendMessageBatch"] == 6 + early
 
 
 @pytest.mark.slow
 def test_an_occurrence_an_hour_costs_two_units_more_than_its_task(metered: tuple[Stack, Meter]) -> None:
-    """Sixty ticks of an hourly schedule: one expansion, one task."""
+    """In sixty ticks, a schedule with one occurrence an hour costs one expansion and one task."""
     stack, meter = metered
     stack.call("trigger", {})
     schedule(Written(rate="1 hour"), start_at=stack.clock.now() + 10 * MINUTE, overlap=Overlap.ALLOW_ALL)
@@ -84,7 +93,7 @@ def test_an_occurrence_an_hour_costs_two_units_more_than_its_task(metered: tuple
     meter.reset()
     ticked(stack, HOUR // MINUTE)
     cursors = 2 * HOUR // MINUTE
-    # No worker runs here: for tasks that have not started, the scans set five timers for in fifteen minutes.
+    # No worker runs in this test, so the scans set five timers, fifteen minutes ahead, for tasks that have not started.
     rescans = 5
     assert (meter.table_units, meter.index_units) == (cursors + 2 + 1 + rescans, 1)
 
@@ -103,9 +112,10 @@ def test_an_occurrence_an_hour_costs_two_units_more_than_its_task(metered: tuple
     ids=["allow_all", "skip", "buffer_one", "buffer_all", "cancel_other", "replace_other", "pause_on_failure"],
 )
 def test_what_an_occurrence_costs_to_run(metered: tuple[Stack, Meter], fields: dict[str, Any], extra: int) -> None:
-    """Lease and outcome, and one read of its schedule; without overlap, also a note of the next one.
+    """An occurrence costs its lease, its outcome and a read of its schedule.
 
-    With a subscription to ends, `finished_at` is a separate write; a waiting one also pays the note of the end.
+    If occurrences must not overlap, the schedule notes the start. If the schedule follows the ends of its occurrences,
+    `finished_at` is a separate write. If occurrences may wait for others, the schedule also notes the end.
     """
     stack, meter = metered
     schedule(Written(rate="1 hour"), **fields)

@@ -1,4 +1,4 @@
-"""The stored steps of tasks: their contents, their expiry, and no costs for handlers without steps."""
+"""Tests of stored steps: their contents, their expiry, and that handlers without steps pay no costs for them."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ STEP = StepResult("run", "charge", 1, 1, 1_000, 20, b'{"id":7}', 9_000)
 
 @pytest.fixture
 def stack() -> Iterator[Stack]:
-    """The functions, with owners."""
+    """The Lambda functions, with authentication, so that tasks have owners."""
     yield Stack.faked({Variable.AUTHENTICATION: "jwt"})
     composition.use(None)
 
 
 @pytest.fixture
 def gateway() -> Gateway:
-    """The API, called by the owner of the tasks."""
+    """The API, called by the tasks' owner."""
     return Gateway(authorizer={"jwt": {"claims": {"sub": OWNER}}})
 
 
 def run(stack: Stack, monkeypatch: pytest.MonkeyPatch, handler: Callable[[Context, Any], object]) -> Task:
-    """Have a task attempted once."""
+    """Create a task, and let the worker make one attempt."""
     monkeypatch.setitem(REGISTRY, "report", Registered({"run": handler}))
     task = stack.create(TaskSpec("report", retry=RetryPolicy(max_attempts=3, initial_seconds=1)))
     stack.work(Priority.NORMAL)
@@ -62,7 +62,7 @@ def steps(task: Task) -> list[StepResult]:
 
 
 def test_a_step_is_kept_for_longer_than_its_record(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A task that fails with its step can be retried for the whole retention; the step is erased with its task."""
+    """A step is kept longer than its record, so that the task can still be retried, and is erased with its task."""
 
     def fail(context: Context, _payload: object) -> None:
         context.step("charge", int)
@@ -78,7 +78,7 @@ def test_a_step_is_kept_for_longer_than_its_record(stack: Stack, monkeypatch: py
 
 
 def test_a_step_is_kept_for_longer_than_a_record_of_its_type(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the type's records are kept for longer than others."""
+    """A step is also kept longer than its record if the records of its type are kept longer than other records."""
     stack.environ[Variable.RETENTION_DAYS_BY_TYPE] = '{"report": 400}'
     task = run(stack, monkeypatch, lambda context, _payload: context.step("charge", int))
     (step,) = steps(task)
@@ -88,7 +88,7 @@ def test_a_step_is_kept_for_longer_than_a_record_of_its_type(stack: Stack, monke
 
 
 def test_a_step_that_is_read_again_is_kept_anew(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not at each attempt, but before half of its time has passed."""
+    """A step's expiry is extended when it is read after half of its time has passed, but not at each attempt."""
 
     def fail(context: Context, _payload: object) -> None:
         context.step("charge", int)
@@ -100,7 +100,7 @@ def test_a_step_that_is_read_again_is_kept_anew(stack: Stack, monkeypatch: pytes
     stack.work(Priority.NORMAL)
     assert steps(task) == [first]
     stack.clock.at += 70 * DAY
-    # The queue has not kept its message for that long.
+    # The queue no longer has a message after 70 days, so the task is run by a request.
     gateway = Gateway(authorizer={"jwt": {"claims": {"sub": OWNER}}})
     assert gateway.send("POST", f"/v1/tasks/{task.id}/run").status == 200
     stack.work(Priority.NORMAL)
@@ -108,7 +108,7 @@ def test_a_step_that_is_read_again_is_kept_anew(stack: Stack, monkeypatch: pytes
 
 
 def test_the_first_of_two_results_is_kept(stack: Stack) -> None:
-    """A write that is sent again, and one of another attempt, get the stored result."""
+    """If a step's result is written again, by the same or another attempt, the first result is kept and returned."""
     task = stack.create(TaskSpec("report", delay=DAY))
     store = composed(CoreServices).steps
     assert store.keep(task.id, STEP) == STEP
@@ -126,7 +126,10 @@ def test_the_first_of_two_results_is_kept(stack: Stack) -> None:
 
 
 def test_a_result_is_stored_once_the_store_answers_again(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The work is done: the write is repeated while the lease lasts, and then the attempt fails."""
+    """If the store fails after a step's work is done, the write is repeated while the lease lasts.
+
+    After that, the attempt fails.
+    """
     keep, away = DynamoStepStore.keep, [3]
 
     def sleep_until(at: int) -> None:
@@ -152,7 +155,7 @@ def test_a_result_is_stored_once_the_store_answers_again(stack: Stack, monkeypat
 def test_what_is_no_fault_of_the_handler_is_retried_whatever_its_rule(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    """A rule that names the handler's own exceptions does not fail a task for an outage of the table."""
+    """A handler's retry rule that lists only its own exceptions does not prevent a retry after a table outage."""
 
     def order(_context: Context, _payload: object) -> None:
         raise error
@@ -164,7 +167,7 @@ def test_what_is_no_fault_of_the_handler_is_retried_whatever_its_rule(
 
 
 def test_an_item_has_the_prefix_of_the_tasks_contents(stack: Stack) -> None:
-    """It shares their partition, so that erasing the task's contents erases it."""
+    """A step's item is in the partition of the task's contents, so that it is erased with the contents."""
     task = stack.create(TaskSpec("report", delay=DAY))
     composed(CoreServices).steps.keep(task.id, STEP)
     key = {schema.PARTITION_KEY: {"S": f"x#{task.id}"}, schema.SORT_KEY: {"S": "step#run#charge"}}
@@ -173,7 +176,7 @@ def test_an_item_has_the_prefix_of_the_tasks_contents(stack: Stack) -> None:
 
 
 def test_a_worker_that_starts_imports_nothing_of_steps() -> None:
-    """Nor does a handler without them."""
+    """A worker imports no modules for steps when it starts."""
     script = """
 import sys
 import functions.worker.handler

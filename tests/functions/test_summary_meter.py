@@ -1,4 +1,4 @@
-"""The exact costs of keeping the summary, over fakes of AWS."""
+"""Tests of the exact costs of keeping the summary, over AWS fakes."""
 
 from __future__ import annotations
 
@@ -23,14 +23,17 @@ if TYPE_CHECKING:
 
 @dataclass
 class Spent:
-    """The calls, and the write units of transactions: each item's twice (Source: DynamoDB Developer Guide)."""
+    """The calls, and the write units of transactions, which are two for each item.
+
+    Source: DynamoDB Developer Guide.
+    """
 
     stack: Stack
     requests: Counter[str] = field(default_factory=Counter)
     write_units: int = 0
 
     def heard(self, operation: str, request: dict[str, Any]) -> None:
-        """Count a call."""
+        """Count a call and the write units of a transaction."""
         self.requests[operation] += 1
         for write in request.get("TransactItems", []):
             ((_, one),) = write.items()
@@ -41,18 +44,18 @@ class Spent:
 
 
 def stack_of(spread: int) -> Stack:
-    """The functions, with the summary in this many parts."""
+    """The Lambda functions, with a summary that is split into this many parts."""
     return Stack.faked({Variable.SUMMARY_SPREAD: str(spread), Variable.SUMMARY_RECOUNT_MEGABYTES: "100"})
 
 
 @pytest.fixture
 def counting() -> Iterator[Stack]:
-    """The functions, with the summary in one part; the function has counted a task of the owner before."""
+    """The Lambda functions, with a summary in one part, after the function has counted one task of the owner."""
     stack = stack_of(1)
     stream = stream_of(stack)
     stack.create(TaskSpec(type="canary.noop"))
     for record in stream.records:
-        # The ids of records start anew with each fake of a stream, unlike those of a real table's stream.
+        # Each stream fake numbers its records from the beginning, unlike the stream of a real table.
         record["eventID"] = f"before-{record['eventID']}"
     stack.call("broadcast", stream.event())
     stack.clock.at += SECOND
@@ -61,9 +64,10 @@ def counting() -> Iterator[Stack]:
 
 
 def test_what_a_process_does_not_know_yet_costs_three_reads_and_two_writes() -> None:
-    """Once: the generation of the counts and its first value, one page of the table, and the list of owners.
+    """A new process reads the generation of the counts, a page of the table and the list of owners once.
 
-    From then on, a process reads the generation once a minute.
+    It also writes the first generation and the owner's entry in the list. From then on, it reads the generation once a
+    minute.
     """
     stack = stack_of(1)
     stream = stream_of(stack)
@@ -78,7 +82,7 @@ def test_what_a_process_does_not_know_yet_costs_three_reads_and_two_writes() -> 
 
 
 def spent_on(stack: Stack, *events: dict[str, Any]) -> Spent:
-    """The costs of the function for deliveries of the stream."""
+    """The costs of the function for these stream events."""
     spent = Spent(stack)
     session: Any = stack.cloud.dynamodb
     session._session.heard = spent.heard
@@ -89,9 +93,10 @@ def spent_on(stack: Stack, *events: dict[str, Any]) -> Spent:
 
 
 def test_a_delivery_of_a_minute_costs_four_units_however_many_tasks(counting: Stack) -> None:
-    """Ten tasks created in one second and run in a later one, in one delivery: one read, one transaction of two items.
+    """A delivery for ten tasks that are created in one second and run in a later one costs four units.
 
-    The query is that of who watches.
+    The units are for one transaction of two items. The function also reads the counts once, and queries which clients
+    watch tasks.
     """
     stream = stream_of(counting)
     for _ in range(10):
@@ -106,7 +111,7 @@ def test_a_delivery_of_a_minute_costs_four_units_however_many_tasks(counting: St
 
 
 def test_a_task_alone_costs_four_units_for_each_delivery(counting: Stack) -> None:
-    """Nothing is shared with others: created, begun and ended in three deliveries."""
+    """A task that is created, begun and ended in three separate deliveries costs one transaction for each delivery."""
     stream = stream_of(counting)
     counting.create(TaskSpec(type="canary.noop"))
     counting.work(Priority.NORMAL)
@@ -116,7 +121,7 @@ def test_a_task_alone_costs_four_units_for_each_delivery(counting: Stack) -> Non
 
 
 def test_a_delivery_that_comes_again_costs_one_read(counting: Stack) -> None:
-    """The function remembers what it has counted."""
+    """A repeated delivery costs only one read of the counts, because the function remembers what it has counted."""
     stream = stream_of(counting)
     counting.create(TaskSpec(type="canary.noop"))
     counting.call("broadcast", stream.event())
@@ -124,7 +129,7 @@ def test_a_delivery_that_comes_again_costs_one_read(counting: Stack) -> None:
 
 
 def test_a_summary_that_is_off_costs_nothing() -> None:
-    """Only who watches is read, once for each delivery."""
+    """If the summary is off, a delivery only queries which clients watch tasks."""
     stack = stack_of(0)
     stream = stream_of(stack)
     stack.create(TaskSpec(type="canary.noop"))

@@ -1,4 +1,4 @@
-"""The exact costs of graphs of tasks, beyond those of their nodes' tasks."""
+"""Tests of the exact costs of topologies, in addition to the usual costs of their nodes' tasks."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.engine
 PATH = "/v1/topologies"
 WAITING = '{"StartAt": "Wait", "States": {"Wait": {"Type": "Wait", "Seconds": 3600, "End": true}}}'
-"""A state machine that does nothing: its states are done by the test."""
+"""A state machine that only waits, because the tests execute its states themselves."""
 OWN_TASK = 1 + 1 + 2
-"""Of the topology's own task: its record, its claim, and two for its deferral, the next look at it included."""
+"""Writes of the topology's own task: its record, its claim, and two for its deferral, including the next timer."""
 RUN = 3
-"""How far it has come: begun, opened, ended."""
+"""Writes of the run's progress: when the run begins, when it opens, and when it ends."""
 END = 1 + 3
-"""Its outcome; then a worker's claims, of which the first is refused, and `finished_at`."""
+"""Writes at the end: the outcome, a refused claim and a claim of the worker, and `finished_at`."""
 NODE = 3
-"""Any task: its record, its lease, its outcome."""
+"""Writes of every task: its record, its lease and its outcome."""
 NODE_MORE = 2
-"""`finished_at`, as something follows its end, and its expiry, once the whole has ended."""
+"""Writes of every node: `finished_at`, because other work follows its end, and its expiry after the topology's end."""
 CHAIN: dict[str, dict[str, Any]] = {
     "first": {"type": "node"},
     "second": {"type": "node", "depends_on": ["first"]},
@@ -51,7 +51,10 @@ CHAIN: dict[str, dict[str, Any]] = {
 
 
 class Graphs:
-    """The functions over the embedded engine, every call counted, and a frame that the test goes through."""
+    """The Lambda functions over the embedded engine, with a meter of all calls.
+
+    The test executes the state machine's states itself.
+    """
 
     def __init__(self, session: boto3.Session, arn: str) -> None:
         self.meter = Meter(session)
@@ -61,25 +64,25 @@ class Graphs:
         self.meter.reset()
 
     def submit(self, nodes: dict[str, Any], **fields: Any) -> str:  # noqa: ANN401 - JSON
-        """Create a topology."""
+        """Create a topology, and return its task id."""
         made = self.api.send("POST", PATH, {"nodes": nodes, **fields})
         assert made.status == 201, made.body
         return str(made.body["id"])
 
     def state(self, name: str, topology: str, fence: int = 1, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
-        """Do a state of an attempt's run, by default of the first attempt."""
+        """Execute a state of an attempt's run, by default of the first attempt."""
         return dict(
             self.stack.call("topology", {"state": name, "task_id": topology, "fence": fence, "looks": 0, **more})
         )
 
     def run(self, nodes: dict[str, Any]) -> str:
-        """Run a graph to its end, everything in the minute in which it began."""
+        """Run a topology to its end within the minute in which it began."""
         topology = self.submit(nodes)
         self.go_on(topology, len(nodes))
         return topology
 
     def go_on(self, topology: str, nodes: int, fence: int = 1) -> None:
-        """Do an attempt at a topology to its end: this many of its nodes run, each behind another at most."""
+        """Execute an attempt at a topology that runs this many nodes, in rounds that suffice for a chain."""
         self.work()
         plan = self.state("plan", topology, fence)
         for number in (number for chunk in plan["chunks"] for number in chunk):
@@ -90,7 +93,7 @@ class Graphs:
         self.work()
 
     def estimated_writes(self, nodes: dict[str, Any]) -> float:
-        """Write units of a run of a graph, as the answer to its creation estimates them; another one is created."""
+        """The write units that the API estimates for a topology; creating that topology is not counted."""
         before = self.meter.table_units, self.meter.index_units
         made = self.api.send("POST", PATH, {"nodes": nodes}, query="estimate=1")
         self.meter.table_units, self.meter.index_units = before
@@ -98,14 +101,14 @@ class Graphs:
         return float(sum(each["quantity"] for each in lines if each["part"] == "table writes"))
 
     def work(self) -> None:
-        """Let a worker process the due tasks."""
+        """Let the worker process the messages that are ready."""
         self.stack.clock.at += 10
         self.stack.work(Priority.NORMAL)
 
 
 @pytest.fixture
 def graphs(engine: Emulator, monkeypatch: pytest.MonkeyPatch) -> Iterator[Graphs]:
-    """The functions, and a handler that does nothing."""
+    """The Lambda functions, and a handler that does no work."""
     for name, value in engine.environ.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setitem(REGISTRY, "node", Registered({"run": lambda _context, _payload: {"rows": 3}}))
@@ -125,9 +128,10 @@ ASKED = CHAIN | {"second": CHAIN["second"] | {"when": "parents.first.result.rows
     "nodes", [CHAIN, ASKED, {f"n{i}": {"type": "node"} for i in range(8)}], ids=["chain", "condition", "apart"]
 )
 def test_a_node_costs_three_units_more_than_a_task(graphs: Graphs, nodes: dict[str, Any]) -> None:
-    """`finished_at`, expiry and a release; the first of a graph need none, the last a token; eleven for the whole.
+    """A topology costs eleven units, and each node three units more than a task.
 
-    A condition costs none.
+    The extra units are for `finished_at`, the expiry, and a release or token. First nodes need no release, only last
+    nodes need a token, and a condition is free.
     """
     graphs.run(nodes)
     waited_for = {parent for node in nodes.values() for parent in node.get("depends_on", ())}
@@ -141,7 +145,10 @@ def test_a_node_costs_three_units_more_than_a_task(graphs: Graphs, nodes: dict[s
 
 
 def test_a_topology_within_another_costs_what_both_cost(graphs: Graphs) -> None:
-    """As a topology, except for the shared part of a node: record, claim and outcome are written once."""
+    """A topology within another costs as much as both.
+
+    The record, claim and outcome of the shared task are written once.
+    """
     inner = {"type": "part", "target": {"kind": "topology"}, "payload": {"nodes": CHAIN}}
     topology = graphs.submit({"part": inner})
     graphs.work()
@@ -158,14 +165,17 @@ def test_a_topology_within_another_costs_what_both_cost(graphs: Graphs) -> None:
         graphs.work()
     chain = len(CHAIN) * (NODE + NODE_MORE) + 2 + 1
     own = OWN_TASK + RUN + END
-    # Its expiry, at the end of the outer one, and its token.
+    # These are the inner topology's expiry, written at the outer topology's end, and the inner topology's token.
     assert graphs.meter.table_units == own + own + chain + 2
     assert graphs.meter.requests["StartExecution"] == 2
     assert graphs.estimated_writes({"part": inner}) == graphs.meter.table_units + graphs.meter.index_units
 
 
 def test_a_map_costs_what_a_topology_of_its_items_does(graphs: Graphs) -> None:
-    """And its release, as it waits for its parent; items that follow others under a limit have one, too."""
+    """A map costs as much as a topology of its items, and a release.
+
+    Each item that waits because of a limit also costs a release.
+    """
     each = {"type": "node", "depends_on": ["list"], "map": {"over": "[`1`, `2`, `3`]", "max_parallel": 2}}
     topology = graphs.submit({"list": {"type": "node"}, "each": each})
     graphs.work()
@@ -189,7 +199,10 @@ def test_a_map_costs_what_a_topology_of_its_items_does(graphs: Graphs) -> None:
 
 
 def test_a_retry_of_chosen_nodes_costs_a_run_of_them(graphs: Graphs) -> None:
-    """One unit reopens it; then it costs a run of its nodes, and two for the expiry of each kept one."""
+    """Retrying chosen nodes costs one unit to reopen the topology, and then a run of those nodes.
+
+    Each kept node costs two units for its expiry.
+    """
     topology = graphs.run(CHAIN)
     graphs.meter.reset()
     assert graphs.api.send("POST", f"{PATH}/{topology}/retry", {"nodes": ["third"]}).status == 200
@@ -203,7 +216,10 @@ def test_a_retry_of_chosen_nodes_costs_a_run_of_them(graphs: Graphs) -> None:
 
 
 def test_nodes_that_start_together_are_sent_together(graphs: Graphs) -> None:
-    """A fan of twenty from one node: one reading of all of them, a release of each, and two sends."""
+    """If twenty nodes start after one node, two requests send them.
+
+    They are read together, and each is released by a write.
+    """
     fan = {"first": {"type": "node"}, **{f"n{i}": {"type": "node", "depends_on": ["first"]} for i in range(20)}}
     topology = graphs.submit(fan)
     graphs.work()
@@ -211,26 +227,26 @@ def test_nodes_that_start_together_are_sent_together(graphs: Graphs) -> None:
     graphs.meter.reset()
     graphs.work()
     assert graphs.meter.requests["SendMessageBatch"] == 2
-    # The run, then the costs of its nodes.
+    # One request reads the run, and another the nodes that it releases.
     assert graphs.meter.requests["BatchGetItem"] == 2
     assert graphs.meter.table_units == 20 + 3
 
 
 def test_nodes_that_wait_are_written_in_batches(graphs: Graphs) -> None:
-    """Sixty nodes behind one: three requests, for the units of as many puts."""
+    """Sixty nodes that wait for one node are written in three requests, which cost as many units as single puts."""
     fan = {"first": {"type": "node"}, **{f"n{i}": {"type": "node", "depends_on": ["first"]} for i in range(60)}}
     topology = graphs.submit(fan)
     graphs.work()
     graphs.meter.reset()
     graphs.state("plan", topology)
     assert graphs.meter.requests["BatchExecuteStatement"] == 3
-    # The node that starts at once, and the run's progress, when it begins and when it opens.
+    # These are writes for the node that starts at once, and for the run's progress when it begins and when it opens.
     assert graphs.meter.requests["PutItem"] == 1 + 2
     assert (graphs.meter.table_units, graphs.meter.index_units) == (61 + 2, 61)
 
 
 def test_the_end_of_a_last_node_reads_the_other_last_nodes(graphs: Graphs) -> None:
-    """One of three last nodes ends: a batch of two units more than the end of one among too many to be read."""
+    """When one of three last nodes ends, the two others are read in one batch; if there are many, they are not read."""
     found = {}
     for later in (2, 10):
         nodes = {"now": {"type": "node"}, **{f"n{i}": {"type": "node", "delay_seconds": 600} for i in range(later)}}
@@ -245,12 +261,12 @@ def test_the_end_of_a_last_node_reads_the_other_last_nodes(graphs: Graphs) -> No
 
 
 def test_first_nodes_are_written_in_batches(graphs: Graphs) -> None:
-    """Sixty nodes without parents take three requests for their records and six for their messages."""
+    """Sixty nodes without parents are written in three requests, and their messages are sent in six."""
     topology = graphs.submit({f"n{i}": {"type": "node"} for i in range(60)})
     graphs.work()
     graphs.meter.reset()
     graphs.state("plan", topology)
-    # The run's progress, when it begins and when it opens.
+    # These are writes for the run's progress when it begins and when it opens.
     assert (graphs.meter.requests["BatchExecuteStatement"], graphs.meter.requests["PutItem"]) == (3, 2)
     assert graphs.meter.requests["SendMessageBatch"] == 6
     assert (graphs.meter.table_units, graphs.meter.index_units) == (60 + 2, 60)
@@ -259,7 +275,7 @@ def test_first_nodes_are_written_in_batches(graphs: Graphs) -> None:
 def test_a_plan_that_is_started_again_is_refused_each_record_once(
     graphs: Graphs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A batch detects existing records, so a plan that was cut off costs no more."""
+    """A plan that restarts after a crash costs no more units, because each batch detects existing records."""
     fan = {"first": {"type": "node"}, **{f"n{i}": {"type": "node", "depends_on": ["first"]} for i in range(60)}}
     topology = graphs.submit(fan)
     graphs.work()
@@ -269,13 +285,16 @@ def test_a_plan_that_is_started_again_is_refused_each_record_once(
             graphs.state("plan", topology)
     graphs.meter.reset()
     graphs.state("plan", topology)
-    # The node that starts at once, and that the run has opened.
+    # These are writes for the node that starts at once, and for the run's progress when it opens.
     assert (graphs.meter.requests["BatchExecuteStatement"], graphs.meter.requests["PutItem"]) == (3, 1 + 1)
     assert (graphs.meter.table_units, graphs.meter.index_units) == (60 + 2, 1)
 
 
 def test_a_look_at_a_run_costs_two_units_and_one_question(graphs: Graphs) -> None:
-    """The next timer, and the refused claim; its nodes are read in batches, and nothing is written about them."""
+    """A check of a run costs a timer, a refused claim and one question about the execution.
+
+    The nodes are read in batches and not written.
+    """
     topology = graphs.submit({f"n{i}": {"type": "node", "delay_seconds": 9_000} for i in range(8)})
     graphs.work()
     graphs.state("plan", topology)
@@ -287,12 +306,16 @@ def test_a_look_at_a_run_costs_two_units_and_one_question(graphs: Graphs) -> Non
     graphs.work()
     assert graphs.meter.table_units == 2
     assert graphs.meter.requests["DescribeExecution"] == 1
-    # Its nodes; and it itself twice.
+    # One request reads the nodes, and two read the topology.
     assert graphs.meter.requests["BatchGetItem"] == 3
 
 
 def test_a_definition_costs_its_items_and_a_run_of_it_one_read_more(graphs: Graphs) -> None:
-    """The first version is one item, each other a copy of the one before, too; the same content writes nothing."""
+    """The first version of a definition costs one write.
+
+    Each later version costs another write, for a copy of the previous version. Equal content costs no write, and a run
+    by definition costs one more read.
+    """
     definition = {"nodes": CHAIN, "parameters": {"region": {"default": "eu"}}}
     for timeout, units in ((60, 1), (90, 2), (90, 0)):
         graphs.meter.reset()

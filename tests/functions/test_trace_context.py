@@ -1,4 +1,4 @@
-"""A `traceparent` from the request that created a task to everything that works on it."""
+"""Tests that the `traceparent` of a creation request reaches everything that works on the task."""
 
 from __future__ import annotations
 
@@ -33,27 +33,27 @@ ARN = "arn:aws:sqs:us-east-1:123456789012:"
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    """An endpoint on loopback."""
+    """A running HTTP endpoint on the loopback address."""
     with receiving() as started:
         yield started
 
 
 @pytest.fixture
 def stack() -> Iterator[Stack]:
-    """The functions, which may call loopback and some queues."""
+    """The Lambda functions, with settings that allow calls of the loopback address and some queues."""
     yield Stack.faked({Variable.HTTP_ALLOW: "127.0.0.1", Variable.AWS_TARGETS: f"{ARN}reports-*"})
     composition.use(None)
 
 
 def create(body: dict[str, Any], headers: dict[str, str] | None = None) -> dict[str, Any]:
-    """Create a task through the API; its JSON."""
+    """Create a task through the API, and return its JSON."""
     return Gateway().create({"type": "report", **body}, HEADERS if headers is None else headers)
 
 
 def test_a_handler_and_its_lines_are_told_the_trace(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`context.traceparent`, `trace_id` on each line, and the field of the task."""
+    """The trace is in the handler's `context.traceparent`, in `trace_id` of its log lines, and in the task's field."""
     seen: list[Context] = []
 
     def run(context: Context, _payload: object) -> None:
@@ -72,14 +72,14 @@ def test_a_handler_and_its_lines_are_told_the_trace(
 
 
 def test_each_task_of_a_batch_is_part_of_the_requests_trace(stack: Stack) -> None:
-    """The header is the request's, and so is the trace."""
+    """Every task of a batch has the trace of the batch request."""
     del stack
     answer = Gateway().send("POST", "/v1/tasks/batch", {"tasks": [{"type": "report"}] * 2}, HEADERS)
     assert [result["task"]["traceparent"] for result in answer.body["results"]] == [PARENT, PARENT]
 
 
 def test_a_repeated_request_does_not_change_the_trace(stack: Stack) -> None:
-    """The task was created in the first one's."""
+    """A repeated creation with an idempotency key keeps the trace of the first request."""
     del stack
     headers = {**HEADERS, "Idempotency-Key": "once"}
     first = create({"delay_seconds": 60}, headers)
@@ -89,7 +89,10 @@ def test_a_repeated_request_does_not_change_the_trace(stack: Stack) -> None:
 
 
 def test_a_schedule_hands_its_trace_on_to_its_runs(stack: Stack) -> None:
-    """After changes of it, too; a manual run belongs to the trace of its request, if that has one."""
+    """Runs of a schedule keep the trace that created the schedule, even after a change.
+
+    A manual run has its own request's trace, if there is one.
+    """
     body = {"name": "often", "rate": "1 minute", "task": {"type": "report"}}
     assert Gateway().send("POST", "/v1/schedules", body, HEADERS).status == 201
     change = Gateway().send("PATCH", "/v1/schedules/often", {"task": {"priority": "low"}}, {"traceparent": OTHER})
@@ -107,7 +110,7 @@ def test_a_schedule_hands_its_trace_on_to_its_runs(stack: Stack) -> None:
 
 
 def test_an_endpoint_and_a_callback_get_the_header(stack: Stack, receiver: Receiver) -> None:
-    """Both get it unchanged; it is in the endpoint's body and in the event as well."""
+    """The endpoint and the callback get the trace unchanged, as a header and in the body."""
     url = receiver.url
     create({"target": {"kind": "http", "url": f"{url}/job"}, "callback_url": f"{url}/ended"})
     stack.work(Priority.NORMAL)
@@ -118,7 +121,7 @@ def test_an_endpoint_and_a_callback_get_the_header(stack: Stack, receiver: Recei
 
 
 def test_without_a_trace_nothing_is_sent(stack: Stack, receiver: Receiver) -> None:
-    """None is made up: the receiver decides whether it begins a trace."""
+    """If a request has no trace, the endpoint gets none, and can decide itself whether to begin one."""
     create({"target": {"kind": "http", "url": f"{receiver.url}/job"}}, {})
     stack.work(Priority.NORMAL)
     (job,) = receiver.requests
@@ -127,7 +130,7 @@ def test_without_a_trace_nothing_is_sent(stack: Stack, receiver: Receiver) -> No
 
 
 def test_a_queue_gets_an_attribute(stack: Stack) -> None:
-    """Consumers of SQS look for it there; it is in the body, too."""
+    """An SQS message has the trace in a message attribute, where SQS consumers expect it, and in its body."""
     name = f"reports-{uuid4().hex}"
     url = stack.cloud.sqs.create_queue(QueueName=name)["QueueUrl"]
     create({"target": {"kind": "sqs", "arn": ARN + name}})
@@ -138,7 +141,7 @@ def test_a_queue_gets_an_attribute(stack: Stack) -> None:
 
 
 def test_an_event_on_the_queue_brings_its_trace_as_an_attribute(stack: Stack) -> None:
-    """The message attribute of that name, as the targets of duetime get it."""
+    """A task that is created from a queue message has the trace in the message's `traceparent` attribute."""
     stack.environ[Variable.INTAKE_REJECTS] = stack.cloud.sqs.create_queue(QueueName="rejects")["QueueUrl"]
     stack.environ[Variable.INTAKE_OWNER] = "events"
     record = {

@@ -35,13 +35,13 @@ NAME = "traceback"
 
 @pytest.fixture
 def gateway() -> Gateway:
-    """The API, called by the owner of the tasks."""
+    """The API, called by the tasks' owner."""
     return Gateway(authorizer={"jwt": {"claims": {"sub": OWNER}}})
 
 
 @pytest.fixture
 def stack() -> Iterator[Stack]:
-    """The functions, with owners."""
+    """The Lambda functions, with authentication, so that tasks have owners."""
     yield Stack.faked({Variable.AUTHENTICATION: "jwt"})
     composition.use(None)
 
@@ -49,7 +49,7 @@ def stack() -> Iterator[Stack]:
 def fail(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, run: Callable[[Context, Any], object], attempts: int = 1
 ) -> Task:
-    """Have a task attempted this many times."""
+    """Create a task, and let the worker make this many attempts, which fail."""
     monkeypatch.setitem(REGISTRY, "report", Registered({"run": run}))
     task = stack.create(TaskSpec("report", retry=RetryPolicy(max_attempts=3, initial_seconds=1)))
     for _ in range(attempts):
@@ -59,7 +59,7 @@ def fail(
 
 
 def stored(stack: Stack, task: Task) -> Item | None:
-    """The item of a task's traceback."""
+    """The stored item with a task's traceback, if any."""
     key = {
         schema.PARTITION_KEY: {"S": f"{schema.CONTENT_PREFIX}{task.id}"},
         schema.SORT_KEY: {"S": NAME},
@@ -69,13 +69,13 @@ def stored(stack: Stack, task: Task) -> Item | None:
 
 
 def told(gateway: Gateway, task: Task) -> list[str | None]:
-    """The tracebacks of a task's attempts, by the API."""
+    """The tracebacks of a task's attempts, as the API shows them."""
     attempts = gateway.send("GET", f"/v1/tasks/{task.id}/attempts").body["attempts"]
     return [attempt["error"] and attempt["error"]["traceback"] for attempt in attempts]
 
 
 def boom(_context: Context, _payload: object) -> None:
-    """Fail with a cause."""
+    """Fail with an error that has a cause."""
     try:
         json.loads("{")
     except ValueError as error:
@@ -85,7 +85,7 @@ def boom(_context: Context, _payload: object) -> None:
 def test_the_traceback_of_the_last_failed_attempt_can_be_read(
     stack: Stack, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With its cause, from the handler's own frame on; an earlier attempt's is replaced."""
+    """The API shows the last failed attempt's traceback, with its cause, from the handler's own frame on."""
     task = fail(stack, monkeypatch, boom, attempts=2)
     first, second = told(gateway, task)
     assert first is None
@@ -105,7 +105,7 @@ async def boom_later(context: Context, payload: object) -> None:
 def test_a_traceback_of_a_coroutine_begins_in_the_handler(
     stack: Stack, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Frames of the event loop, and of the code that waits for it, are left out; also for a decorated one."""
+    """A coroutine's traceback omits the frames of the event loop and of the code that waits for it."""
     decorated = TaskHandler("report", boom_later)
     for handler in (boom_later, decorated):
         (text,) = told(gateway, fail(stack, monkeypatch, handler))
@@ -118,7 +118,7 @@ def test_a_traceback_of_a_coroutine_begins_in_the_handler(
 def test_a_success_after_a_failure_keeps_the_traceback_with_its_attempt(
     stack: Stack, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is shown with the attempt that failed, not with the one that succeeded."""
+    """If an attempt succeeds after a failed one, the traceback is shown with the failed attempt."""
 
     def once(context: Context, payload: object) -> None:
         if context.attempt == 1:
@@ -132,7 +132,7 @@ def test_a_success_after_a_failure_keeps_the_traceback_with_its_attempt(
 
 
 def test_a_success_writes_no_traceback(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is written beside the record of a task that never failed."""
+    """If a task never fails, no traceback is written."""
     task = fail(stack, monkeypatch, lambda _context, _payload: None)
     assert task.state is State.SUCCEEDED
     assert stored(stack, task) is None
@@ -141,7 +141,7 @@ def test_a_success_writes_no_traceback(stack: Stack, monkeypatch: pytest.MonkeyP
 def test_a_traceback_is_only_logged_if_the_settings_say_so(
     stack: Stack, gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With `log`, no item is written and the log still has the whole, and where the console shows the task."""
+    """With the setting `log`, the full traceback is only logged, with the address of the task's page in the console."""
     stack.environ[Variable.TRACEBACKS] = "log"
     stack.environ[Variable.CONSOLE_URL] = "https://example.org/console/index.html"
     task = fail(stack, monkeypatch, boom)
@@ -157,7 +157,7 @@ def test_a_traceback_is_only_logged_if_the_settings_say_so(
 def test_a_traceback_fits_one_write_unit_whatever_was_raised(
     stack: Stack, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A long message that does not compress is cut at its beginning; a lone surrogate is escaped."""
+    """A traceback that is too long when compressed is cut at its beginning, and a lone surrogate is escaped."""
     noise = "".join(chr(random.Random(1).randrange(0x4E00, 0x9FFF)) for _ in range(50_000))  # noqa: S311 - a seeded text
 
     def loud(_context: Context, _payload: object) -> None:
@@ -177,7 +177,7 @@ def test_a_traceback_fits_one_write_unit_whatever_was_raised(
 def test_an_error_whose_message_raises_fails_its_attempt(
     stack: Stack, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The author's `__str__` is code, too: its error affects neither the batch nor the outcome."""
+    """If an error's `__str__` raises, neither the batch nor the outcome is affected."""
 
     class Mute(Exception):
         def __str__(self) -> str:
@@ -197,7 +197,7 @@ def test_an_error_whose_message_raises_fails_its_attempt(
 def test_a_failure_is_written_down_if_its_traceback_cannot_be_kept(
     stack: Stack, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The store refuses it: the outcome is more important."""
+    """If the store refuses a traceback, the failure is recorded without the traceback."""
 
     def away(*_: object) -> None:
         raise Unavailable("throttled")
@@ -209,7 +209,7 @@ def test_a_failure_is_written_down_if_its_traceback_cannot_be_kept(
 
 
 def test_an_older_attempt_does_not_replace_a_later_ones_traceback(stack: Stack) -> None:
-    """A worker that was suspended overwrites nothing; repeating a write is harmless."""
+    """A worker that was suspended does not replace a later attempt's traceback, and repeating a write is harmless."""
     task = stack.create(TaskSpec("report", delay=DAY))
     store = composed(CoreServices).tracebacks
     expiry = Expiry(stack.clock.now() + DAY)
@@ -220,7 +220,7 @@ def test_an_older_attempt_does_not_replace_a_later_ones_traceback(stack: Stack) 
 
 
 def test_a_traceback_is_kept_for_the_retention(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At least as long as its record, and it is erased with the task."""
+    """A traceback is kept at least as long as the task's record, and is erased with the task."""
     task = fail(stack, monkeypatch, boom, attempts=3)
     assert task.state is State.FAILED
     assert task.expires_at is not None

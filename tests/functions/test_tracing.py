@@ -1,4 +1,4 @@
-"""Spans, from the request to the endpoint, as a collector of OpenTelemetry gets them."""
+"""Tests of the spans that an OpenTelemetry collector receives, from a request to the endpoint."""
 
 from __future__ import annotations
 
@@ -42,26 +42,26 @@ print([name for name in sys.modules if name.partition(".")[0] in ("opentelemetry
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    """An endpoint and a collector on loopback."""
+    """An HTTP server on the loopback address that is both the endpoint and the collector."""
     with receiving() as started:
         yield started
 
 
 @pytest.fixture
 def stack(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
-    """The functions, which export their spans."""
+    """The Lambda functions, which export their spans to the receiver."""
     monkeypatch.setenv(Variable.OTLP_ENDPOINT, receiver.url)
     yield Stack.faked({Variable.HTTP_ALLOW: "127.0.0.1", Variable.OTLP_ENDPOINT: receiver.url})
     composition.use(None)
 
 
 def exported(receiver: Receiver) -> dict[str, Span]:
-    """The spans that the collector got, by their names; the latest of a name."""
+    """The exported spans by name. If several spans have the same name, only the latest is included."""
     return {span.name: span for span in all_exported(receiver)}
 
 
 def all_exported(receiver: Receiver) -> list[Span]:
-    """The spans that the collector got."""
+    """All exported spans."""
     spans: list[Span] = []
     for request in receiver.requests:
         if request.path == "/v1/traces":
@@ -78,17 +78,17 @@ def facts(span: Span) -> dict[str, Any]:
 
 
 def links(span: Span) -> list[tuple[str, str]]:
-    """The traces and the spans that a span links to."""
+    """The trace ids and span ids to which a span links."""
     return [(link.trace_id.hex(), link.span_id.hex()) for link in span.links]
 
 
 def place(span: Span) -> tuple[str, str]:
-    """The trace of a span, and the span's id."""
+    """The trace id and the span id of a span."""
     return span.trace_id.hex(), span.span_id.hex()
 
 
 def through_egress(stack: Stack) -> None:
-    """Put the egress function between the worker and its endpoints."""
+    """Send the worker's HTTP calls through the egress function."""
 
     def invoke(payload: bytes) -> bytes:
         return json.dumps(stack.call("egress", json.loads(payload))).encode()
@@ -98,7 +98,10 @@ def through_egress(stack: Stack) -> None:
 
 
 def test_a_task_is_followed_from_its_request_to_its_endpoint(stack: Stack, receiver: Receiver) -> None:
-    """Created, sent, processed, called: each later trace links to the creation, and the call is the attempt's child."""
+    """A task has one span each for its creation, sending and processing, in separate traces that link to the creation.
+
+    The span of the call is a child of the processing span.
+    """
     through_egress(stack)
     target = {"kind": "http", "url": f"{receiver.url}/job?token=secret"}
     task = Gateway().create({"type": "report", "target": target, "delay_seconds": 480}, HEADERS)
@@ -128,7 +131,10 @@ def test_a_task_is_followed_from_its_request_to_its_endpoint(stack: Stack, recei
 
 
 def test_a_run_of_a_schedule_links_to_the_tick_and_to_the_schedule(stack: Stack, receiver: Receiver) -> None:
-    """Each run is a separate trace that belongs to neither, as a schedule lives for years and a tick makes many."""
+    """Each run of a schedule has a trace of its own, which links to the tick and to the schedule's trace.
+
+    A trace of the schedule would last for years, and a tick makes many runs.
+    """
     body = {"name": "often", "rate": "1 minute", "overlap": "allow_all", "task": {"type": "report"}}
     assert Gateway().send("POST", "/v1/schedules", body, HEADERS).status == 201
     seen = len(all_exported(receiver))
@@ -143,7 +149,8 @@ def test_a_run_of_a_schedule_links_to_the_tick_and_to_the_schedule(stack: Stack,
     assert len({span.trace_id for span in made}) == len(made)
     assert all(links(span)[0] in ticks and links(span)[1:] == [(TRACE, PARENT)] for span in made)
     assert {facts(span)["duetime.schedule.name"] for span in made} == {"often"}
-    # A message that was sent again, as nobody took the first for minutes, may find the first one's lease.
+    # Other messages for the task, which scans sent because no worker ran for minutes, can find the first message's
+    # lease.
     stack.work(Priority.NORMAL)
     processed = [span for span in all_exported(receiver) if span.name == "process report"]
     created = {place(span) for span in all_exported(receiver) if span.name == "create report"}
@@ -152,7 +159,7 @@ def test_a_run_of_a_schedule_links_to_the_tick_and_to_the_schedule(stack: Stack,
 
 
 def test_a_manual_run_is_a_part_of_its_request_and_links_to_the_schedule(stack: Stack, receiver: Receiver) -> None:
-    """Somebody waits for it, as for a task created by a request."""
+    """A manual run belongs to its request's trace, as its caller waits for it, and links to the schedule's trace."""
     del stack
     body = {"name": "yearly", "cron": "0 0 1 1 *", "task": {"type": "report"}}
     assert Gateway().send("POST", "/v1/schedules", body, HEADERS).status == 201
@@ -167,7 +174,7 @@ def test_a_manual_run_is_a_part_of_its_request_and_links_to_the_schedule(stack: 
 def test_a_failed_attempt_is_an_error_by_its_type_alone(
     stack: Stack, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Messages of errors quote data; spans do not."""
+    """A failed attempt's span has the error's type but not its message, because messages can quote data."""
 
     def fail(_context: object, _payload: object) -> None:
         raise ValueError("the password is hunter2")
@@ -181,7 +188,7 @@ def test_a_failed_attempt_is_an_error_by_its_type_alone(
 
 
 def test_a_request_that_is_not_sampled_is_not_exported(stack: Stack, receiver: Receiver) -> None:
-    """The caller decides; the task keeps the caller's context unchanged."""
+    """If the caller's trace is not sampled, no spans are exported, and the task keeps the `traceparent` unchanged."""
     del stack
     unsampled = f"00-{TRACE}-{PARENT}-00"
     assert Gateway().create({"type": "report"}, {"traceparent": unsampled})["traceparent"] == unsampled
@@ -189,7 +196,7 @@ def test_a_request_that_is_not_sampled_is_not_exported(stack: Stack, receiver: R
 
 
 def test_a_collector_that_is_gone_fails_nothing(stack: Stack, receiver: Receiver) -> None:
-    """Only its spans are lost."""
+    """If the collector fails, tasks still run, and only spans are lost."""
     receiver.answers["POST", "/v1/traces"] = (500, b"")
     assert Gateway().create({"type": "report"}, {})["state"] == "scheduled"
     assert stack.work(Priority.NORMAL) == []
@@ -197,7 +204,7 @@ def test_a_collector_that_is_gone_fails_nothing(stack: Stack, receiver: Receiver
 
 @pytest.mark.parametrize(("endpoint", "loads"), [("", False), ("http://127.0.0.1:9", True)])
 def test_nothing_is_imported_where_no_spans_are_exported(endpoint: str, *, loads: bool) -> None:
-    """The functions are deployed without these libraries, unless the settings name a layer that has them."""
+    """Tracing libraries, which are usually not deployed, are imported only if the settings name an endpoint."""
     environ = {"PATH": "/usr/bin", Variable.OTLP_ENDPOINT.value: endpoint}
     told = subprocess.run([sys.executable, "-c", SCRIPT], check=True, capture_output=True, text=True, env=environ)  # noqa: S603 - our own
     assert (told.stdout.strip() != "[]") is loads

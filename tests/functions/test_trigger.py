@@ -13,7 +13,7 @@ TICK = {"version": "0", "source": "aws.scheduler", "detail-type": "Scheduled Eve
 
 
 def test_a_tick_sends_what_falls_due_within_the_look_ahead(stack: Stack) -> None:
-    """Five tasks eight minutes ahead are sent five minutes later, with a delay, and not again by the next tick."""
+    """A tick sends tasks that fall due within the look-ahead, with a delay, and the next tick does not repeat them."""
     for index in range(5):
         stack.create(TaskSpec("report", delay=8 * MINUTE + index * SECOND))
     stack.call("trigger", TICK)
@@ -26,7 +26,7 @@ def test_a_tick_sends_what_falls_due_within_the_look_ahead(stack: Stack) -> None
 
 
 def test_a_tick_in_the_name_of_one_group_reads_that_group(stack: Stack) -> None:
-    """The event of a fan-out names its group; another group's tasks are left alone."""
+    """A tick whose event names a group sends only the tasks of that group."""
     stack.create(TaskSpec("report", delay=8 * MINUTE))
     stack.clock.at += 6 * MINUTE
     stack.call("trigger", {"group": 7})
@@ -36,7 +36,7 @@ def test_a_tick_in_the_name_of_one_group_reads_that_group(stack: Stack) -> None:
 
 
 def test_each_priority_has_its_own_queue(stack: Stack) -> None:
-    """High, normal and low work wait apart, so that none starves another."""
+    """Tasks of high, normal and low priority have separate queues, so that none of the priorities starves another."""
     for priority in Priority:
         stack.create(TaskSpec("report", delay=5 * MINUTE, priority=priority))
     stack.clock.at += 4 * MINUTE

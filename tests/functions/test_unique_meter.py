@@ -1,4 +1,4 @@
-"""The exact costs of unique keys, over fakes of AWS."""
+"""Tests of the exact costs of unique keys, over AWS fakes."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ _WRITES = {"put_item": 1, "update_item": 1, "delete_item": 1}
 
 @pytest.fixture
 def stack() -> Iterator[Stack]:
-    """The functions over fakes."""
+    """The Lambda functions over AWS fakes."""
     yield Stack.faked({})
     composition.use(None)
 
 
 def created(spec: TaskSpec, key: str | None = None) -> Accepted[Task]:
-    """Create a task."""
+    """Create a task, with an idempotency key if there is one."""
     order = Order(spec, None if key is None else IdempotencyKey(key, "hash"))
     return composed(TaskServices).creator.create_once(OWNER, order)
 
 
 def spent(stack: Stack, act: Callable[[], object]) -> tuple[int, int]:
-    """The write units that something costs, and its consistent reads; each item of a transaction counts twice.
+    """The write units and consistent reads of a function call; each item of a transaction costs two units.
 
-    All items are below 1 KB. Source: DynamoDB Developer Guide, "DynamoDB read and write operations".
+    All items are smaller than 1 KB. Source: DynamoDB Developer Guide, "DynamoDB read and write operations".
     """
     calls: Counter[str] = Counter()
 
@@ -61,7 +61,10 @@ def spent(stack: Stack, act: Callable[[], object]) -> tuple[int, int]:
 
 
 def test_a_unique_key_costs_four_units_and_a_read(stack: Stack) -> None:
-    """Record and key in one transaction, four units in place of one; and one for the key's expiry at the end."""
+    """A unique key and its record are written in one transaction, which costs four units instead of one.
+
+    The key's expiry costs another unit at the task's end.
+    """
     stack.create(TaskSpec(TYPE))
     stack.work(Priority.NORMAL)
     assert spent(stack, lambda: created(TaskSpec(TYPE))) == (1, 0)
@@ -71,7 +74,10 @@ def test_a_unique_key_costs_four_units_and_a_read(stack: Stack) -> None:
 
 
 def test_an_estimate_has_the_write_units_of_unique_and_debounced_tasks(stack: Stack) -> None:
-    """Those of the task, of its key, and of its place in the owner's list, which this meter does not count."""
+    """The estimate includes the task, its unique key, and its place in the owner's list.
+
+    This meter does not count that place.
+    """
     stack.create(TaskSpec(TYPE))
     stack.work(Priority.NORMAL)
     for spec in (TaskSpec(TYPE, unique=Unique("a")), TaskSpec(TYPE, debounce=Debounce("b", 1))):
@@ -87,7 +93,10 @@ def _run(stack: Stack, spec: TaskSpec) -> None:
 
 
 def test_a_task_that_is_kept_costs_two_reads(stack: Stack) -> None:
-    """One of the key, and one of the task; with an idempotency key, which names that task, two units."""
+    """If a unique key's task is kept, a creation reads the key and the task.
+
+    An idempotency key costs two more units.
+    """
     later = TaskSpec(TYPE, delay=60 * SECOND, unique=Unique("a"))
     created(later)
     assert spent(stack, lambda: created(later)) == (0, 2)
@@ -95,7 +104,10 @@ def test_a_task_that_is_kept_costs_two_reads(stack: Stack) -> None:
 
 
 def test_a_task_that_is_put_off_costs_a_change_of_its_due_time(stack: Stack) -> None:
-    """Timer and record, as any change of the due time to another minute, three reads, and the shards every 5 s."""
+    """Debouncing a task costs a timer and a record, like another change of the due time, and three reads.
+
+    The shard count is read every 5 s.
+    """
     debounced = TaskSpec(TYPE, debounce=Debounce("a", 600))
     first = created(debounced).value
     stack.clock.at += 120 * SECOND
@@ -105,7 +117,10 @@ def test_a_task_that_is_put_off_costs_a_change_of_its_due_time(stack: Stack) -> 
 
 
 def test_an_idempotency_key_is_written_with_the_task_that_is_put_off(stack: Stack) -> None:
-    """The key itself and the timer, then record and key in one transaction, which is then read; and the shards."""
+    """With an idempotency key, debouncing costs six units.
+
+    It writes the key and a timer, and then the record and the key in one transaction, whose task is read again.
+    """
     created(TaskSpec(TYPE, debounce=Debounce("a", 600)))
     stack.clock.at += 120 * SECOND
     assert spent(stack, lambda: created(TaskSpec(TYPE, debounce=Debounce("a", 600)), "k")) == (6, 4 + 1)

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def register(monkeypatch: pytest.MonkeyPatch, function: Callable[[Context, object], object]) -> None:
-    """Register a handler of the type `report`, for one test."""
+    """Register a handler for the type `report` during one test."""
     monkeypatch.setitem(REGISTRY, "report", Registered({"run": function}))
 
 
 def test_a_batch_of_messages_is_worked_on_and_deleted(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three tasks, due now: all run, all are recorded, and no message is reported for another delivery."""
+    """A worker runs and records all tasks of a batch, and reports no message for redelivery."""
     register(monkeypatch, lambda _context, payload: {"got": payload})
     tasks = [stack.create(TaskSpec("report", payload=b'{"n":1}')) for _ in range(3)]
     assert stack.work(Priority.NORMAL) == []
@@ -36,7 +36,7 @@ def test_a_batch_of_messages_is_worked_on_and_deleted(stack: Stack, monkeypatch:
 
 
 def test_the_worker_holds_a_message_until_its_due_time(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Delivered 1.05 s early: claimed just before and run exactly at the due time."""
+    """A task whose message arrives 1.05 s early is claimed shortly before its due time, and starts exactly on time."""
     started: list[int] = []
     register(monkeypatch, lambda _context, _payload: started.append(stack.clock.now()))
     task = stack.create(TaskSpec("report", delay=1_050))
@@ -46,7 +46,7 @@ def test_the_worker_holds_a_message_until_its_due_time(stack: Stack, monkeypatch
 
 
 def test_a_message_far_too_early_goes_back(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A message that arrives a minute early is not kept waiting, nothing is claimed, and it is delivered again."""
+    """A message that arrives a minute early is reported for redelivery, without a claim."""
     register(monkeypatch, lambda _context, _payload: None)
     task = stack.create(TaskSpec("report"))
     event = stack.receive(Priority.NORMAL)
@@ -57,7 +57,7 @@ def test_a_message_far_too_early_goes_back(stack: Stack, monkeypatch: pytest.Mon
 
 
 def test_a_message_of_a_leased_task_is_kept(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The other attempt may need it: it is reported as failed, so Lambda does not delete it."""
+    """A message for a leased task is reported as failed, so that Lambda keeps it for the other attempt."""
     register(monkeypatch, lambda _context, _payload: None)
     task = stack.create(TaskSpec("report"))
     event = stack.receive(Priority.NORMAL)
@@ -72,7 +72,7 @@ def test_a_message_of_a_leased_task_is_kept(stack: Stack, monkeypatch: pytest.Mo
 
 
 def test_a_failing_handler_leaves_a_message_for_the_next_attempt(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The old message is deleted, a message of the next turn is sent, and the error can be read."""
+    """After a failed attempt, the old message is deleted, a new one is sent, and the error is recorded."""
 
     def boom(context: Context, _payload: object) -> str:
         if context.attempt == 1:
@@ -92,7 +92,7 @@ def test_a_failing_handler_leaves_a_message_for_the_next_attempt(stack: Stack, m
 
 
 def test_what_is_not_a_message_of_ours_is_let_go(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A poison message among good ones is deleted, the others are processed, and nothing raises."""
+    """Messages that are not from duetime are deleted, and the other messages in their batch are processed."""
     register(monkeypatch, lambda _context, _payload: None)
     for body in ("not json", "{}", "[]", '{"i":"../../etc","t":0,"d":0}', '{"i":1,"t":"x","d":null}', "[" * 5000):
         stack.cloud.sqs.send_message(QueueUrl=stack.queues[Priority.NORMAL], MessageBody=body)
@@ -103,7 +103,7 @@ def test_what_is_not_a_message_of_ours_is_let_go(stack: Stack, monkeypatch: pyte
 
 
 def test_a_message_of_a_task_that_does_not_exist_is_let_go(stack: Stack) -> None:
-    """Its record is deleted: nothing needs the message."""
+    """A message whose task no longer exists is deleted."""
     body = '{"i":"01JD00000000000000000000AB","t":0,"d":0}'
     stack.cloud.sqs.send_message(QueueUrl=stack.queues[Priority.LOW], MessageBody=body)
     assert stack.work(Priority.LOW) == []
@@ -113,7 +113,7 @@ def test_a_message_of_a_task_that_does_not_exist_is_let_go(stack: Stack) -> None
 def test_one_line_of_metrics_tells_of_the_batch(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Ten tasks, one line: a line for each would cost more than the task."""
+    """A batch of ten tasks writes one line of metrics, because a line for each task would cost more than the task."""
     register(monkeypatch, lambda _context, _payload: None)
     for _ in range(10):
         stack.create(TaskSpec("report", priority=Priority.HIGH))

@@ -1,1 +1,1 @@
-"""Hostile input: requests of strangers, sent to the api function in process, and the required responses."""
+"""Hostile input: requests from strangers, sent to the api function in process, and the required responses."""

@@ -1,4 +1,4 @@
-"""Lay a fuzzer from the command line: `python -m tests.hostile --requests 100000 --seed 1`."""
+"""Run a fuzzer from the command line: `python -m tests.hostile --requests 100000 --seed 1`."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from tests.hostile.fuzz_report import told
 from tests.hostile.grounds import InProcess
 
 _A_DRAWN = 2_000
-"""For this many requests of the corpus, one is drawn from the document for each operation and mode."""
+"""The number of corpus requests for which one request is drawn from the document for each operation and mode."""
 
 
 def main() -> int:
-    """Lay the fuzzer; 1 if anything was not as promised."""
+    """Run the fuzzer, and return 1 if any response or effect broke a promise."""
     parser = argparse.ArgumentParser(prog="fuzz", description="Send hostile requests to the api function in process.")
-    parser.add_argument("--requests", type=int, default=100_000, help="how many")
-    parser.add_argument("--seed", type=int, default=0, help="of all chance")
+    parser.add_argument("--requests", type=int, default=100_000, help="the number of requests")
+    parser.add_argument("--seed", type=int, default=0, help="the seed of all random choices")
     asked = parser.parse_args()
     logging.disable(logging.CRITICAL)
-    # A line for each attempt that a lease ends is of no interest here.
+    # The log line for each attempt ended by a lease is of no interest here.
     os.environ["POWERTOOLS_METRICS_DISABLED"] = "true"
     started = time.perf_counter()
     fuzzer = Fuzzer(InProcess())

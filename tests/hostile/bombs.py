@@ -1,7 +1,7 @@
-"""Requests of the largest size that the API accepts, made of the hardest input for parsers: repeated and nested units.
+"""Requests of the largest size that the API accepts, with the hardest input for parsers: repeated and nested units.
 
-Each kind of text that an owner writes and that we parse or evaluate has a form here, with the length that the API
-accepts, and units to repeat in it.
+Each kind of text that an owner writes and that Duetime parses or evaluates has a form here, with the length that the
+API accepts and the units to repeat in the text.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from tests.functions.api.gateway import Answer, Gateway
 
 HEADER_BYTES = 8_000
-"""Source: API Gateway quotas for HTTP APIs: all headers together have at most 10 240 bytes."""
+"""The largest size of a header.
+
+Source: API Gateway quotas for HTTP APIs: all headers together have at most 10 240 bytes.
+"""
 
 
 @dataclass(frozen=True)
@@ -33,9 +36,9 @@ class Form:
     """A kind of text.
 
     Attributes:
-        most: maximum length of the text, in characters.
+        most: the maximum length of the text, in characters.
         send: sends a request that contains the text.
-        units: parts that such texts are made of.
+        units: the parts of which such texts consist.
     """
 
     most: int
@@ -43,7 +46,7 @@ class Form:
     units: tuple[str, ...]
 
     def bomb(self, before: str, unit: str, after: str) -> str:
-        """The longest text of repeated units between a beginning and an end."""
+        """The longest text that repeats a unit between a beginning and an end."""
         return before + unit * ((self.most - len(before) - len(after)) // max(1, len(unit))) + after
 
 
@@ -61,7 +64,7 @@ class _Body:
 
 @dataclass(frozen=True)
 class _Raw:
-    """Sends a text as a body, or as a part of it."""
+    """Sends a text as a body, or as a part of a body."""
 
     method: str
     path: str
@@ -77,7 +80,7 @@ def _calendar(text: str) -> str:
 
 
 def _preview(**fields: Any) -> Callable[[str], Mapping[str, Any]]:  # noqa: ANN401 - JSON
-    """A preview in which `TEXT` is replaced."""
+    """A preview in which the text replaces `TEXT`."""
     return lambda text: {**json.loads(json.dumps(fields).replace('"TEXT"', json.dumps(text))), "count": 100}
 
 

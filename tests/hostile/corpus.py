@@ -1,4 +1,4 @@
-"""Hostile requests: good ones of every operation, each damaged somewhere. The same seed makes the same corpus."""
+"""Hostile requests: valid requests for every operation, each damaged somewhere. The same seed makes the same corpus."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _LABELS = (
     *("delay_seconds", "priority", "tags", "callback_url", "notify_on", "expires_seconds"),
     *("fair_key", "fair_weight"),
 )
-"""Common fields of a task and a whole topology."""
+"""Fields that a task and a whole topology have in common."""
 SCHEDULE: Mapping[str, Any] = {
     "name": "nightly",
     "cron": "30 1 * * *",
@@ -88,7 +88,7 @@ SCHEDULE: Mapping[str, Any] = {
     "task": {"type": "echo", "payload": 1, "notify_on": {"to": "http://127.0.0.1:9/z", "failed": True}},
 }
 PULLED = "pulled"
-"""A type that pull workers lease; the local environment has it too."""
+"""A type that pull workers lease; the local environment also has this type."""
 SWEEP: Mapping[str, Any] = {
     "filter": {"type": "mail", "tags": {"a": "b"}},
     "limit": 5,
@@ -105,7 +105,7 @@ BODIES: Mapping[str, Any] = {
     **{key: {"reason": "why"} for key in ("pauseRate", "resumeRate", "resetRate")},
     "createUpload": {"id": "scan-17", "size": 3_000_000, "content_type": "image/png"},
     "createTaskBatch": {"tasks": [TASK, {"type": "echo"}]},
-    # A payload that any task may get: of a topology it is the graph.
+    # A payload that any task accepts; for a topology, it is the graph.
     "updateTask": {
         "due_at": "2026-12-01T09:00:00Z",
         "payload": {"nodes": {"a": {"type": "echo"}}},
@@ -366,7 +366,7 @@ MORE_BODIES: Mapping[str, Sequence[Any]] = {
         {"nodes": {"a": {"type": "echo"}}, "debounce": {"key": "graph-3", "seconds": 60}},
     ],
 }
-"""Other good bodies of an operation: fields that the first one does not have, or cannot combine with its own."""
+"""Further valid bodies of an operation; the first body lacks their fields, or cannot be combined with them."""
 QUERIES_OF: Mapping[str, str] = {
     "listPublicKeys": "owner=ann",
     "getTopologyDefinitionDiff": "from=1&to=1",
@@ -380,12 +380,12 @@ QUERIES_OF: Mapping[str, str] = {
     "explainSchedule": "at=2026-11-21T01:30:00Z",
     "listTasks": "state=scheduled&limit=5",
 }
-"""The required and possible parameters of an operation."""
+"""The required and optional query parameters of an operation."""
 
 
 @dataclass(frozen=True)
 class Hostile:
-    """One request, as the gateway hands it on."""
+    """A request as the gateway passes it on."""
 
     method: str
     path: str
@@ -396,10 +396,10 @@ class Hostile:
 
 
 class Corpus:
-    """An endless row of requests.
+    """An endless sequence of requests.
 
     Args:
-        seed: of all chance.
+        seed: the seed of all random choices.
         known: existing resources, by the name of their parameter in a path.
     """
 
@@ -424,11 +424,11 @@ class Corpus:
             yield request
 
     def good(self, operation: Operation, existing: float = _EXISTING) -> Hostile:
-        """An unchanged request, mostly for existing resources."""
+        """An undamaged request, mostly for existing resources."""
         path = re.sub(r"\{(\w+)\}", lambda parameter: self._named(parameter[1], existing), operation.path)
         body = self._chance.choice((BODIES.get(operation.id, {}), *MORE_BODIES.get(operation.id, ())))
         if operation.method == "PUT" and "name" in body:
-            # A definition may repeat its name, and no other.
+            # A definition may repeat its own name, but contain no other name.
             body = {**body, "name": path.rpartition("/")[2]}
         raw = json.dumps(body) if operation.method in {"POST", "PUT", "PATCH"} else None
         return Hostile(operation.method, path, QUERIES_OF.get(operation.id, ""), {}, raw)
@@ -439,7 +439,7 @@ class Corpus:
         return self._chance.choice(known if known and self._chance.random() < existing else IDS)
 
     def _value(self, request: Hostile) -> Hostile:
-        """Another value somewhere in the body, a missing field, an additional one, or a repeated one."""
+        """A body with another value in one place, or with a missing, an additional, or a repeated field."""
         body = _parsed(request.raw)
         if not body:
             return self._chance.choice((self._header, self._query))(request)
@@ -463,7 +463,7 @@ class Corpus:
         return body
 
     def _bytes(self, request: Hostile) -> Hostile:
-        """A body that was cut, doubled, shuffled or padded."""
+        """A body that was truncated, doubled, changed, or padded."""
         raw = request.raw or "{}"
         at = self._chance.randrange(len(raw) + 1)
         hurts: tuple[Callable[[], str], ...] = (
@@ -481,7 +481,7 @@ class Corpus:
         return _with(request, raw=self._chance.choice(hurts)())
 
     def _encoding(self, request: Hostile) -> Hostile:
-        """Bytes in a wrong encoding, and a flag that claims another one."""
+        """A body in a wrong encoding, with a flag that may claim another encoding."""
         raw = (request.raw or "{}").encode("utf-8", "surrogatepass")
         text = raw.decode("utf-8", "replace")
         chosen = self._chance.choice(
@@ -546,7 +546,7 @@ def _parsed(raw: str | None) -> Any:  # noqa: ANN401 - any JSON
 
 
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:  # noqa: ANN401 - any JSON
-    """Every place in a JSON: its container, and the key in it."""
+    """Every place in a JSON value: the place's container, and its key in the container."""
     keys = value.keys() if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
     for key in list(keys):
         yield value, key

@@ -1,4 +1,4 @@
-"""Requests drawn from the served OpenAPI document, good and bad ones, with their responses checked against it."""
+"""Valid and invalid requests drawn from the served OpenAPI document, and checks of their responses against it."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 MODES = (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
 _A_WORLD = 15
-"""Operations to one set of tables."""
+"""The number of operations that share one set of tables."""
 _SUCCESS = range(200, 300)
 _OF_THE_GATEWAY = frozenset({400, 404, 405, 413, 415})
-"""Possible statuses on any path: for requests that no longer belong to the operation."""
+"""The statuses possible on any path, for requests that no longer match the operation."""
 
 
 class Drawn:
@@ -45,7 +45,7 @@ class Drawn:
         self._validators: dict[str, Draft202012Validator] = {}
 
     def lay(self, examples: int, number: int = 0) -> None:
-        """Send about this many requests of each operation and mode."""
+        """Send about this many requests for each operation and mode."""
         known: Mapping[str, Sequence[str]] = {}
         for index, operation in enumerate(self._operations()):
             if index % _A_WORLD == 0:
@@ -81,12 +81,12 @@ class Drawn:
         def send(case: Case[Any]) -> None:
             nonlocal sent
             sent += 1
-            # Every other request is for something that exists.
+            # Every second request is for an existing resource.
             request = _hostile(case, known if sent % 2 else {})
             if (answer := self._fuzz.send(request)) and (wrong := self._wrong(operation, answer)):
                 self._fuzz.broken.append((wrong, request))
 
-        # An operation without parameters has no bad requests.
+        # An operation without parameters has no invalid requests.
         with suppress(Unsatisfiable):
             send()
 
@@ -111,7 +111,7 @@ class Drawn:
 
 
 def _hostile(case: Case[Any], known: Mapping[str, Sequence[str]]) -> Hostile:
-    """A drawn case as the gateway would hand it on."""
+    """A drawn case, as the gateway would pass it on."""
     parameters = {**(case.path_parameters or {}), **{name: ids[0] for name, ids in known.items()}}
 
     def named(match: re.Match[str]) -> str:
@@ -126,7 +126,7 @@ def _hostile(case: Case[Any], known: Mapping[str, Sequence[str]]) -> Hostile:
 
 
 def _plain(value: object) -> object:
-    """A parameter's value; a nested one is written as JSON."""
+    """A parameter's value; a nested value is written as JSON."""
     return json.dumps(value) if isinstance(value, dict | bool) else value
 
 

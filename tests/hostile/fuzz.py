@@ -21,29 +21,29 @@ if TYPE_CHECKING:
     from tests.hostile.world import Api
 
 A_WORLD = 1_000
-"""Requests to one set of tables."""
+"""The number of requests that share one set of tables."""
 _REFUSED = 400
 _OURS = 500
 OF_TARGETS = frozenset({"target_unreachable", "target_timeout"})
-"""Refusals caused by the target and documented as 502 and 504."""
+"""Codes of refusals that are caused by the target and documented as 502 and 504."""
 _PATHS = [(one, re.compile(re.sub(r"\{\w+\}", "[^/]+", one.path))) for one in OPERATIONS]
 
 
 class Grounds(Protocol):
-    """The place where fuzzers are kept."""
+    """The environment in which a fuzzer runs."""
 
     says_why: bool
-    """Whether every refusal is the function's own: a real gateway refuses some requests itself."""
+    """Whether the function itself sends every refusal; a real gateway refuses some requests itself."""
 
     @property
     def api(self) -> Api:
         """The client that sends requests."""
 
     def fresh_world(self) -> Mapping[str, Sequence[str]]:
-        """Make a few things of every kind; their ids by the names of parameters."""
+        """Create a few resources of every kind, and return their identifiers by the names of their parameters."""
 
     def begin(self) -> None:
-        """A request is about to be sent."""
+        """Prepare for the next request, which is about to be sent."""
 
     def written(self) -> Sequence[str]:
         """The writes of the latest request, which was refused."""
@@ -54,10 +54,10 @@ class Fuzzer:
     """The results so far.
 
     Attributes:
-        answers: by status.
-        codes: by the code of the problem.
-        hit: requests by operation, also those without any.
-        broken: requests with a response or an effect that breaks a promise, each with the reason.
+        answers: the number of responses by their status.
+        codes: the number of problems by their code.
+        hit: the number of requests by their operation; an operation without requests counts as 0.
+        broken: the requests with a response or an effect that breaks a promise, each with the reason.
     """
 
     grounds: Grounds

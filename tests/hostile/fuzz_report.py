@@ -12,7 +12,7 @@ SHOWN = 20
 
 
 def told(fuzzer: Fuzzer) -> int:
-    """Print the results of a fuzzer; 1 if a promise was broken."""
+    """Print the results of a fuzzer, and return 1 if a promise was broken."""
     print(f"{sum(fuzzer.answers.values())} requests, {len(fuzzer.broken)} not answered as promised")  # noqa: T201 - its report
     print("by status:", ", ".join(f"{status}: {count}" for status, count in sorted(fuzzer.answers.items())))  # noqa: T201 - same
     print("by code:", ", ".join(f"{code}: {count}" for code, count in fuzzer.codes.most_common()))  # noqa: T201 - same

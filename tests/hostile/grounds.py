@@ -1,4 +1,4 @@
-"""The api function in this process, over fakes of AWS, every write to its stores noted."""
+"""The api function in this process, with fakes of AWS and a record of every write to the function's stores."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _READS = ("get", "query", "scan", "batch_get", "describe", "list", "head", "rece
 
 @dataclass
 class InProcess:
-    """Separate stores for each world."""
+    """An environment of the api function that has separate stores for each world."""
 
     clock: StandingClock = field(default_factory=StandingClock)
     session: FakeSession = field(init=False)
@@ -49,15 +49,15 @@ class InProcess:
         self.session.heard = self._heard
 
     def begin(self) -> None:
-        """Forget the writes so far."""
+        """Forget all writes so far."""
         self._written.clear()
 
     def written(self) -> Sequence[str]:
-        """The successful writes to any store since then."""
+        """The successful writes to any store since the last call of `begin`."""
         return list(self._written)
 
     def fresh_world(self) -> dict[str, Sequence[str]]:
-        """Empty stores but for a few things of every kind; their ids by the names of parameters."""
+        """Empty all stores, create a few resources of every kind, and return their identifiers by parameter names."""
         self._worlds += 1
         queues: dict[str, str] = {
             variable: self._queue(priority.value) for priority, variable in QUEUE_VARIABLES.items()
@@ -75,7 +75,7 @@ class InProcess:
             Variable.WATCH_URL: "wss://live.example.org/live",
             Variable.PULLED_QUEUES: json.dumps({PULLED: self._queue(PULLED)}),
             Variable.PULLERS: json.dumps({PULLED: ["*"]}),
-            # The address in good requests; nobody listens there.
+            # The address that valid requests name; nothing listens there.
             Variable.HTTP_ALLOW: "127.0.0.1",
             Variable.HTTP_SECRETS: json.dumps({"crm": {"arn": SENT_SECRET, "hosts": ["127.0.0.1"]}}),
             **queues,
@@ -90,7 +90,7 @@ class InProcess:
 
     @contextmanager
     def used(self) -> Iterator[None]:
-        """While this lasts, the function has the newest of these worlds, its log off."""
+        """Have the function use the newest of these worlds without logs while the context lasts."""
         composition.use(self._platform)
         logging.disable(logging.CRITICAL)
         try:
@@ -100,18 +100,18 @@ class InProcess:
             composition.use(None)
 
     def tables(self) -> dict[str, Table]:
-        """The contents of the tables: `restore` returns them to it."""
+        """A copy of the tables' contents, for `restore`."""
         return {name: _copied(table) for name, table in self.session.dynamodb.tables.items()}
 
     def restore(self, tables: dict[str, Table]) -> None:
-        """Have the tables as they were."""
+        """Restore the tables to these contents."""
         self.session.dynamodb.tables = {name: _copied(table) for name, table in tables.items()}
 
     def _queue(self, name: str) -> str:
         return str(self.session.client("sqs").create_queue(QueueName=f"{name}-{self._worlds}")["QueueUrl"])
 
     def _heard(self, operation: str, request: dict[str, Any]) -> None:
-        """Note a write, except a timer's: a timer is written first, and has no effect alone."""
+        """Record a write, except the write of a timer, which comes first and has no effect by itself."""
         if operation.startswith(_READS):
             return
         sort_key = request.get("Item", {}).get(schema.SORT_KEY, {"S": ""})["S"]

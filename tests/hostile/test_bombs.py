@@ -1,4 +1,4 @@
-"""Whatever an owner writes costs bounded time and memory, at the largest size that the API accepts."""
+"""Any text that an owner writes costs bounded time and memory, even at the largest size that the API accepts."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from tests.functions.api.gateway import Answer
 
 CPU_SECONDS = 15.0
-"""Bound of the processor time of a request: the slowest takes three seconds. What is superlinear takes minutes."""
+"""The maximum processor time of a request: the slowest request takes three seconds. Superlinear work takes minutes."""
 PEAK_BYTES = 256 * 1_048_576
-"""Bound of the memory of a request: half of that of the API's function."""
+"""The maximum memory of a request, which is half the memory of the API's function."""
 
 
 def cheaply(send: Callable[[], Answer]) -> Answer:
-    """Send a request within the time limit; the response must not be an internal error."""
+    """Send a request, and check its processor time and that the response is no internal error."""
     began = time.process_time()
     answer = send()
     spent = time.process_time() - began
@@ -40,7 +40,7 @@ def cheaply(send: Callable[[], Answer]) -> Answer:
 
 
 def in_little_memory(send: Callable[[], Answer]) -> Answer:
-    """Send a request within the memory limit; measuring that makes it several times slower."""
+    """Send a request, and check its memory use; the measurement makes the request several times slower."""
     tracemalloc.start()
     try:
         answer = send()
@@ -52,13 +52,13 @@ def in_little_memory(send: Callable[[], Answer]) -> Answer:
 
 
 LARGE = 100_000
-"""Length from which on a form's texts take noticeable time."""
+"""The length from which the texts of a form take noticeable time."""
 BY_SIZE = [pytest.param(name, marks=[pytest.mark.slow] if form.most > LARGE else []) for name, form in FORMS.items()]
 
 
 @pytest.mark.parametrize("name", BY_SIZE)
 def test_repeated_units_cost_bounded_time_and_memory(name: str) -> None:
-    """Each unit of a form alone, as often as the API accepts it."""
+    """Each unit of a form, repeated as often as the API accepts, costs bounded time and memory."""
     form = FORMS[name]
     Stack.faked()
     for number, unit in enumerate(form.units):
@@ -70,7 +70,7 @@ def test_repeated_units_cost_bounded_time_and_memory(name: str) -> None:
 
 @st.composite
 def bombs(draw: st.DrawFn, form: Form) -> str:
-    """A text of the maximum length: a beginning, one or two repeated units, and an end."""
+    """A text of the maximum length: a beginning, up to three repeated units, and an end."""
     parts = st.lists(st.sampled_from(form.units) | st.text(max_size=3), max_size=4).map("".join)
     unit = draw(st.lists(st.sampled_from(form.units), min_size=1, max_size=3).map("".join))
     return form.bomb(draw(parts), unit, draw(parts))
@@ -79,7 +79,7 @@ def bombs(draw: st.DrawFn, form: Form) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FORMS)
 def test_drawn_texts_cost_bounded_time(name: str) -> None:
-    """Units nested and mixed in any way, between any beginning and end."""
+    """Units that are nested and mixed in any way, between any beginning and any end, cost bounded time."""
     form = FORMS[name]
     examples = 100 if form.most < LARGE else 10
     Stack.faked()
@@ -93,7 +93,7 @@ def test_drawn_texts_cost_bounded_time(name: str) -> None:
 
 
 def test_a_small_body_that_grows_is_refused_before_it_has_grown() -> None:
-    """200 MB of zeros have 200 KB as gzip."""
+    """A gzip body of 200 KB that expands to 200 MB of zeros is refused before it is expanded."""
     Stack.faked()
     body = base64.b64encode(gzip.compress(b"0" * 200_000_000)).decode()
     send = partial(Gateway().send, "POST", "/v1/tasks", None, {"content-encoding": "gzip"}, raw=body, is_base64=True)
@@ -101,7 +101,7 @@ def test_a_small_body_that_grows_is_refused_before_it_has_grown() -> None:
 
 
 def test_parameters_of_a_definition_make_no_large_graph() -> None:
-    """Eleven thousand placeholders for a value of 4 KB: refused by the name of the field."""
+    """A run whose graph has eleven thousand placeholders for a value of 4 KB is refused, and the field is named."""
     Stack.faked()
     name = "/v1/topologies/definitions/d"
     node = {"type": "a", "payload": "<duetime.parameters.x>" * 11_000}
@@ -121,7 +121,7 @@ def test_parameters_of_a_definition_make_no_large_graph() -> None:
     ],
 )
 def test_nobody_but_a_worker_writes_the_payload_of_a_map(payload: dict[str, object]) -> None:
-    """Its size is checked where it is made, so a change of a topology cannot set it."""
+    """The size of a map's payload is checked where a worker creates it, so a change of a topology cannot set it."""
     Stack.faked()
     graph = {"nodes": {"a": {"type": "a"}}}
     task = Gateway().create({"type": "t", "target": {"kind": "topology"}, "payload": graph, "delay_seconds": 600})
@@ -131,7 +131,7 @@ def test_nobody_but_a_worker_writes_the_payload_of_a_map(payload: dict[str, obje
 
 
 def test_a_time_zone_of_many_parts_is_refused() -> None:
-    """The library looks for each part in a package within the one before, as deep as Python allows."""
+    """A time zone of very many parts is refused; the library would look for each part in a package of its own."""
     Stack.faked()
     headers = {"content-type": "text/calendar"}
     for zone in ("/" + "A/" * 100_000, "/Aa/a" * 20_000 + "!"):
@@ -142,7 +142,7 @@ def test_a_time_zone_of_many_parts_is_refused() -> None:
 
 
 def test_the_forms_are_what_owners_send() -> None:
-    """A text of a form that is valid is accepted: the requests reach the parsers."""
+    """A valid text of each form is accepted, so requests with these forms reach the parsers."""
     Stack.faked()
     valid = {"json": "[1]", "placeholders": "<duetime.type>", "cron": "0 3 * * *", "rate": "1 day", "interval": "PT1H"}
     valid |= {

@@ -1,4 +1,4 @@
-"""Every request of a stranger gets a response: none fails for an internal reason, and a refused one has no effect."""
+"""Each request from a stranger gets a response: no request fails internally, and a refused request has no effect."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ REQUESTS = 1_500
 EXAMPLES = 3
 TASKS = "/v1/tasks"
 AT_THE_DOOR = {"fields_invalid", "parameters_invalid", "body_unreadable", "media_type_unsupported"}
-"""Codes of problems of requests that were not read, or not completely."""
+"""Codes of problems of requests that were not read, or were not completely read."""
 
 
 @pytest.fixture(scope="module")
 def grounds() -> InProcess:
-    """The api function over fakes of AWS, with a few things of every kind."""
+    """The api function with fakes of AWS, and with a few resources of every kind."""
     found = InProcess()
     with found.used():
         found.fresh_world()
@@ -47,17 +47,17 @@ def fuzzer(grounds: InProcess) -> Iterator[Fuzzer]:
 
 @pytest.fixture
 def fresh(fuzzer: Fuzzer) -> Fuzzer:
-    """The same, over stores that no other test has written to."""
+    """A fuzzer whose stores no other test has changed."""
     fuzzer.grounds.fresh_world()
     return fuzzer
 
 
 def encoded(data: bytes) -> Hostile:
-    """A creation whose body the gateway passes on in base 64."""
+    """A create request whose body the gateway passes on as Base64."""
     return Hostile("POST", TASKS, raw=base64.b64encode(data).decode(), is_base64=True)
 
 
-# Each with the statuses that it may have.
+# Each request has the set of statuses that are possible in its response.
 BYTES: list[tuple[str, Hostile, set[int]]] = [
     ("no body", Hostile("POST", TASKS), {400}),
     ("100 000 levels of arrays", Hostile("POST", TASKS, raw="[" * DEEP), {400, 422}),
@@ -69,51 +69,51 @@ BYTES: list[tuple[str, Hostile, set[int]]] = [
     ),
     ("too many bytes", Hostile("POST", TASKS, raw='{"type":"x","payload":"' + "x" * MAX_BODY_BYTES + '"}'), {413}),
     ("too many spaces", Hostile("POST", TASKS, raw=" " * (MAX_BODY_BYTES + 1)), {400, 413}),
-    ("too many bytes in base 64", encoded(b'{"type":"x","payload":"' + b"x" * MAX_BODY_BYTES + b'"}'), {413}),
+    ("too many bytes in Base64", encoded(b'{"type":"x","payload":"' + b"x" * MAX_BODY_BYTES + b'"}'), {413}),
     ("a number of 5 000 digits", Hostile("POST", TASKS, raw='{"type":"x","payload":' + "9" * 5_000 + "}"), {422}),
     ("NaN", Hostile("POST", TASKS, raw='{"type":"x","payload":NaN}'), {400, 422}),
     ("1e400", Hostile("POST", TASKS, raw='{"type":"x","payload":1e400}'), {400, 422}),
     ("an escaped lone surrogate", Hostile("POST", TASKS, raw='{"type":"x","payload":"\\ud800"}'), {422}),
-    ("a lone surrogate as it is", Hostile("POST", TASKS, raw='{"type":"x","payload":"\ud800"}'), {400, 422}),
+    ("an unescaped lone surrogate", Hostile("POST", TASKS, raw='{"type":"x","payload":"\ud800"}'), {400, 422}),
     ("a lone surrogate in a key", Hostile("POST", TASKS, raw='{"type":"x","payload":{"\\ud800":1}}'), {422}),
-    ("a key twice", Hostile("POST", TASKS, raw='{"type":"x","type":"y"}'), {422}),
-    ("a mark of byte order", Hostile("POST", TASKS, raw='\ufeff{"type":"x"}'), {400}),
-    ("a mark of byte order in base 64", encoded(b'\xef\xbb\xbf{"type":"x"}'), {400}),
+    ("a repeated key", Hostile("POST", TASKS, raw='{"type":"x","type":"y"}'), {422}),
+    ("a byte order mark", Hostile("POST", TASKS, raw='\ufeff{"type":"x"}'), {400}),
+    ("a byte order mark in Base64", encoded(b'\xef\xbb\xbf{"type":"x"}'), {400}),
     ("UTF-16", encoded('{"type":"x"}'.encode("utf-16")), {400}),
     ("UTF-32", encoded('{"type":"x"}'.encode("utf-32")), {400}),
     ("Latin-1", encoded('{"type":"x","name":"\u00e9"}'.encode("latin-1")), {400}),
     ("overlong UTF-8", encoded(b'{"type":"\xc0\xaf"}'), {400}),
     ("zero bytes", encoded(b"\x00" * 100), {400}),
     ("a gzip header", encoded(b"\x1f\x8b\x08\x00"), {400}),
-    ("JSON that is called base 64", Hostile("POST", TASKS, raw='{"type":"x"}', is_base64=True), {400}),
-    ("base 64 that is called JSON", Hostile("POST", TASKS, raw=base64.b64encode(b'{"type":"x"}').decode()), {400}),
-    ("base 64 with a line break", Hostile("POST", TASKS, raw="eyJ0\neXBl", is_base64=True), {400}),
+    ("JSON that is declared as Base64", Hostile("POST", TASKS, raw='{"type":"x"}', is_base64=True), {400}),
+    ("Base64 that is declared as JSON", Hostile("POST", TASKS, raw=base64.b64encode(b'{"type":"x"}').decode()), {400}),
+    ("Base64 with a line break", Hostile("POST", TASKS, raw="eyJ0\neXBl", is_base64=True), {400}),
     ("two bodies", Hostile("POST", TASKS, raw='{"type":"x"}{"type":"x"}'), {400}),
     ("a comment", Hostile("POST", TASKS, raw='{"type":"x"}//'), {400}),
     ("an id of 5 000 digits", Hostile("GET", f"{TASKS}/{'0' * 5_000}"), {404}),
     ("an id beyond the calendar", Hostile("GET", f"{TASKS}/{'7' + 'Z' * 25}"), {404}),
     ("an id with a zero byte", Hostile("GET", f"{TASKS}/%00"), {404}),
-    ("a path that climbs", Hostile("GET", "/v1/../../etc/passwd"), {404}),
-    ("a token of nobody's", Hostile("GET", TASKS, "next_token=AAAA"), {400}),
+    ("a path to a parent folder", Hostile("GET", "/v1/../../etc/passwd"), {404}),
+    ("a token that was never issued", Hostile("GET", TASKS, "next_token=AAAA"), {400}),
     ("2 000 parameters", Hostile("GET", TASKS, "&".join(f"p{n}=1" for n in range(2_000))), {400}),
-    ("a parameter that is no UTF-8", Hostile("GET", TASKS, "name=%ff"), {400}),
+    ("a parameter that is not UTF-8", Hostile("GET", TASKS, "name=%ff"), {400}),
     ("an owner with a separator", Hostile("GET", TASKS, headers={"X-Duetime-Owner": "a#1"}), {400}),
     ("an owner with a line break", Hostile("GET", TASKS, headers={"X-Duetime-Owner": "a\r\nb"}), {400}),
     ("a key of 9 000 characters", Hostile("POST", TASKS, headers={"Idempotency-Key": "k" * 9_000}, raw="{}"), {400}),
-    ("a method of nobody's", Hostile("BREW", TASKS), {405}),
+    ("an unknown method", Hostile("BREW", TASKS), {405}),
 ]
 
 
 @pytest.mark.parametrize(("request_", "statuses"), [case[1:] for case in BYTES], ids=[case[0] for case in BYTES])
 def test_hostile_bytes_are_refused(fuzzer: Fuzzer, request_: Hostile, statuses: set[int]) -> None:
-    """With a problem that has the reason, and without a write."""
+    """Hostile bytes are refused without a write, and the response is a problem that names the reason."""
     answer = fuzzer.send(request_)
     assert answer is not None
     assert (fuzzer.broken, answer.status in statuses) == ([], True), answer.text[:300]
 
 
 def test_any_value_in_any_field_is_answered(fresh: Fuzzer) -> None:
-    """Every hostile value in the place of every field of a task: accepted, or refused by the name of the field."""
+    """A request with a hostile value in any field of a task is accepted, or is refused with the name of the field."""
     for name in TASK:
         for text in VALUES:
             raw = json.dumps({**TASK, name: HOLE}).replace(json.dumps(HOLE), text)
@@ -122,7 +122,7 @@ def test_any_value_in_any_field_is_answered(fresh: Fuzzer) -> None:
 
 
 def test_every_request_of_fuzzing_is_answered(fuzzer: Fuzzer) -> None:
-    """Good requests of every operation there is, each hurt somewhere; none raises, none that is refused writes."""
+    """Damaged requests for every operation raise no exception, and refused requests write nothing."""
     fuzzer.lay(REQUESTS)
     assert fuzzer.broken == []
     assert set(fuzzer.hit) == {one.id for one in OPERATIONS}
@@ -130,13 +130,13 @@ def test_every_request_of_fuzzing_is_answered(fuzzer: Fuzzer) -> None:
 
 
 def test_the_corpus_begins_with_good_requests(fresh: Fuzzer, grounds: InProcess) -> None:
-    """One of every operation; otherwise all its hostile requests would be refused at the start, and show nothing."""
+    """A valid request for each operation is not refused at the start; otherwise, its damaged forms would be useless."""
     assert isinstance(fresh.grounds, InProcess)
     corpus = Corpus(0, fresh.grounds.fresh_world())
     tables = grounds.tables()
     answers = {}
     for one in OPERATIONS:
-        # A later request may depend on the changes of an earlier one.
+        # A later request may depend on the changes of an earlier request.
         grounds.restore(tables)
         answers[one.id] = fresh.send(corpus.good(one, existing=1))
     codes = {name: answer.problem["code"] for name, answer in answers.items() if answer and answer.status >= 400}
@@ -144,19 +144,19 @@ def test_the_corpus_begins_with_good_requests(fresh: Fuzzer, grounds: InProcess)
 
 
 def test_the_corpus_has_every_field_of_every_request() -> None:
-    """A field in no body never gets a hostile value; tokens come from the API, and tests give them."""
+    """Every request field is in a body and gets hostile values, except tokens, which only the API can issue."""
     for operation in OPERATIONS:
         bodies = [BODIES.get(operation.id, {}), *MORE_BODIES.get(operation.id, ())]
         fields = {
             field.alias or name for name, field in (operation.body.model_fields if operation.body else {}).items()
         }
-        # The body of a PUT may repeat its place, which must be that of the path.
+        # The body of a PUT request may repeat the resource's place, which must match the path.
         exempt = {"next_token", "confirmation_token", *({"name", "scope"} if operation.method == "PUT" else ())}
         assert fields - exempt - {name for body in bodies for name in body} == set(), operation.id
 
 
 def test_every_other_body_is_good_too(fresh: Fuzzer) -> None:
-    """Fields that cannot be combined with those of an operation's first body are read, too."""
+    """The further bodies of an operation are read, too; their fields cannot be combined with those of the first."""
     known = fresh.grounds.fresh_world()
     for operation in OPERATIONS:
         for body in MORE_BODIES.get(operation.id, ()):
@@ -167,19 +167,19 @@ def test_every_other_body_is_good_too(fresh: Fuzzer) -> None:
 
 
 def test_the_same_seed_sends_the_same_requests() -> None:
-    """A finding can be sent again."""
+    """Two runs with the same seed send the same requests, so a failure can be reproduced."""
     assert list(islice(Corpus(3, {}), 50)) == list(islice(Corpus(3, {}), 50)) != list(islice(Corpus(4, {}), 50))
 
 
 @pytest.mark.slow
 def test_answers_are_as_the_document_says(fuzzer: Fuzzer) -> None:
-    """Requests drawn from the document, good and bad, get documented statuses, and bodies that fit their schemas."""
+    """Requests drawn from the document get documented statuses, and response bodies that match their schemas."""
     Drawn(fuzzer).lay(EXAMPLES)
     assert fuzzer.broken == []
 
 
 def test_fuzzing_tells_what_is_broken(fresh: Fuzzer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A defect in a route, and a refusal that has written, are found."""
+    """The fuzzer finds a defect in a route, and a refused request that has written."""
     monkeypatch.setattr("duetime.services.tasks.read.TaskReader.record", lambda *_: 1 / 0)
     fresh.send(Hostile("GET", f"{TASKS}/01M7XZ8CGJ0013P2ZBN3YDT3DX"))
     creating = composition.composed(TaskServices).creator

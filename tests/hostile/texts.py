@@ -1,4 +1,4 @@
-"""Texts that hurt parsers, stores and people: JSON values, ids, headers, queries and paths."""
+"""Texts that cause trouble in parsers, in stores, or for people: JSON values, ids, headers, queries, and paths."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ VALUES: Final = (
     "1,",
     "",
 )
-"""In place of any value of a body, as they are."""
+"""JSON texts that replace any value of a body unchanged."""
 
 SPECIAL: Final = (
     '"2026-12-01T09:00:00Z"',
@@ -148,7 +148,7 @@ SPECIAL: Final = (
     '{"max_attempts":1e9}',
     '{"team":"dba"}',
 )
-"""In place of values that mean something: times, rhythms, zones, addresses, nested fields."""
+"""JSON texts that replace values with a meaning, such as times, schedules, time zones, addresses, and nested fields."""
 
 TYPES: Final = (
     None,
@@ -166,7 +166,7 @@ TYPES: Final = (
     "\u00e9",
     "x" * 9_000,
 )
-"""Content types."""
+"""Values of the content type header."""
 
 IDS: Final = (
     "01M7XZ8CGJ0013P2ZBN3YDT3DX",
@@ -203,7 +203,7 @@ IDS: Final = (
     "db-17",
     "holidays",
 )
-"""In place of an id or a name in a path."""
+"""Texts that replace an identifier or a name in a path."""
 
 TEXTS: Final = (
     "",
@@ -242,7 +242,7 @@ TEXTS: Final = (
     "status",
     "scheduled",
 )
-"""In place of a header's value or a parameter's."""
+"""Texts that replace the value of a header or a query parameter."""
 
 QUERIES: Final = (
     "&&&&",
@@ -260,7 +260,7 @@ QUERIES: Final = (
     "limit=1;order=asc",
     "\u00e9=\u00e9",
 )
-"""Whole queries."""
+"""Texts that replace a whole query."""
 
 HEADERS: Final = (
     "Idempotency-Key",

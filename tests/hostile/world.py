@@ -1,4 +1,4 @@
-"""A few things of every kind, so that hostile requests find existing ones."""
+"""A few resources of every kind, so that hostile requests find existing resources."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ NAMES = ("holidays", "nightly")
 LOCK = "db-17"
 _REFUSED = 400
 _TRIES = 5
-"""A queue may hand out messages one by one."""
+"""The number of attempts to lease tasks, because a queue may return messages one by one."""
 
-# A deployed stack may lack the secret.
+# A deployed stack may lack the secret that the target's `auth` field names.
 _TASK = {**TASK, "target": {key: value for key, value in TASK["target"].items() if key != "auth"}}
 
 
 class Api(Protocol):
-    """Whatever brings requests to the api function."""
+    """A client that sends requests to the api function."""
 
     def send(
         self,
@@ -35,11 +35,11 @@ class Api(Protocol):
         raw: str | None = None,
         is_base64: bool = False,
     ) -> Answer:
-        """Send a request; `raw` is sent unchanged as the body, `body` as JSON."""
+        """Send a request; `raw` is sent unchanged as the body, and `body` is sent as JSON."""
 
 
 def furnished(api: Api) -> dict[str, Sequence[str]]:
-    """Make a few things of every kind; their ids by the names of parameters."""
+    """Create a few resources of every kind, and return their identifiers by the names of their parameters."""
     for name in NAMES:
         _made(api, "PUT", f"/v1/calendars/{name}", BODIES["putCalendar"])
         _made(api, "PUT", f"/v1/types/{name}", BODIES["putType"])
@@ -83,7 +83,7 @@ def furnished(api: Api) -> dict[str, Sequence[str]]:
 
 
 def _leases(api: Api) -> list[str]:
-    """A valid lease that holds the lock, and one whose task has failed for good: a dead letter."""
+    """A valid lease that holds the lock, and a lease whose task has finally failed, which makes it a dead letter."""
     for _ in range(2):
         _made(api, "POST", "/v1/tasks", {"type": PULLED, "lock": {"key": LOCK, "max_holders": 2}})
     leases: list[str] = []

@@ -1,4 +1,4 @@
-"""Templates of every environment, synthesised once a session with empty layers, so that nothing is built."""
+"""Templates of all environments, synthesized once per session with empty layers, so that nothing is built."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ EVERY = (*CLOUD, "local")
 
 @pytest.fixture(scope="session")
 def layers(tmp_path_factory: pytest.TempPathFactory) -> Layers:
-    """Three empty layers."""
+    """Return empty layers."""
     return empty_layers(tmp_path_factory.mktemp("layers"))
 
 
 @pytest.fixture(scope="session")
 def synthesis_of(layers: Layers, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Synthesis]:
-    """The synthesised stack of an environment, by name."""
+    """Return a function that synthesizes the stack of an environment by name."""
 
     @cache
     def synthesised(name: str) -> Synthesis:
@@ -38,23 +38,23 @@ def synthesis_of(layers: Layers, tmp_path_factory: pytest.TempPathFactory) -> Ca
 
 @pytest.fixture(params=EVERY)
 def every(request: pytest.FixtureRequest, synthesis_of: Callable[[str], Synthesis]) -> Synthesis:
-    """Each environment in turn."""
+    """Return each environment in turn."""
     return synthesis_of(request.param)
 
 
 @pytest.fixture(params=CLOUD)
 def cloud(request: pytest.FixtureRequest, synthesis_of: Callable[[str], Synthesis]) -> Synthesis:
-    """Each environment of a real account in turn."""
+    """Return each environment for a real account in turn."""
     return synthesis_of(request.param)
 
 
 @pytest.fixture
 def dev(synthesis_of: Callable[[str], Synthesis]) -> Synthesis:
-    """The environment `dev`."""
+    """Return the environment `dev`."""
     return synthesis_of("dev")
 
 
 @pytest.fixture
 def local(synthesis_of: Callable[[str], Synthesis]) -> Synthesis:
-    """The environment `local`, which has everything."""
+    """Return the environment `local`, which has every optional part."""
     return synthesis_of("local")

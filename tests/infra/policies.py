@@ -1,4 +1,4 @@
-"""The policies of the functions' roles, with the names that their resources have in the tests' account."""
+"""The policies of the functions' roles, with the names of resources in the tests' account."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 PSEUDO = {"AWS::Partition": "aws", "AWS::Region": "us-east-1", "AWS::AccountId": "123456789012"}
 BY_PLATFORM = ("logs:", "xray:")
-"""What Lambda does for a function: its log and its traces."""
+"""Actions that Lambda itself needs for a function: its log and its traces."""
 _FIXED = {
     "AWS::DynamoDB::Table": TABLE,
     "AWS::S3::Bucket": BUCKET,
@@ -26,7 +26,7 @@ _FIXED = {
 
 
 def synthesised(folder: Path) -> dict[str, dict[str, list[str]]]:
-    """The permissions of each function of `local`, with its missing parts: a monitor, an archive, a secret."""
+    """Return the permissions of each function in `local` with a monitor, an archive and a secret added."""
     (layers := folder / "layers").mkdir()
     more = {
         "heartbeat_url": "https://monitor.example.org/ping",
@@ -38,7 +38,7 @@ def synthesised(folder: Path) -> dict[str, dict[str, list[str]]]:
 
 
 def policies(synthesis: Synthesis) -> dict[str, dict[str, list[str]]]:
-    """The patterns of resources that each function may use, by function and action."""
+    """Return the resource patterns that each function may use, by function and action."""
     arns = _arns(synthesis)
     found: dict[str, dict[str, set[str]]] = {}
     for name in synthesis.functions():
@@ -52,12 +52,12 @@ def policies(synthesis: Synthesis) -> dict[str, dict[str, list[str]]]:
 
 
 def of_function(arn: str) -> str:
-    """The ARN of a function, for that of its alias; any other as it is."""
+    """Return the ARN of an alias's function; any other ARN is returned unchanged."""
     return arn.removesuffix(f":{LIVE}")
 
 
 def polled(synthesis: Synthesis) -> set[tuple[str, str]]:
-    """The functions that queues invoke, and those queues."""
+    """Return the functions that queues invoke, with these queues."""
     arns = _arns(synthesis)
     return {
         (synthesis.function_named(each["FunctionName"]), _text(arns, each["EventSourceArn"]))
@@ -66,27 +66,27 @@ def polled(synthesis: Synthesis) -> set[tuple[str, str]]:
 
 
 def queue_mappings(synthesis: Synthesis) -> list[dict[str, Any]]:
-    """The event source mappings of queues: all but that of the table's stream."""
+    """Return the event source mappings of queues, without that of the table's stream."""
     mappings = synthesis.properties("AWS::Lambda::EventSourceMapping").values()
     return [each for each in mappings if "StartingPosition" not in each]
 
 
 def _arns(synthesis: Synthesis) -> dict[str, str]:
-    """The ARN of each resource in the tests' account, by logical id."""
+    """Return the ARN of each resource in the tests' account, by logical id."""
     resources = synthesis.template["Resources"]
     found = {id_: _FIXED[body["Type"]] for id_, body in resources.items() if body["Type"] in _FIXED}
     found |= {
         id_: function(synthesis.function_named({"Ref": id_})) for id_ in synthesis.of_type("AWS::Lambda::Function")
     }
     found |= {id_: ARCHIVE for id_ in synthesis.of_type("AWS::S3::Bucket") if id_.startswith("Archive")}
-    # A grant names the API by its id, the only one that does.
+    # Only this grant names the API by its id.
     found |= dict.fromkeys(synthesis.of_type("AWS::ApiGatewayV2::Api"), LIVE_API)
     return found | {id_: queue(name) for id_, name in _queues(synthesis).items()}
 
 
 def _queues(synthesis: Synthesis) -> dict[str, str]:
     told = synthesis.functions()["worker"]["Environment"]["Variables"]
-    # Any other is a queue of a pulled type.
+    # Any other queue is that of a pulled type.
     names = dict.fromkeys(synthesis.of_type("AWS::SQS::Queue"), "pulled")
     for each in queue_mappings(synthesis):
         reader = synthesis.function_named(each["FunctionName"])
@@ -102,7 +102,7 @@ def _queues(synthesis: Synthesis) -> dict[str, str]:
 
 
 def _text(arns: dict[str, str], value: Any) -> str:  # noqa: ANN401 - a text or an intrinsic of the template
-    """A text of the template, with the names of the tests' account in it."""
+    """Return a text in the template, with the names of resources in the tests' account."""
     if isinstance(value, str):
         return value
     if "Fn::Join" in value:

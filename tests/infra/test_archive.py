@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 HOUR = 3600
 OF_THE_LINE = {"owner", "attempts", "events", "events_dropped", "archive_format"}
-"""What a line has besides the task as the API answers it."""
+"""Fields that a line has in addition to the API's fields of a task."""
 FORMAT_1 = {
     "id": "text",
     "owner": "text",
@@ -68,23 +68,23 @@ FORMAT_1 = {
     "events_dropped": "integer",
     "archive_format": "integer",
 }
-"""The columns with which archives were written first."""
+"""The columns of the first version of the archive."""
 
 
 @pytest.fixture
 def prod(synthesis_of: Callable[[str], Synthesis]) -> Synthesis:
-    """An environment with an archive."""
+    """Return an environment with an archive."""
     return synthesis_of("prod")
 
 
 def bucket_of(synthesis: Synthesis) -> tuple[str, Properties]:
-    """The bucket of the archive."""
+    """Return the archive's bucket."""
     (found,) = [each for each in synthesis.properties("AWS::S3::Bucket").items() if each[0].startswith("Archive")]
     return found
 
 
 def mapping_of(synthesis: Synthesis) -> Properties:
-    """The connection from the table's stream to `archive`."""
+    """Return the event source mapping from the table's stream to `archive`."""
     (found,) = [
         each
         for each in synthesis.properties("AWS::Lambda::EventSourceMapping").values()
@@ -94,7 +94,7 @@ def mapping_of(synthesis: Synthesis) -> Properties:
 
 
 def test_there_is_an_archive_where_the_settings_say_how_long_it_is_kept(every: Synthesis) -> None:
-    """In `staging` and `prod`; elsewhere nothing of it is deployed, and the API does not know one."""
+    """`staging` and `prod` have an archive; elsewhere no part of it is deployed, and the API has no setting for it."""
     has_one = every.environment.name in {"staging", "prod"}
     assert bool(every.environment.archive_days) is has_one
     for type_ in ("AWS::Glue::Table", "AWS::Glue::Database", "AWS::Athena::WorkGroup", "AWS::Athena::NamedQuery"):
@@ -107,7 +107,7 @@ def test_there_is_an_archive_where_the_settings_say_how_long_it_is_kept(every: S
 
 
 def test_only_tasks_that_ttl_removes_are_archived(prod: Synthesis) -> None:
-    """Lambda invokes the function for no others, in batches as large as it allows, from the first record on."""
+    """Lambda invokes the function only for records that TTL removes, in large batches, from the first record on."""
     from duetime_cdk.archive import BATCH_SECONDS, BATCH_SIZE
 
     found = mapping_of(prod)
@@ -120,7 +120,7 @@ def test_only_tasks_that_ttl_removes_are_archived(prod: Synthesis) -> None:
 
 
 def test_an_outage_of_a_day_loses_nothing(prod: Synthesis) -> None:
-    """A batch is repeated until the stream is about to forget it; then Lambda writes it to the bucket, whole."""
+    """A batch is retried until the stream is about to delete it; then Lambda writes the batch to the bucket."""
     found = mapping_of(prod)
     assert found["MaximumRetryAttempts"] == -1
     assert 22 * HOUR < found["MaximumRecordAgeInSeconds"] < 24 * HOUR
@@ -133,7 +133,7 @@ def test_an_outage_of_a_day_loses_nothing(prod: Synthesis) -> None:
 
 
 def test_the_function_may_write_the_archive_and_nothing_else(prod: Synthesis) -> None:
-    """It writes objects of the archive and reads the table; it writes neither the table nor the bucket of payloads."""
+    """The function writes objects of the archive and reads the table, but writes neither the table nor payloads."""
     of = policies(prod)["archive"]
     objects = [f"{grants.ARCHIVE}/{each}" for each in ("archive/*", "aws/lambda/*", "unreadable/*")]
     assert of == {
@@ -149,7 +149,7 @@ def test_the_function_may_write_the_archive_and_nothing_else(prod: Synthesis) ->
 
 
 def test_purges_may_rewrite_tasks_in_the_archive_only(prod: Synthesis) -> None:
-    """The function of bulk operations reaches neither unreadable records nor results of queries."""
+    """The function for bulk operations reaches neither unreadable records nor results of queries."""
     of = {
         action: {each for each in resources if each.startswith(grants.ARCHIVE)}
         for action, resources in policies(prod)["bulk"].items()
@@ -162,7 +162,7 @@ def test_purges_may_rewrite_tasks_in_the_archive_only(prod: Synthesis) -> None:
 
 
 def test_objects_get_cheaper_with_their_age_and_are_removed(prod: Synthesis) -> None:
-    """They move to colder storage, and no object outlives the settings; incomplete uploads are deleted."""
+    """Objects move to colder storage and are removed at the end of the retention; incomplete uploads are deleted."""
     _, bucket = bucket_of(prod)
     halves, results, tasks, unreadable, given_up = bucket["LifecycleConfiguration"]["Rules"]
     assert halves["AbortIncompleteMultipartUpload"] == {"DaysAfterInitiation": 1}
@@ -177,13 +177,13 @@ def test_objects_get_cheaper_with_their_age_and_are_removed(prod: Synthesis) -> 
 
 
 def test_a_short_archive_moves_no_objects(synthesis_of: Callable[[str], Synthesis]) -> None:
-    """An object that is removed soon after its move is not worth the price of it."""
+    """An object that is removed soon after its move is not moved, because the move would cost more than it saves."""
     _, bucket = bucket_of(synthesis_of("staging"))
     assert not any("Transitions" in rule for rule in bucket["LifecycleConfiguration"]["Rules"])
 
 
 def test_athena_has_every_field_of_a_line(prod: Synthesis) -> None:
-    """The columns are the fields of a task in the API's responses and those of the line, with the same names."""
+    """The columns are the fields of a task in the API and those of an archive line, with the same names."""
     (table,) = prod.properties("AWS::Glue::Table").values()
     columns = [each["Name"] for each in table["TableInput"]["StorageDescriptor"]["Columns"]]
     assert columns == list(COLUMNS)
@@ -191,12 +191,12 @@ def test_athena_has_every_field_of_a_line(prod: Synthesis) -> None:
 
 
 def test_no_column_is_removed_or_changes_its_type() -> None:
-    """Objects of an archive outlive deployments: queries find in old ones and new ones the same."""
+    """Objects of an archive outlive deployments, so queries must work with old and new objects."""
     assert COLUMNS.items() >= FORMAT_1.items()
 
 
 def test_athena_finds_the_days_by_itself(prod: Synthesis) -> None:
-    """Partitions are computed from the day in the key: no crawler has to list them, and a query reads no more."""
+    """Partitions are computed from the day in the key, so no crawler is needed and a query reads no other days."""
     (table,) = prod.properties("AWS::Glue::Table").values()
     bucket, _ = bucket_of(prod)
     found = table["TableInput"]
@@ -209,7 +209,7 @@ def test_athena_finds_the_days_by_itself(prod: Synthesis) -> None:
 
 
 def test_a_query_can_neither_cost_much_nor_write_elsewhere(prod: Synthesis) -> None:
-    """The workgroup stops a query that reads too much, and keeps results encrypted in the bucket, for every caller."""
+    """For every caller, the workgroup stops queries that read too much, and stores encrypted results in the bucket."""
     (workgroup,) = prod.properties("AWS::Athena::WorkGroup").values()
     found = workgroup["WorkGroupConfiguration"]
     assert found["EnforceWorkGroupConfiguration"] is True
@@ -219,7 +219,7 @@ def test_a_query_can_neither_cost_much_nor_write_elsewhere(prod: Synthesis) -> N
 
 @pytest.mark.parametrize("days", [-1, 3_654])
 def test_an_archive_of_no_possible_length_is_rejected(days: int) -> None:
-    """It is kept for up to ten years, by type or for all."""
+    """An archive, for all types or by type, is kept for up to ten years; other values are rejected."""
     with pytest.raises(UnsafeEnvironment, match="archive"):
         replace(environment_named("dev"), archive_days=days)
     with pytest.raises(UnsafeEnvironment, match="archive"):
@@ -227,7 +227,7 @@ def test_an_archive_of_no_possible_length_is_rejected(days: int) -> None:
 
 
 def test_objects_of_types_that_are_kept_shorter_are_removed_by_their_tag(layers: Layers, tmp_path: Path) -> None:
-    """The archive is there even if most types are not archived; its rules remove each class of objects in its time."""
+    """The archive exists even if most types are not archived, and its rules remove each class after its retention."""
     by_type = {"audit.*": 400, "ping": 7, "report": 0}
     environment = replace(environment_named("dev"), archive_days=30, archive_days_by_type=by_type)
     _, bucket = bucket_of(made := Synthesis(environment, layers, tmp_path))

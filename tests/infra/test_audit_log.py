@@ -1,4 +1,4 @@
-"""The audit log's group: kept for its own time, and only added to."""
+"""The audit log's log group has its own retention, and can only be appended to."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ VARIABLE = "DUETIME_AUDIT_LOG_GROUP"
 
 @pytest.fixture
 def prod(synthesis_of: Callable[[str], Synthesis]) -> Synthesis:
-    """The environment `prod`."""
+    """Return the environment `prod`."""
     return synthesis_of("prod")
 
 
 def group_of(synthesis: Synthesis) -> str:
-    """The logical id of the audit log's group; empty for none."""
+    """Return the logical id of the audit log's group, or an empty text."""
     value = synthesis.functions()["api"]["Environment"]["Variables"][VARIABLE]
     return str(value["Ref"]) if value else ""
 
 
 def test_the_group_is_kept_and_outlives_other_logs(prod: Synthesis) -> None:
-    """For thirteen months, and even if the stack is deleted."""
+    """The log group is kept for thirteen months, and even if the stack is deleted."""
     group = prod.of_type("AWS::Logs::LogGroup")[group_of(prod)]
     assert (group["Properties"]["RetentionInDays"], group["DeletionPolicy"]) == (400, "RetainExceptOnCreate")
 
 
 def test_lines_can_only_be_added(prod: Synthesis) -> None:
-    """By the API function; other functions have no access to the group."""
+    """Only the API function can add lines; other functions have no access to the group."""
     group = group_of(prod)
     granted = {
         name: {action for each in prod.statements_of(name) if group in json.dumps(each) for action in each["Action"]}
@@ -45,5 +45,5 @@ def test_lines_can_only_be_added(prod: Synthesis) -> None:
 
 
 def test_an_environment_without_a_retention_has_no_audit_log(every: Synthesis) -> None:
-    """The local stack has none."""
+    """The local stack, whose settings have no retention for the audit log, has no audit log."""
     assert bool(group_of(every)) == bool(every.environment.audit_retention)

@@ -1,4 +1,4 @@
-"""A deployment that AWS would refuse is refused at the synthesis, or cannot arise."""
+"""A deployment that AWS would refuse is refused at synthesis, or cannot occur."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NORMAL = "https://sqs.eu-west-1.amazonaws.com/123456789012/duetime-dev-QueuesNor
 
 
 def variables_of(made: Synthesis, function: str) -> dict[str, str]:
-    """The settings of a function: its environment, with references at their longest, and its layer's module."""
+    """Return a function's settings: its environment, with the longest references, and its layer's module."""
     told = made.functions()[function]["Environment"]["Variables"]
     environ = {name: value if isinstance(value, str) else "x" * 150 for name, value in told.items()}
     assert sum(len(json.dumps(name)) + len(json.dumps(value)) + 2 for name, value in environ.items()) <= 4_096
@@ -46,7 +46,7 @@ def variables_of(made: Synthesis, function: str) -> dict[str, str]:
 
 
 def test_a_hundred_pulled_types_with_long_names_fit_into_every_function(layers: Layers, tmp_path: Path) -> None:
-    """Settings that exceed 4 096 bytes are in a layer, and every function reads them there."""
+    """Settings that exceed 4,096 bytes are in a layer, where every function reads them."""
     made = Synthesis(replace(DEV, pulled_types=MANY), layers, tmp_path)
     named = {each["QueueName"] for each in made.properties("AWS::SQS::Queue").values() if "QueueName" in each}
     assert len(named) == 100
@@ -67,13 +67,13 @@ def test_a_hundred_pulled_types_with_long_names_fit_into_every_function(layers: 
 
 
 def test_small_settings_need_no_layer(every: Synthesis) -> None:
-    """Small settings stay in the environment, where people look for them."""
+    """Small settings stay in the environment, where users look for them."""
     for function in every.functions():
         assert SETTINGS_MODULE not in variables_of(every, function).values()
 
 
 def test_long_lists_of_secrets_and_targets_are_moved_too(layers: Layers, tmp_path: Path) -> None:
-    """Every table that users may make long: its function finds it in the layer."""
+    """Every table that users can make long is moved to a layer, where its function finds it."""
     arn = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:a-secret-with-a-long-name-{:02}-AbCdEf"
     environment = replace(
         DEV,
@@ -100,7 +100,7 @@ def test_long_lists_of_secrets_and_targets_are_moved_too(layers: Layers, tmp_pat
 
 
 def test_a_module_of_a_layer_is_read_beside_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The environment takes precedence; a missing module is an error, and no setting is left out."""
+    """The environment takes precedence over the layer; a missing module is an error, and all settings are read."""
     (tmp_path / "settings_for_this_test.py").write_text(
         "VARIABLES = {'DUETIME_OPERATORS': 'ann', 'DUETIME_SHARDS': '9'}"
     )
@@ -113,7 +113,7 @@ def test_a_module_of_a_layer_is_read_beside_the_environment(tmp_path: Path, monk
 
 
 def test_variables_that_cannot_be_moved_are_refused_by_name() -> None:
-    """The message has the function, the size, the limit, and what is longest."""
+    """The error names the function, the size, the limit, and the longest variables."""
     with pytest.raises(LimitExceeded, match=r"'api' would have 5\d{3} bytes.*4096.*DUETIME_CONSOLE_URL \(5000\)"):
         split_variables("api", {Variable.CONSOLE_URL: "x" * 5_000, Variable.OPERATORS: "y" * 5_000})
     kept, moved = split_variables("api", {Variable.PULLERS: "x" * 5_000, Variable.OPERATORS: "y"})
@@ -154,6 +154,6 @@ def test_variables_that_cannot_be_moved_are_refused_by_name() -> None:
 def test_what_is_too_large_is_refused_before_a_deploy(
     environment: Environment, told: str, layers: Layers, tmp_path: Path
 ) -> None:
-    """The message names the resource, and the setting to shorten."""
+    """The error names the resource and the setting to shorten."""
     with pytest.raises(LimitExceeded, match=told):
         Synthesis(environment, layers, tmp_path)

@@ -38,13 +38,13 @@ SETTINGS = replace(environment_named("prod"), aws_targets=TARGETS)
 
 @pytest.fixture(scope="module")
 def calling(layers: Layers, tmp_path_factory: pytest.TempPathFactory) -> Synthesis:
-    """A deployment whose tasks may call a resource of each service."""
+    """Return a deployment whose tasks may call a resource of each service."""
     return Synthesis(SETTINGS, layers, tmp_path_factory.mktemp("calling"))
 
 
 @pytest.mark.parametrize(("action", "pattern"), PATTERNS.items())
 def test_the_worker_alone_may_call_what_the_settings_name(calling: Synthesis, action: str, pattern: str) -> None:
-    """The service's one action, on the very pattern; no other role has it on that."""
+    """Only the worker may call the pattern in the settings, and only with the service's one action."""
     granted = {
         function
         for function in calling.functions()
@@ -53,22 +53,22 @@ def test_the_worker_alone_may_call_what_the_settings_name(calling: Synthesis, ac
     }
     assert granted == {"worker"}
     on_it = [one for one in calling.statements_of("worker") if pattern in as_list(one["Resource"])]
-    # It may also list the executions of a function.
+    # The worker may also list the executions of a function.
     (statement,) = [one for one in on_it if as_list(one["Action"]) != ["lambda:ListDurableExecutionsByFunction"]]
-    # The CDK merges it into one statement with the other grants of that action.
+    # The CDK merges the grant into one statement with the other grants for this action.
     assert as_list(statement["Action"]) == [action]
     assert [each for each in as_list(statement["Resource"]) if isinstance(each, str)] == [pattern]
 
 
 def test_who_accepts_and_who_calls_know_the_patterns(calling: Synthesis) -> None:
-    """The API checks targets against them, and the worker does so again before a call."""
+    """The API checks targets against the patterns, and the worker checks them again before a call."""
     for function in ("api", "worker"):
         variables = variables_of(calling, function)
         assert variables[Variable.AWS_TARGETS.value].split() == list(TARGETS)
 
 
 def test_nothing_may_be_called_that_no_setting_names(dev: Synthesis) -> None:
-    """Without patterns there are no grants for the services, except for our own state machine."""
+    """Without patterns, the services are not granted, except for duetime's own state machine."""
     actions = {action for one in dev.statements_of("worker") for action in as_list(one["Action"])}
     assert actions.isdisjoint({"sns:Publish", "events:PutEvents"})
     machines = [
@@ -78,7 +78,7 @@ def test_nothing_may_be_called_that_no_setting_names(dev: Synthesis) -> None:
 
 
 def granted(synthesis: Synthesis, action: str) -> list[dict[str, Any]]:
-    """The worker's grants of an action on names from the settings."""
+    """Return the worker's grants for an action on resources named in the settings."""
     statements = [one for one in synthesis.statements_of("worker") if action in as_list(one["Action"])]
     return [
         {**one, "Resource": texts}
@@ -88,7 +88,7 @@ def granted(synthesis: Synthesis, action: str) -> list[dict[str, Any]]:
 
 
 def test_jobs_are_started_read_and_stopped_only_where_the_settings_say(calling: Synthesis) -> None:
-    """Executions of the named state machines; tasks of the named definitions, on the named clusters; and so on."""
+    """Jobs are limited to the state machines, task definitions, clusters and so on that the settings name."""
     durable = f"arn:aws:lambda:{PLACE}:function:report-*:*/durable-execution/duetime-*/*"
     jobs = f"arn:aws:batch:{PLACE}:job/*"
     executions = f"arn:aws:states:{PLACE}:execution:report:*"
@@ -127,14 +127,14 @@ def test_jobs_are_started_read_and_stopped_only_where_the_settings_say(calling: 
 
 
 def test_containers_are_given_the_named_roles_only(calling: Synthesis) -> None:
-    """And no other service is."""
+    """Only ECS tasks can be given the named roles."""
     (passed,) = granted(calling, "iam:PassRole")
     assert passed["Resource"] == [ROLE]
     assert passed["Condition"] == {"StringEquals": {"iam:PassedToService": "ecs-tasks.amazonaws.com"}}
 
 
 def test_the_ends_of_jobs_are_told_to_the_queue_of_high_priority(calling: Synthesis) -> None:
-    """Only those that tasks have started; the message has the job's name alone."""
+    """Only jobs that tasks have started are reported, and the message contains only the job's name."""
     rules = {
         rule["EventPattern"]["detail-type"][0]: rule
         for rule in calling.properties("AWS::Events::Rule").values()
@@ -183,7 +183,7 @@ def test_the_ends_of_jobs_are_told_to_the_queue_of_high_priority(calling: Synthe
 def test_the_end_of_a_job_without_a_name_tells_where_it_is_asked_for(
     calling: Synthesis, detail_type: str, service: str, named: dict[str, Any], paths: list[str]
 ) -> None:
-    """Only for jobs that the settings name."""
+    """Only jobs that the settings name are reported."""
     (rule,) = [
         each
         for each in calling.properties("AWS::Events::Rule").values()
@@ -198,13 +198,13 @@ def test_the_end_of_a_job_without_a_name_tells_where_it_is_asked_for(
 
 
 def test_without_jobs_there_are_no_rules(dev: Synthesis) -> None:
-    """Nor grants."""
+    """Without jobs in the settings, there are no rules and no grants for jobs."""
     assert not [each for each in dev.properties("AWS::Events::Rule").values() if "aws.ecs" in str(each)]
     assert not granted(dev, "ecs:RunTask")
 
 
 def test_security_rules_find_nothing_in_patterns_that_the_settings_name(layers: Layers, tmp_path: Path) -> None:
-    """Their wildcards are acknowledged one by one."""
+    """The wildcards in the settings are acknowledged one by one."""
     from aws_cdk import Validations
     from cdk_nag import AwsSolutionsChecks
 
@@ -227,7 +227,7 @@ def test_security_rules_find_nothing_in_patterns_that_the_settings_name(layers: 
     ],
 )
 def test_a_pattern_names_its_service_and_its_account(pattern: str) -> None:
-    """A wildcard for either would open other services, or accounts of strangers."""
+    """A wildcard for the service or the account would open other services or other accounts."""
     with pytest.raises(UnsafeEnvironment, match="is not the ARN, with service and account, of a function"):
         replace(SETTINGS, aws_targets=(pattern,))
 
@@ -237,5 +237,5 @@ def test_a_pattern_names_its_service_and_its_account(pattern: str) -> None:
     [("a?b", "a*b"), ("a*?b", "a*b"), ("a?*", "a*"), ("??", "*"), ("a**b?c", "a*b*c"), ("plain", "plain")],
 )
 def test_a_pattern_of_names_is_one_that_eventbridge_takes(name: str, told: str) -> None:
-    """EventBridge has no `?`, and refuses two consecutive wildcards."""
+    """A pattern with `?` or two consecutive wildcards is refused, because EventBridge supports neither."""
     assert wildcard_of(name) == told

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NOWHERE = "http://127.0.0.1:9"
-"""Nothing listens there: whatever asks for the network fails."""
+"""An address where nothing listens, so that any use of the network fails."""
 
 
 def synth(environment: str, output: Path) -> subprocess.CompletedProcess[str]:
-    """Run the CDK's own command in the checkout, as its user does, without a network and without Docker."""
+    """Run the CDK's own command in the checkout, as a user does, without a network and without Docker."""
     offline = {"UV_OFFLINE": "1", "HTTP_PROXY": NOWHERE, "HTTPS_PROXY": NOWHERE, "DOCKER_HOST": NOWHERE}
     quiet = {"CDK_DISABLE_CLI_TELEMETRY": "true", "CDK_DISABLE_VERSION_CHECK": "true"}
     cdk = str(ROOT / "node_modules" / ".bin" / "cdk")

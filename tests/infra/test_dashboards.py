@@ -23,30 +23,30 @@ if TYPE_CHECKING:
 
 PROD = environment_named("prod")
 NOT_SHOWN = dict.fromkeys(("version_attempts", "version_failures"), "with `canary` only, whose alarm shows them")
-"""Metrics that no panel shows, each with the reason."""
+"""Metrics that no panel shows, with the reasons."""
 NAME = re.compile(r"\b[a-z]\d*\b")
-"""A metric's name in a formula."""
+"""The name of a metric in a formula."""
 
 
 def sources() -> list[Source]:
-    """Every metric of every panel."""
+    """Return every metric of every panel."""
     return [source for section in sections(PROD) for panel in section.panels for source in panel.sources]
 
 
 def widgets(body: Any) -> str:  # noqa: ANN401 - an intrinsic of the template
-    """The text of a dashboard whose names of resources are not known yet."""
+    """Return the text of a dashboard in which the resources' names are not known yet."""
     parts = body["Fn::Join"][1]
     return "".join(part if isinstance(part, str) else "name" for part in parts)
 
 
 def test_every_metric_is_on_a_panel_or_excused() -> None:
-    """Every metric that is written, and paid for, is shown."""
+    """Every metric that is written, and paid for, is on a panel or listed with a reason."""
     shown = {source.name for source in sources() if not source.namespace}
     assert set(METRICS) - shown == set(NOT_SHOWN)
 
 
 def test_every_panel_shows_what_is_written() -> None:
-    """A panel of the functions' own metrics names one that this function writes, by a dimension that it has."""
+    """A panel's metrics are written by the panel's function, with the dimensions that the panel uses."""
     for source in sources():
         if not source.namespace:
             function = source.dimensions["service"].removeprefix("duetime-")
@@ -57,7 +57,7 @@ def test_every_panel_shows_what_is_written() -> None:
 
 
 def test_every_formula_uses_the_metrics_that_it_is_given() -> None:
-    """No name in a formula lacks a metric, and no metric is read without use."""
+    """Each name in a formula has a metric, and each metric is used in the formula."""
     lines = [line for section in sections(PROD) for panel in section.panels for line in panel.lines]
     for line in lines:
         if isinstance(line, Expression):
@@ -65,7 +65,7 @@ def test_every_formula_uses_the_metrics_that_it_is_given() -> None:
 
 
 def test_no_panel_has_two_lines_of_one_name() -> None:
-    """The lines of a panel can be distinguished."""
+    """The lines of a panel have different names."""
     for section in sections(PROD):
         for panel in section.panels:
             labels = [line.label for line in panel.lines]
@@ -73,12 +73,12 @@ def test_no_panel_has_two_lines_of_one_name() -> None:
 
 
 def test_the_file_for_grafana_says_what_the_code_says() -> None:
-    """Run `make docs` when this fails."""
+    """The file for Grafana equals the code; run `make docs` if this test fails."""
     assert PATH.read_text(encoding="utf-8") == text()
 
 
 def test_grafana_is_told_of_every_variable_and_no_panel_overlaps() -> None:
-    """Every open name can be filled in, and panels do not overlap."""
+    """Grafana knows every variable that the panels use, and panels do not overlap."""
     body = dashboard()
     known = {each["name"] for each in body["templating"]["list"]}
     used = set(re.findall(r"\$\{?(\w+)", json.dumps(body["panels"])))
@@ -97,7 +97,7 @@ def _overlapping(places: list[tuple[int, ...]]) -> Iterator[tuple[tuple[int, ...
 
 
 def test_cloudwatch_is_given_the_same_panels(cloud: Synthesis) -> None:
-    """One dashboard an environment, named after it, with every panel of the list."""
+    """Each environment has one dashboard, named after it, with all panels in the list."""
     (properties,) = cloud.properties("AWS::CloudWatch::Dashboard").values()
     assert properties["DashboardName"] == f"duetime-{cloud.environment.name}"
     body = json.loads(widgets(properties["DashboardBody"]))
@@ -108,12 +108,12 @@ def test_cloudwatch_is_given_the_same_panels(cloud: Synthesis) -> None:
 
 
 def test_the_embedded_aws_has_no_dashboard(local: Synthesis) -> None:
-    """Nothing could show it there."""
+    """The embedded AWS gets no dashboard because it could not show one."""
     assert not local.of_type("AWS::CloudWatch::Dashboard")
 
 
 def test_owners_and_types_that_are_named_are_shown() -> None:
-    """They are on the panels of final failures, lateness and duration."""
+    """Named owners and types are on the panels for final failures, lateness and duration."""
     environment = replace(PROD, metric_owners=("acme",), metric_types=("report",))
     named = [
         (source.name, source.dimensions["owner" if "owner" in source.dimensions else "type"])
@@ -127,6 +127,6 @@ def test_owners_and_types_that_are_named_are_shown() -> None:
 
 @pytest.mark.parametrize("values", [tuple(f"owner-{n}" for n in range(21)), ("a b",), ("",)])
 def test_owners_with_metrics_of_their_own_are_few(values: tuple[str, ...]) -> None:
-    """CloudWatch bills each value of a dimension: more than the limit, or no name at all, is refused."""
+    """CloudWatch bills each dimension value, so more named owners than the limit, or an empty name, are refused."""
     with pytest.raises(UnsafeEnvironment, match="metrics of their own"):
         replace(PROD, metric_owners=values)

@@ -1,4 +1,4 @@
-"""Schedules and topology definitions of a user's CDK app: the template, and the function's work."""
+"""Schedules and topology definitions in a user's CDK app: the template, and the custom resource function."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OWNER = "local"
 def template_of(
     layers: Layers, folder: Path, add: Callable[[Any, Any], object]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The templates of a stack of the user, and of duetime."""
+    """Return the templates of the user's stack and of duetime's stack."""
     from aws_cdk import Stack
 
     app = new_app(folder)
@@ -40,7 +40,7 @@ def template_of(
 
 
 def test_a_schedule_is_a_resource_of_the_users_stack(layers: Layers, tmp_path: Path) -> None:
-    """Its function belongs to duetime's stack, and may invoke the API function only."""
+    """The resource's function belongs to duetime's stack and may invoke only the API function."""
     from duetime_cdk import Schedule, TopologyDefinition
 
     def add(own: Any, duetime: Any) -> None:  # noqa: ANN401 (stacks)
@@ -78,7 +78,7 @@ def test_a_schedule_is_a_resource_of_the_users_stack(layers: Layers, tmp_path: P
 
 @pytest.fixture(scope="module")
 def app_and_duetime(layers: Layers, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any]:
-    """An app with duetime's stack, which is not synthesised."""
+    """Return an app with duetime's stack, which is not synthesized."""
     app = new_app(tmp_path_factory.mktemp("rejected"))
     return app, add_stack(app, DEV, layers)
 
@@ -96,7 +96,7 @@ def app_and_duetime(layers: Layers, tmp_path_factory: pytest.TempPathFactory) ->
 def test_a_schedule_that_the_api_would_reject_is_an_error_of_the_synthesis(
     app_and_duetime: tuple[Any, Any], fields: dict[str, Any], reason: str
 ) -> None:
-    """By the same models, with the construct's path and the field."""
+    """The API's models reject a schedule at synthesis, and the error has the construct's path and the field."""
     from aws_cdk import Stack
 
     from duetime_cdk import DefinitionInvalid, Schedule
@@ -107,7 +107,7 @@ def test_a_schedule_that_the_api_would_reject_is_an_error_of_the_synthesis(
 
 
 def test_a_definition_that_the_api_would_reject_is_an_error_of_the_synthesis(app_and_duetime: tuple[Any, Any]) -> None:
-    """A circle is found before the deploy."""
+    """A cycle in a definition is found before the deployment."""
     from aws_cdk import Stack
 
     from duetime_cdk import DefinitionInvalid, TopologyDefinition
@@ -119,7 +119,7 @@ def test_a_definition_that_the_api_would_reject_is_an_error_of_the_synthesis(app
 
 
 def test_a_value_that_is_known_at_deployment_only_is_accepted(layers: Layers, tmp_path: Path) -> None:
-    """The ARN of a function of the same app, as a target."""
+    """A value that is unknown until the deployment, such as the ARN of a function in the app, is accepted."""
     from aws_cdk import aws_sqs as sqs
 
     from duetime_cdk import Schedule
@@ -143,7 +143,7 @@ def test_the_defaults_of_an_update_are_the_models() -> None:
 
 
 class CloudFormation:
-    """Sends events to the function, over the API of a test account, and collects its results."""
+    """Sends events to the function, with the API of a test account, and collects the function's results."""
 
     def __init__(self, duetime: Duetime, monkeypatch: pytest.MonkeyPatch) -> None:
         self.results: list[dict[str, Any]] = []
@@ -164,7 +164,7 @@ class CloudFormation:
         return answer
 
     def send(self, kind: str, physical_id: str = "", *, request: str = "", **properties: object) -> dict[str, Any]:
-        """Send an event; returns the result."""
+        """Send an event and return the result."""
         body = {
             name: json.dumps(value) if name in {"Body", "Defaults"} else value for name, value in properties.items()
         }
@@ -192,7 +192,7 @@ class CloudFormation:
         adopt: str = "",
         **body: object,
     ) -> dict[str, Any]:
-        """Send an event of a schedule."""
+        """Send an event for a schedule."""
         from duetime_cdk.definitions import DEFAULTS
 
         whole = {"task": {"type": "report"}, **body}
@@ -204,13 +204,13 @@ class CloudFormation:
 
 @pytest.fixture
 def cloudformation(duetime: Duetime, monkeypatch: pytest.MonkeyPatch) -> CloudFormation:
-    """CloudFormation, for the test's account."""
+    """Return CloudFormation for the test's account."""
     duetime.register("report", lambda _context, _payload: None)
     return CloudFormation(duetime, monkeypatch)
 
 
 def test_a_schedule_is_created_updated_and_deleted(duetime: Duetime, cloudformation: CloudFormation) -> None:
-    """An update sets omitted fields to their defaults, and removes fields of the task; a deletion may come twice."""
+    """An update sets omitted fields to their defaults and removes fields of the task; a deletion can be repeated."""
     task = {"type": "report", "tags": {"team": "a", "cost": "1"}, "timeout_seconds": 20, "payload": {"a": 1, "b": 2}}
     made = cloudformation.schedule("Create", cron="0 9 * * *", timezone="Europe/London", task=task)
     assert made["Status"] == "SUCCESS"
@@ -233,7 +233,7 @@ def test_a_schedule_is_created_updated_and_deleted(duetime: Duetime, cloudformat
 
 
 def test_a_schedule_that_exists_is_taken_over_on_request_only(duetime: Duetime, cloudformation: CloudFormation) -> None:
-    """The failed creation says how, and its removal does not touch the other user's schedule."""
+    """The error of a failed creation says how to take over, and its rollback leaves the other user's schedule."""
     duetime.client.schedules.create("daily", cron="0 1 * * *", task={"type": "report"})
     failed = cloudformation.schedule("Create", cron="0 2 * * *")
     assert failed["Status"] == "FAILED"
@@ -246,7 +246,7 @@ def test_a_schedule_that_exists_is_taken_over_on_request_only(duetime: Duetime, 
 
 
 def test_a_repeated_creation_is_the_same(duetime: Duetime, cloudformation: CloudFormation) -> None:
-    """CloudFormation repeats an event whose response was lost."""
+    """An event that CloudFormation repeats after a lost response has the same result."""
     results = [cloudformation.schedule("Create", cron="0 9 * * *", request="one") for _ in range(2)]
     assert results[0] == results[1]
     assert results[0]["Status"] == "SUCCESS"
@@ -254,7 +254,7 @@ def test_a_repeated_creation_is_the_same(duetime: Duetime, cloudformation: Cloud
 
 
 def test_a_new_name_is_a_new_resource(duetime: Duetime, cloudformation: CloudFormation) -> None:
-    """CloudFormation deletes the former one then, by its id."""
+    """After a new name is set, CloudFormation deletes the previous resource by its id."""
     before = cloudformation.schedule("Create", cron="0 9 * * *")["PhysicalResourceId"]
     after = cloudformation.schedule("Update", before, name="nightly", cron="0 9 * * *")["PhysicalResourceId"]
     assert after != before
@@ -263,7 +263,7 @@ def test_a_new_name_is_a_new_resource(duetime: Duetime, cloudformation: CloudFor
 
 
 def test_a_schedule_that_was_deleted_by_hand_is_created_again(duetime: Duetime, cloudformation: CloudFormation) -> None:
-    """An update does not fail for that."""
+    """An update of a schedule that was deleted by hand creates the schedule again."""
     id_ = cloudformation.schedule("Create", cron="0 9 * * *")["PhysicalResourceId"]
     duetime.client.schedules.delete("daily")
     assert cloudformation.schedule("Update", id_, cron="0 8 * * *")["Status"] == "SUCCESS"
@@ -271,14 +271,14 @@ def test_a_schedule_that_was_deleted_by_hand_is_created_again(duetime: Duetime, 
 
 
 def test_a_rejected_request_fails_the_deployment_with_the_field(cloudformation: CloudFormation) -> None:
-    """For example a type without a handler, which only the deployment knows."""
+    """A type without a handler, which only the deployment can detect, fails the deployment with the field's name."""
     failed = cloudformation.schedule("Create", cron="0 9 * * *", task={"type": "no such"})
     assert failed["Status"] == "FAILED"
     assert "task.type" in failed["Reason"]
 
 
 def test_a_definition_is_created_gets_versions_and_is_deleted(duetime: Duetime, cloudformation: CloudFormation) -> None:
-    """One that exists is taken over on request only."""
+    """An existing definition is taken over only on request."""
 
     def send(kind: str, id_: str = "", adopt: str = "", **node: object) -> dict[str, Any]:
         more = {"Adopt": adopt} if adopt else {}
@@ -312,7 +312,7 @@ def test_a_definition_is_created_gets_versions_and_is_deleted(duetime: Duetime, 
 def test_requests_act_for_the_owner(
     monkeypatch: pytest.MonkeyPatch, authentication: str, owner: str, identity: dict[str, Any]
 ) -> None:
-    """The API takes the owner from the identity that the gateway would pass on."""
+    """The API reads the owner from the identity that the gateway would pass on."""
     from duetime.settings import Settings
     from functions.api.requests import caller_of
 

@@ -1,6 +1,6 @@
-"""`duetime doctor` on broken deployments: the stack's own template on the embedded AWS, the API in virtual time.
+"""`duetime doctor` on broken deployments, with the stack's template on the embedded AWS and an API in virtual time.
 
-Each test breaks one part of a healthy deployment, and the doctor must name exactly that one.
+Each test breaks one part of a healthy deployment, and the doctor must name exactly this part.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ REGION = "us-east-1"
 
 @dataclass
 class Account:
-    """A healthy deployment: its stack on the embedded AWS, and the API of an account in virtual time.
+    """A healthy deployment, with its stack on the embedded AWS and an API in virtual time.
 
     Attributes:
-        session: of botocore, with which the doctor asks.
-        ahead: by how much this machine's clock is ahead of AWS's.
-        client: used by the doctor instead of the API in virtual time.
+        session: the botocore session that the doctor uses.
+        ahead: how far this machine's clock is ahead of AWS's clock.
+        client: if set, the doctor uses this client instead of the API in virtual time.
     """
 
     emulator: Emulator
@@ -62,26 +62,26 @@ class Account:
     _clients: dict[str, Any] = field(default_factory=dict)
 
     def aws(self, service: str) -> Any:  # noqa: ANN401 - botocore has no types
-        """A client of a service, to break something with."""
+        """Return a service's client, with which a test breaks something."""
         if service not in self._clients:
             self._clients[service] = self.session.create_client(service)
         return self._clients[service]
 
     @property
     def outputs(self) -> dict[str, str]:
-        """The outputs of the stack."""
+        """Return the stack's outputs."""
         (stack,) = self.aws("cloudformation").describe_stacks(StackName=self.stack)["Stacks"]
         return {each["OutputKey"]: each["OutputValue"] for each in stack["Outputs"]}
 
     def id_of(self, beginning: str, type_: str) -> str:
-        """The physical id of the resource whose logical id has this prefix."""
+        """Return the physical id of the resource whose logical id has this prefix."""
         pages = self.aws("cloudformation").get_paginator("list_stack_resources").paginate(StackName=self.stack)
         every = [each for page in pages for each in page["StackResourceSummaries"] if each["ResourceType"] == type_]
         (found,) = [each["PhysicalResourceId"] for each in every if each["LogicalResourceId"].startswith(beginning)]
         return str(found)
 
     def metric(self, namespace: str, name: str, value: float, **dimension: str) -> None:
-        """Have CloudWatch return a value of one of AWS's own metrics, which the embedded AWS does not record."""
+        """Make CloudWatch return a value for one of AWS's own metrics, which the embedded AWS does not record."""
         ((key, of),) = dimension.items()
         wanted = {"Namespace": namespace, "MetricName": name, "Dimensions": [{"Name": key, "Value": of}]}
 
@@ -96,7 +96,7 @@ class Account:
         self.session.register("before-call.cloudwatch.GetMetricData", answer)
 
     def log(self, function: str, line: str) -> None:
-        """Put a line into a function's log; the embedded AWS cannot search for one of several terms."""
+        """Put a line into a function's log; a search finds it, although the embedded AWS cannot search for terms."""
         group = self.aws("lambda").get_function_configuration(
             FunctionName=self.outputs[f"{function.capitalize()}FunctionName"]
         )["LoggingConfig"]["LogGroup"]
@@ -110,7 +110,7 @@ class Account:
         self.session.register("before-call.logs.FilterLogEvents", answer)
 
     def findings(self) -> list[Finding]:
-        """The doctor's findings."""
+        """Return the doctor's findings."""
         client = self.duetime.client if self.client is None else self.client
         deployment = Deployment(self.session, self.stack, client, lambda: datetime.now(UTC) + self.ahead)
         return [each for _, found in examine(deployment) for each in found]
@@ -118,14 +118,14 @@ class Account:
 
 @pytest.fixture(scope="module")
 def emulator() -> Iterator[Emulator]:
-    """The embedded AWS."""
+    """Return the embedded AWS."""
     with server.running() as running:
         yield running
 
 
 @pytest.fixture(scope="module")
 def template(synthesis_of: Callable[[str], Synthesis], emulator: Emulator) -> dict[str, Any]:
-    """The template of `dev` without parts that the embedded AWS lacks; its functions and layers are empty."""
+    """Return the template of `dev` without parts that the embedded AWS lacks, with empty functions and layers."""
     made = deepcopy(synthesis_of("dev").template)
     s3 = emulator.client("s3")
     s3.create_bucket(Bucket="assets")
@@ -153,7 +153,7 @@ def template(synthesis_of: Callable[[str], Synthesis], emulator: Emulator) -> di
 
 @pytest.fixture
 def account(emulator: Emulator, template: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Iterator[Account]:
-    """A healthy deployment for each test."""
+    """Return a healthy deployment for each test."""
     for name, value in emulator.environ.items():
         monkeypatch.setenv(name, value)
     session = botocore.session.get_session()
@@ -161,7 +161,7 @@ def account(emulator: Emulator, template: dict[str, Any], monkeypatch: pytest.Mo
     name = f"duetime-dev{next(NUMBERS)}"
     key = f"{name}.json"
     emulator.client("s3").put_object(Bucket="assets", Key=key, Body=json.dumps(template).encode())
-    # It has run for ten minutes, until about now.
+    # The account has run for ten minutes, until about now.
     duetime = Duetime(start=datetime.now(UTC) - timedelta(minutes=10))
     duetime._account.leaves_out_idle_ticks = False
     duetime.advance(minutes=2)
@@ -196,12 +196,12 @@ def _complete(account: Account, template: dict[str, Any]) -> None:
 
 
 def _quota(params: dict[str, Any], **_: object) -> tuple[Any, dict[str, Any]]:
-    """Service Quotas, which the embedded AWS lacks."""
+    """Return a quota from Service Quotas, which the embedded AWS lacks."""
     return _answer(Quota={"Value": QUOTAS[json.loads(params["body"])["QuotaCode"]]})
 
 
 def _answer(**content: object) -> tuple[Any, dict[str, Any]]:
-    """A response of AWS, for botocore."""
+    """Return an AWS response for botocore."""
     return AWSResponse("", 200, HTTPHeaders(), None), {
         **content,
         "ResponseMetadata": {"HTTPStatusCode": 200, "HTTPHeaders": {}},
@@ -215,7 +215,7 @@ def _archive(name: str, text: str) -> bytes:
     return written.getvalue()
 
 
-# The broken parts, one function for each; its name says which.
+# Each of these functions breaks the part that its name describes.
 
 
 def no_credentials(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: D103 - see the line above
@@ -431,32 +431,32 @@ BROKEN: list[tuple[Callable[[Account, pytest.MonkeyPatch], None], str, str]] = [
 
 
 def test_the_page_says_on_how_many_it_was_tried() -> None:
-    """The number of broken deployments is that of the tests."""
+    """The how-to page states the number of broken deployments in this module."""
     page = ROOT / "docs" / "how-to" / "diagnose-a-deployment.md"
     assert f"{len(BROKEN)} broken deployments" in page.read_text(encoding="utf-8")
 
 
 def _set_time(account: Account) -> None:
-    """Let virtual time pass until about now."""
+    """Advance the virtual time until about now."""
     account.duetime.at(datetime.now(UTC))
 
 
 @pytest.mark.slow
 def test_a_healthy_deployment_has_no_findings(account: Account) -> None:
-    """Every check is made without a finding; the listed IAM actions are those of the calls."""
+    """All checks run without a finding, and the listed IAM actions are those of the calls."""
     _set_time(account)
     asked: set[str] = set()
     account.session.register("before-parameter-build", lambda model, **_: asked.add(_action(model)))
     found = account.findings()
     assert {each.check: (each.severity, each.seen) for each in found if each.severity is not Severity.OK} == {}
     assert [each.check for each in found] == [each.name for each in CHECKS]
-    # Called in a deployment with a standby only: see `test_region_command.py`.
+    # This action is used only in a deployment with a standby; see `test_region_command.py`.
     assert {action for check in CHECKS for action in check.asks} - asked == {"s3:GetReplicationConfiguration"}
     assert asked <= {action for check in CHECKS for action in check.asks}
 
 
 def _action(model: Any) -> str:  # noqa: ANN401 - botocore has no types
-    """The IAM action of a call."""
+    """Return the IAM action of a call."""
     service = model.service_model
     if service.service_name == "apigatewayv2":
         return f"apigateway:{model.http['method']}"
@@ -465,7 +465,7 @@ def _action(model: Any) -> str:  # noqa: ANN401 - botocore has no types
 
 @pytest.mark.slow
 def test_a_trigger_that_has_not_run_is_a_problem_only_after_some_minutes(account: Account) -> None:
-    """In the first minute of a new stack it is a note with its reason."""
+    """In the first minute of a new stack, the finding is a note with its reason."""
     account.duetime.close()
     account.duetime = Duetime(start=datetime.now(UTC))
     account.duetime._account.ticking = False
@@ -479,7 +479,7 @@ def test_a_trigger_that_has_not_run_is_a_problem_only_after_some_minutes(account
 
 @pytest.mark.slow
 def test_what_may_not_be_asked_is_not_known(account: Account) -> None:
-    """A check whose call is denied names the missing permission, and the others are made."""
+    """If a check's call is denied, the missing permission is named and the other checks are still run."""
     _set_time(account)
 
     def deny(**_: object) -> tuple[Any, dict[str, Any]]:
@@ -503,7 +503,7 @@ def test_a_broken_deployment_is_named(
     seen: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The check of the broken part names it and says what to do, and no other check finds anything."""
+    """Only the check for the broken part has a finding, which names the part and says what to do."""
     break_it(account, monkeypatch)
     _set_time(account)
     found = [each for each in account.findings() if each.severity in BAD]

@@ -1,4 +1,4 @@
-"""A key of the customer encrypts all data, and each function has the permissions on it that it needs."""
+"""A customer managed key encrypts all data, and each function has the key permissions that it needs."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ ENCRYPTED = {
     "AWS::Logs::LogGroup": ("KmsKeyId",),
     "AWS::SecretsManager::Secret": ("KmsKeyId",),
 }
-"""Where each type of resource names its key."""
+"""The property that names the key, by type of resource."""
 
 
 @pytest.fixture(scope="module")
 def own_key(layers: Layers, tmp_path_factory: pytest.TempPathFactory) -> Synthesis:
-    """An environment with everything, and a key of the customer."""
+    """Return an environment with every optional part and a customer managed key."""
     environment = replace(
         PROD, kms_key_arn=KEY, intake_owner="intake", pulled_types={"pulled": ("*",)}, event_bus="default"
     )
@@ -45,7 +45,7 @@ def own_key(layers: Layers, tmp_path_factory: pytest.TempPathFactory) -> Synthes
 
 
 def value_at(properties: Mapping[str, Any], path: tuple[str | int, ...]) -> object:
-    """The value at a path in a resource's properties; `None` if there is none."""
+    """Return the value at a path in a resource's properties, or `None`."""
     found: Any = properties
     for part in path:
         try:
@@ -56,7 +56,7 @@ def value_at(properties: Mapping[str, Any], path: tuple[str | int, ...]) -> obje
 
 
 def uses_of(synthesis: Synthesis, function: str) -> dict[str, set[str]]:
-    """The actions with the key that a function is allowed, by the service through which it uses it."""
+    """Return a function's allowed actions with the key, by the service through which it uses the key."""
     found: dict[str, set[str]] = {}
     for statement in synthesis.statements_of(function):
         actions = {action for action in as_list(statement["Action"]) if action.startswith("kms:")}
@@ -70,14 +70,14 @@ def uses_of(synthesis: Synthesis, function: str) -> dict[str, set[str]]:
 
 @pytest.mark.parametrize("type_", ENCRYPTED)
 def test_everything_that_holds_data_has_the_key(own_key: Synthesis, type_: str) -> None:
-    """Each table, queue, bucket, log group and secret of the stack."""
+    """The stack's tables, queues, buckets, log groups and secrets are encrypted with the key."""
     found = {name: value_at(each, ENCRYPTED[type_]) for name, each in own_key.properties(type_).items()}
     assert found
     assert {name: key for name, key in found.items() if key != KEY} == {}
 
 
 def test_each_function_uses_the_key_through_its_services_only(own_key: Synthesis) -> None:
-    """The egress only reads secrets, the console has no data, and no function may use the key directly."""
+    """The egress only decrypts secrets, the console has no access, and no function may use the key directly."""
     used = {name: set(uses_of(own_key, name)) for name in own_key.functions()}
     assert used["egress"] == {"secretsmanager"}
     assert used.get("console", set()) == set()
@@ -87,7 +87,7 @@ def test_each_function_uses_the_key_through_its_services_only(own_key: Synthesis
 
 
 def test_a_function_has_the_key_for_each_service_that_it_may_use(own_key: Synthesis) -> None:
-    """A grant without the key would be an access denied in the cloud only."""
+    """A grant for a service without the key would only fail in AWS, with an access denied error."""
     for name in own_key.functions():
         actions = {action for each in own_key.statements_of(name) for action in as_list(each["Action"])}
         services = {action.partition(":")[0] for action in actions} & ACTIONS.keys()
@@ -95,7 +95,7 @@ def test_a_function_has_the_key_for_each_service_that_it_may_use(own_key: Synthe
 
 
 def test_without_a_key_none_is_named_or_granted(cloud: Synthesis) -> None:
-    """Keys of AWS need no grants."""
+    """With AWS's own keys, no key is named or granted."""
     assert "kms:" not in json.dumps([cloud.statements_of(name) for name in cloud.functions()])
     for type_, path in ENCRYPTED.items():
         assert {value_at(each, path) for each in cloud.properties(type_).values()} == {None}
@@ -103,6 +103,6 @@ def test_without_a_key_none_is_named_or_granted(cloud: Synthesis) -> None:
 
 @pytest.mark.parametrize("arn", ["alias/duetime", "arn:aws:kms:us-east-1:123456789012:alias/duetime", "1234abcd"])
 def test_a_key_is_named_by_its_arn(arn: str) -> None:
-    """An alias may lead to another key tomorrow, which would not decrypt today's data."""
+    """An alias is refused, because it could later refer to another key that does not decrypt older data."""
     with pytest.raises(UnsafeEnvironment, match="ARN of a key in KMS"):
         replace(PROD, kms_key_arn=arn)

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 
 def test_unknown_environment_is_refused_by_name() -> None:
-    """A misspelt environment is refused, and the message lists the valid ones."""
+    """A misspelled environment is refused, and the error lists the valid names."""
     with pytest.raises(UnknownEnvironment, match=r"'pord'.*dev, local, prod, staging"):
         environment_named("pord")
 
 
 @pytest.mark.parametrize("environment", ENVIRONMENTS.values(), ids=lambda environment: environment.name)
 def test_settings_are_within_what_aws_allows(environment: Environment) -> None:
-    """Concurrency caps and timeouts of every environment would be accepted by a deployment."""
+    """AWS would accept the concurrency limits and timeouts of every environment."""
     assert all(2 <= environment.concurrency[priority] <= 1000 for priority in Priority)
     assert all(0 < size.timeout_seconds <= 900 for size in environment.sizes.values())
     assert all(128 <= size.memory_mb <= 10_240 for size in environment.sizes.values())
@@ -42,14 +42,14 @@ def test_settings_are_within_what_aws_allows(environment: Environment) -> None:
 
 
 ACCOUNT = 1_000
-"""Concurrent executions of an account that is not new (Source: AWS Lambda quotas)."""
+"""The concurrent executions of an account that is not new (Source: AWS Lambda quotas)."""
 
 
 @pytest.mark.parametrize("name", ["staging", "prod"])
 def test_what_everything_waits_for_has_concurrency_of_its_own(
     synthesis_of: Callable[[str], Synthesis], name: str
 ) -> None:
-    """Workers at their limit leave the trigger, the API, the egress and topologies their reserved share."""
+    """Even if all workers are busy, the trigger, the API, the egress and topologies have reserved concurrency."""
     synthesis = synthesis_of(name)
     reserved = {
         function: body.get("ReservedConcurrentExecutions", 0) for function, body in synthesis.functions().items()
@@ -64,28 +64,28 @@ def test_what_everything_waits_for_has_concurrency_of_its_own(
     ]
     assert len(capped) == len(Priority)
     assert sum(reserved.values()) + sum(capped) < ACCOUNT
-    # Lambda refuses to reserve so much that less than 100 is left.
+    # Lambda refuses reservations that leave less than 100.
     assert ACCOUNT - sum(reserved.values()) >= max(100, sum(capped))
-    # One call of the egress for each worker that makes calls, up to two thirds of them at once.
+    # Each worker that makes a call needs a call of the egress; up to two thirds of the workers do so at once.
     assert reserved["egress"] >= sum(capped) * 2 / 3
     assert synthesis.environment.concurrency_needed <= ACCOUNT
 
 
 def test_a_new_account_can_deploy_the_environment_for_trying_out(dev: Synthesis) -> None:
-    """Its limit may be 10, of which nothing can be reserved, and waiting requests take no more than half."""
+    """A new account's limit can be 10, none of it can be reserved, and waiting requests take at most half of it."""
     assert not any("ReservedConcurrentExecutions" in body for body in dev.functions().values())
     assert dev.functions()["api"]["Environment"]["Variables"]["DUETIME_LONG_POLLS"] == "5"
 
 
 @pytest.mark.parametrize(("name", "number"), [("prod", 150), ("dev", 100), ("dev", 0)])
 def test_requests_that_wait_may_not_take_all_of_the_api(name: str, number: int) -> None:
-    """A number equal to the API's executions, or zero, is refused before the deployment."""
+    """A number of waiting requests that equals the API's executions, or zero, is refused before the deployment."""
     with pytest.raises(UnsafeEnvironment, match="`long_polls` must be"):
         replace(environment_named(name), long_polls=number)
 
 
 def test_the_page_about_deploying_says_what_each_environment_needs() -> None:
-    """Its table has the concurrent executions that the settings add up to."""
+    """The table on the page has the sums of concurrent executions in the settings."""
     page = (ROOT / "docs" / "how-to" / "deploy.md").read_text()
     cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines() if line.startswith("|")]
     rows = {name: figures for name, *figures in cells}
@@ -94,7 +94,7 @@ def test_the_page_about_deploying_says_what_each_environment_needs() -> None:
 
 
 def test_what_is_redacted_is_given_to_the_api_and_the_archive(layers: Layers, tmp_path: Path) -> None:
-    """They read what people read; no other function needs it."""
+    """Only the API and the archive, whose output people read, get the setting for redaction."""
     environment = replace(environment_named("dev"), redact={"pay.*": ("card", "/customer/*")}, archive_days=30)
     functions = Synthesis(environment, layers, tmp_path).functions()
     given = {name: each["Environment"]["Variables"].get("DUETIME_REDACT") for name, each in functions.items()}
@@ -103,7 +103,7 @@ def test_what_is_redacted_is_given_to_the_api_and_the_archive(layers: Layers, tm
 
 
 def test_the_retention_by_type_is_given_to_the_functions_that_apply_it(layers: Layers, tmp_path: Path) -> None:
-    """To functions with the retention; objects in S3 stay for the longest, events on the queue for the shortest."""
+    """Functions that apply retention by type get the setting; in S3 the longest applies, on queues the shortest."""
     by_type = {"audit.*": 400, "ping": 2}
     environment = replace(environment_named("dev"), retention_days_by_type=by_type, intake_owner="a")
     made = Synthesis(environment, layers, tmp_path)
@@ -126,7 +126,7 @@ def test_the_retention_by_type_is_given_to_the_functions_that_apply_it(layers: L
 
 
 def test_quotas_are_given_to_the_functions_that_apply_them(dev: Synthesis, layers: Layers, tmp_path: Path) -> None:
-    """As JSON, without unset ones; a deployment without the setting has none."""
+    """Quotas are passed as JSON without unset values; without the setting, no variable is set."""
     quotas = Quotas(creates_per_second=20, concurrent_attempts=50)
     functions = Synthesis(replace(environment_named("dev"), quotas=quotas), layers, tmp_path).functions()
     given = {name: each["Environment"]["Variables"].get("DUETIME_QUOTAS") for name, each in functions.items()}
@@ -146,7 +146,7 @@ def test_quotas_are_given_to_the_functions_that_apply_them(dev: Synthesis, layer
     ],
 )
 def test_quotas_that_cannot_be_kept_are_refused(settings: dict[str, Any]) -> None:
-    """A limit that is none, and open tasks that are not counted in time."""
+    """An invalid limit is refused, and so is a limit on open tasks, whose number is not known in time."""
     with pytest.raises(UnsafeEnvironment, match="`quotas`"):
         replace(environment_named("dev"), **settings)
 
@@ -162,16 +162,16 @@ def test_quotas_that_cannot_be_kept_are_refused(settings: dict[str, Any]) -> Non
     ],
 )
 def test_changes_are_gathered_for_less_time_where_they_are_waited_for(settings: dict[str, Any], seconds: int) -> None:
-    """Half a minute, or five seconds with something that shows, passes on or counts them; a setting wins."""
+    """The stream window is 30 s, or 5 s if something shows, forwards or counts changes, unless a setting is given."""
     assert replace(environment_named("prod"), **settings).stream_seconds == seconds
 
 
 @pytest.mark.parametrize("name", ["dev", "prod"])
 def test_a_deploy_says_which_limit_the_account_needs(layers: Layers, tmp_path: Path, name: str) -> None:
-    """Before it fails for that reason: how much, where to look, and what to do."""
+    """Before a deployment can fail, a message names the required limit, where to look it up, and what to do."""
     environment = environment_named(name)
     stack = add_stack(new_app(tmp_path), environment, layers)
-    # Not `Annotations.find_info`: its entries are of a type that jsii cannot make in every order of tests.
+    # `Annotations.find_info` is not used, because jsii cannot create the type of its entries in every order of tests.
     (text,) = [str(each.data) for each in stack.node.metadata if "concurrent Lambda executions" in str(each.data)]
     assert f" {environment.concurrency_needed} concurrent" in text
     assert ("lower `reserved`" in text) == bool(environment.reserved)
@@ -186,7 +186,7 @@ def test_a_deploy_says_which_limit_the_account_needs(layers: Layers, tmp_path: P
     ],
 )
 def test_pulled_types_that_nobody_could_pull_are_refused(pulled: dict[str, tuple[str, ...]], reason: str) -> None:
-    """A type that no task can have, and one without pullers or with one that no caller is, are refused by name."""
+    """An invalid type, a type without pullers, and a puller that no caller can be are refused by name."""
     with pytest.raises(UnsafeEnvironment, match=reason):
         Environment(name="dev", pulled_types=pulled)
 
@@ -212,20 +212,20 @@ def test_pulled_types_that_nobody_could_pull_are_refused(pulled: dict[str, tuple
     ],
 )
 def test_reservations_that_protect_nothing_are_refused(settings: dict[str, Any], reason: str) -> None:
-    """A pattern that matches no type or ARN, no owners, or a text in place of a tuple of owners."""
+    """A pattern that matches no type or ARN, a missing owner, or a text instead of a tuple of owners is refused."""
     with pytest.raises(UnsafeEnvironment, match=reason):
         replace(environment_named("dev"), **settings)
 
 
 def test_a_lease_that_cannot_be_renewed_in_time_is_refused() -> None:
-    """A worker's process must have ended before its lease does: there must be time for heartbeats before that."""
+    """A worker's process must end before its lease does, so a lease must be long enough for heartbeats."""
     assert replace(environment_named("dev"), lease_seconds=15).lease_seconds == 15
     with pytest.raises(UnsafeEnvironment, match="a lease of 14 s"):
         replace(environment_named("dev"), lease_seconds=14)
 
 
 def test_a_priority_with_pollers_of_its_own_has_no_limit_of_concurrency(layers: Layers, tmp_path: Path) -> None:
-    """AWS refuses a mapping with both; the account's limit that a deploy names counts ten invocations a poller."""
+    """AWS refuses both settings in one mapping; a deployment's account limit counts ten invocations per poller."""
     environment = replace(environment_named("staging"), provisioned_pollers={Priority.HIGH: Pollers(20, 200)})
     synthesis = Synthesis(environment, layers, tmp_path)
     of_worker = [
@@ -243,13 +243,13 @@ def test_a_priority_with_pollers_of_its_own_has_no_limit_of_concurrency(layers: 
 
 @pytest.mark.parametrize(("minimum", "maximum"), [(1, 10), (201, 400), (20, 10), (2, 2_001)])
 def test_pollers_that_lambda_would_refuse_are_refused(minimum: int, maximum: int) -> None:
-    """At least 2 and at most 200 are always ready, no more than the maximum, which is 2 000."""
+    """At least 2 and at most 200 pollers are always ready, and the maximum is 2,000."""
     with pytest.raises(UnsafeEnvironment, match=f"pollers of high tasks.*not {minimum} to {maximum}"):
         replace(environment_named("dev"), provisioned_pollers={Priority.HIGH: Pollers(minimum, maximum)})
 
 
 def test_a_priority_may_have_larger_batches_after_a_wait(layers: Layers, tmp_path: Path) -> None:
-    """The other priorities keep batches of ten without a wait."""
+    """Larger batches apply to one priority, and other priorities keep batches of ten without a wait."""
     environment = replace(environment_named("dev"), worker_batches={Priority.LOW: WorkerBatch(size=100, seconds=5)})
     synthesis = Synthesis(environment, layers, tmp_path)
     of_worker = [
@@ -262,21 +262,21 @@ def test_a_priority_may_have_larger_batches_after_a_wait(layers: Layers, tmp_pat
 
 @pytest.mark.parametrize(("size", "seconds"), [(0, 1), (101, 1), (100, 0), (100, 301)])
 def test_worker_batches_that_lambda_or_a_worker_could_not_take_are_refused(size: int, seconds: int) -> None:
-    """More than ten messages need a window; each task of a batch has a thread."""
+    """More than ten messages need a batching window, and each task of a batch needs a thread."""
     with pytest.raises(UnsafeEnvironment, match=f"workers of low tasks.*not {size} after {seconds}"):
         replace(environment_named("dev"), worker_batches={Priority.LOW: WorkerBatch(size, seconds)})
 
 
 @pytest.mark.parametrize("shards", [0, 65_537])
 def test_a_number_of_shards_that_no_id_can_name_is_refused(shards: int) -> None:
-    """An id has sixteen bits for its shard."""
+    """The number of shards is limited because a task id has sixteen bits for its shard."""
     with pytest.raises(UnsafeEnvironment, match=f"`shards` must be 1 to .*, not {shards}"):
         replace(environment_named("dev"), shards=shards)
 
 
 @pytest.mark.parametrize("name", ["", "two words", "a\tb", "a#b"])
 def test_an_operator_that_cannot_be_told_is_refused(name: str) -> None:
-    """Identities are handed to the functions separated by spaces: one that has any would be two others."""
+    """Functions get identities separated by spaces, so an identity with a space would become two identities."""
     with pytest.raises(UnsafeEnvironment, match="operator"):
         replace(environment_named("dev"), operators=("123456789012:role/Ops", name))
     assert environment_named("prod").operators == ()
@@ -284,7 +284,7 @@ def test_an_operator_that_cannot_be_told_is_refused(name: str) -> None:
 
 
 def test_teams_are_owners_and_identities() -> None:
-    """A name that cannot own tasks, a mere string of members, or a claim without tokens is refused by its setting."""
+    """A name that cannot own tasks, a text instead of members, or a claim without tokens is refused by its setting."""
     dev = environment_named("dev")
     assert replace(dev, teams={"billing": ("123456789012:role/Billing",)}).teams
     refused: list[Any] = [{"a b": ("ann",)}, {"billing": ("a#b",)}, {"billing": "ann"}]
@@ -299,7 +299,7 @@ def test_teams_are_owners_and_identities() -> None:
 
 
 def test_every_setting_is_documented() -> None:
-    """Each field of an environment is followed by a sentence that says what it sets."""
+    """Each field of an environment is followed by a docstring that says what the field sets."""
     source = Path(environments.__file__)
     lines = source.read_text().splitlines()
     undocumented = [
@@ -314,13 +314,13 @@ def test_every_setting_is_documented() -> None:
 
 
 def _documented(following: list[str]) -> bool:
-    """Whether the next line that is not a default's closing begins a docstring."""
+    """Return whether the next line after a field and its default begins a docstring."""
     first = next(line for line in following if not line.startswith("        ") and line.strip() != ")")
     return first.startswith('    """')
 
 
 def test_stack_says_where_its_parts_are(every: Synthesis) -> None:
-    """The outputs have the names that a client and the local stack look for."""
+    """The outputs have the names that a client and the local stack expect."""
     assert {
         "ApiUrl",
         "ApiId",
@@ -338,7 +338,7 @@ def test_stack_says_where_its_parts_are(every: Synthesis) -> None:
 
 
 def test_stacks_of_two_environments_do_not_meet(every: Synthesis) -> None:
-    """Fixed names begin with the name of the stack, so that two fit an account."""
+    """Fixed names begin with the stack's name, so that two stacks fit into an account."""
     named = {
         value
         for body in every.template["Resources"].values()

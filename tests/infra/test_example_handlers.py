@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def registered(monkeypatch: pytest.MonkeyPatch) -> dict[str, Handler]:
-    """The handlers registered by importing the package, as the worker does."""
+    """Return the handlers that importing the package registers, as in the worker."""
     monkeypatch.syspath_prepend(str(ROOT / "examples" / "handlers"))
     importlib.import_module("example_handlers")
     return {task_type: registered.phases["run"] for task_type, registered in REGISTRY.items()}
@@ -28,7 +28,7 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> dict[str, Handler]:
 
 @pytest.fixture
 def reports() -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """An address that receives reports, and the reports."""
+    """Return an address that receives reports, and the reports."""
     taken: list[dict[str, Any]] = []
 
     class Taking(BaseHTTPRequestHandler):
@@ -38,7 +38,7 @@ def reports() -> Iterator[tuple[str, list[dict[str, Any]]]]:
             self.end_headers()
 
         def log_message(self, *arguments: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Taking)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
@@ -52,7 +52,7 @@ def reports() -> Iterator[tuple[str, list[dict[str, Any]]]]:
 
 
 def attempt(number: int, told: list[tuple[int | None, str]] | None = None) -> Context:
-    """A running attempt that records its reported progress."""
+    """Return a running attempt that records its reported progress."""
     progress = told if told is not None else []
     return Context(
         task_id="01TASK",
@@ -92,7 +92,7 @@ def test_job_fails_as_often_as_it_is_told_and_then_succeeds(registered: dict[str
 def test_every_attempt_of_a_job_reports_itself(
     registered: dict[str, Handler], reports: tuple[str, list[dict[str, Any]]]
 ) -> None:
-    """Others can count: each attempt, failed or not, posts its identity and its time."""
+    """Each attempt, failed or not, posts its identity and its time, so that others can count attempts."""
     url, taken = reports
     job = {"job": "unit", "fail_times": 1, "work_ms": 20, "report_url": url}
     with pytest.raises(RuntimeError):
@@ -113,6 +113,6 @@ def test_long_job_tells_its_progress_to_the_end(registered: dict[str, Handler]) 
 
 
 def test_report_goes_to_the_web_only(registered: dict[str, Handler]) -> None:
-    """A payload cannot make the worker read one of its files."""
+    """Only web addresses are accepted, so a payload cannot make the worker read one of its files."""
     with pytest.raises(ValueError, match="not a web address"):
         registered["ci.job"](attempt(1), {"job": "sly", "report_url": "file:///etc/passwd"})

@@ -1,4 +1,4 @@
-"""A stack uses a table and a bucket that exist."""
+"""A stack with an existing table and an existing bucket."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ SETTINGS: dict[str, Any] = {"table": TABLE, "table_stream_arn": STREAM, "content
 
 @pytest.fixture(scope="module")
 def synthesis(layers: Layers, tmp_path_factory: pytest.TempPathFactory) -> Synthesis:
-    """`prod` with an existing table and bucket."""
+    """Return `prod` with an existing table and bucket."""
     environment = replace(environment_named("prod"), **SETTINGS)
     return Synthesis(environment, layers, tmp_path_factory.mktemp("existing"))
 
 
 def test_a_stack_with_an_existing_table_makes_none(synthesis: Synthesis) -> None:
-    """And no bucket of contents; the archive's bucket is its own."""
+    """The stack creates no table and no bucket for contents; the archive still has its own bucket."""
     assert not synthesis.of_type("AWS::DynamoDB::Table")
     assert not [id_ for id_ in synthesis.of_type("AWS::S3::Bucket") if id_.startswith("Content")]
 
 
 def test_every_function_uses_the_existing_table_in_the_new_epoch(synthesis: Synthesis) -> None:
-    """Each that has a table has this one, and each has the epoch."""
+    """Every function with a table has the existing table and the new epoch."""
     variables = [each["Environment"]["Variables"] for each in synthesis.functions().values()]
     assert {each[Variable.TABLE] for each in variables if Variable.TABLE in each} == {TABLE}
     assert {each[Variable.EPOCH] for each in variables if Variable.TABLE in each} == {"2"}
 
 
 def test_the_streams_readers_and_the_grants_name_the_existing_table(synthesis: Synthesis) -> None:
-    """Every grant on DynamoDB is on this table, its indexes or its stream."""
+    """Every DynamoDB grant is for the existing table, its indexes or its stream."""
     mappings = synthesis.properties("AWS::Lambda::EventSourceMapping").values()
     assert [each["EventSourceArn"] for each in mappings].count(STREAM) == 2
     for statements in synthesis.statements().values():
@@ -54,7 +54,7 @@ def test_the_streams_readers_and_the_grants_name_the_existing_table(synthesis: S
 
 
 def test_alarms_and_dashboards_look_at_the_existing_table(synthesis: Synthesis) -> None:
-    """Some alarm has its name as a dimension."""
+    """An alarm or a dashboard has the existing table's name as a dimension."""
     alarms = json.dumps(synthesis.properties("AWS::CloudWatch::Alarm"))
     assert TABLE in alarms + json.dumps(synthesis.properties("AWS::CloudWatch::Dashboard"))
 
@@ -71,6 +71,6 @@ def test_alarms_and_dashboards_look_at_the_existing_table(synthesis: Synthesis) 
     ],
 )
 def test_settings_of_an_existing_table_that_do_not_fit_are_refused(settings: dict[str, Any], reason: str) -> None:
-    """The error names the setting."""
+    """The error names the setting that does not fit the existing table."""
     with pytest.raises(UnsafeEnvironment, match=reason):
         replace(environment_named("prod"), **settings)

@@ -49,7 +49,7 @@ EVERYWHERE = {
     Variable.METRIC_TYPES,
 }
 OF_PACKAGES = {Variable.HANDLER_PACKAGES, Variable.HANDLER_TYPES}
-"""What the worker is told where handlers have functions of their own."""
+"""Variables that the worker has only if handlers have functions of their own."""
 LIVE = {Variable.SERVICE_NAME, Variable.METRICS_NAMESPACE, Variable.LOG_LEVEL, Variable.TABLE, Variable.WATCH_URL}
 USED = {
     "api": EVERYWHERE
@@ -220,11 +220,11 @@ PARTS: dict[str, dict[type[Part], tuple[str, ...]]] = {
     "attempts": {AttemptServices: ("function",), OutcomeServices: ("attempt_steps",)},
     "intake": {IntakeServices: ("event_tasks",)},
 }
-"""What each function asks the composition for."""
+"""The parts that each function takes from the composition."""
 
 
 def code_of(synthesis: Synthesis, function: str) -> Path:
-    """The folder that is uploaded as a function's code."""
+    """Return the folder that is uploaded as a function's code."""
     key: str = synthesis.functions()[function]["Code"]["S3Key"]
     return synthesis.folder / f"asset.{key.removesuffix('.zip')}"
 
@@ -233,10 +233,10 @@ def code_of(synthesis: Synthesis, function: str) -> Path:
 def test_a_function_is_composed_from_the_variables_it_declares(
     every: Synthesis, function: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A function asks for no variable that it is not given."""
+    """A function needs no variable that its template does not set."""
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     declared = deployed(every, function)["Environment"]["Variables"]
-    # References of the template, to names and addresses, are any text.
+    # References to names and addresses in the template can be any text.
     environ = {name: value if isinstance(value, str) else "https://example.org/any" for name, value in declared.items()}
     composition = Composition(Platform(environ={**environ, Variable.HANDLERS: "", Variable.HANDLER_PACKAGES: ""}))
     assert composition.telemetry
@@ -246,7 +246,7 @@ def test_a_function_is_composed_from_the_variables_it_declares(
 
 
 def test_every_function_that_sends_knows_the_queues_of_the_pulled_types(every: Synthesis) -> None:
-    """Each declared type has a queue, and only the API knows who may pull it."""
+    """Each declared type has a queue, and only the API knows who may pull the type."""
     functions = every.functions()
     pulled = every.environment.pulled_types
     named = {each["QueueName"] for each in every.properties("AWS::SQS::Queue").values() if "QueueName" in each}
@@ -260,14 +260,14 @@ def test_every_function_that_sends_knows_the_queues_of_the_pulled_types(every: S
 
 
 def deployed(synthesis: Synthesis, function: str) -> dict[str, Any]:
-    """A function of a deployment; the test is skipped where there is none."""
+    """Return a deployed function, or skip the test if the environment has no such function."""
     if function not in synthesis.functions():
         pytest.skip(f"no {function}")
     return synthesis.functions()[function]
 
 
 def test_the_functions_are_those_of_the_stack(every: Synthesis) -> None:
-    """There is one for each name; an intake, an archive and a console only if the settings want one."""
+    """The stack has a function for each name; an intake, an archive and a console depend on the settings."""
     assert {name.value for name in FunctionName} == set(USED)
     environment = every.environment
     without = {
@@ -282,13 +282,13 @@ def test_the_functions_are_those_of_the_stack(every: Synthesis) -> None:
 
 
 def test_every_function_has_its_own_role(every: Synthesis) -> None:
-    """No function has another's grants: no two share a role, nor does one with a tick or the state machine."""
+    """No function shares its role with another function, a schedule or the state machine."""
     roles = [referred(function["Role"]) for function in every.functions().values()]
     assert len(set(roles)) == len(roles) == len(every.of_type("AWS::IAM::Role")) - 3
 
 
 def test_every_function_has_its_own_log_group_that_expires(every: Synthesis) -> None:
-    """Logs of one function are found in one place, and no log is kept for ever."""
+    """The logs of a function are in its own group, and no log is kept forever."""
     groups = every.properties("AWS::Logs::LogGroup")
     used = [referred(function["LoggingConfig"]["LogGroup"]) for function in every.functions().values()]
     assert len(set(used)) == len(used)
@@ -297,7 +297,7 @@ def test_every_function_has_its_own_log_group_that_expires(every: Synthesis) -> 
 
 
 def test_the_trigger_reaches_a_monitor_through_the_egress_function(layers: Layers, tmp_path: Path) -> None:
-    """Only if the settings name one does it know it, and may it invoke the function with access to the outside."""
+    """The trigger knows a monitor and may invoke the egress function only if the settings name a monitor."""
     synthesis = Synthesis(replace(environment_named("dev"), heartbeat_url=MONITOR), layers, tmp_path)
     told = synthesis.functions()["trigger"]["Environment"]["Variables"]
     assert told[Variable.HEARTBEAT_URL.value] == MONITOR
@@ -314,7 +314,7 @@ def test_the_trigger_reaches_a_monitor_through_the_egress_function(layers: Layer
 
 
 def test_spans_are_exported_by_a_layer_that_the_settings_name(layers: Layers, tmp_path: Path) -> None:
-    """Each function has it and knows the endpoint; one without the other, or an unencrypted address, is refused."""
+    """Each function has the layer and knows the endpoint; a layer or endpoint alone, or plain HTTP, is refused."""
     dev = environment_named("dev")
     settings = replace(dev, otlp_endpoint="http://localhost:4318", otlp_layer=OTLP_LAYER, xray=False)
     for function in Synthesis(settings, layers, tmp_path).functions().values():
@@ -329,7 +329,7 @@ def test_spans_are_exported_by_a_layer_that_the_settings_name(layers: Layers, tm
 
 @pytest.mark.parametrize("function", USED)
 def test_a_function_is_told_what_it_uses_and_no_more(every: Synthesis, function: str) -> None:
-    """The declared environment of a function is exactly the set of variables that it reads."""
+    """A function's environment has exactly the variables that the function reads."""
     declared = deployed(every, function)["Environment"]["Variables"]
     packaged = function == "worker" and every.environment.handlers_packages
     assert set(declared) == {variable.value for variable in USED[function] | (OF_PACKAGES if packaged else set())}
@@ -351,7 +351,7 @@ def test_settings_reach_the_functions(every: Synthesis) -> None:
 
 
 def test_cloud_functions_run_on_the_newest_python_on_arm(cloud: Synthesis) -> None:
-    """Functions and layers are for Python 3.14 on arm64, all of them."""
+    """Functions and layers are for Python 3.14 on arm64."""
     for function in cloud.functions().values():
         assert (function["Runtime"], function["Architectures"]) == ("python3.14", ["arm64"])
     for layer in cloud.properties("AWS::Lambda::LayerVersion").values():
@@ -360,9 +360,9 @@ def test_cloud_functions_run_on_the_newest_python_on_arm(cloud: Synthesis) -> No
 
 
 def test_only_the_worker_carries_the_users_handlers(every: Synthesis) -> None:
-    """Every function has our two layers; the worker has the handlers too, and functions that accept tasks their types.
+    """Every function has duetime's layers, the worker has the handlers, and functions for new tasks have the types.
 
-    The function of a package has the package, and the worker knows the types of its handlers.
+    A package's function has the package, and the worker knows the types of the package's handlers.
     """
     layers = {name: [referred(layer) for layer in body["Layers"]] for name, body in every.functions().items()}
     own, event_tasks = layers["trigger"], {"api", "intake"} & set(layers)
@@ -382,12 +382,12 @@ def test_only_the_worker_carries_the_users_handlers(every: Synthesis) -> None:
 
 @pytest.mark.parametrize("function", ["trigger", "worker", "deadletter", "api"])
 def test_retries_through_a_queue_are_no_runaway_loop(every: Synthesis, function: str) -> None:
-    """After sixteen hops, Lambda stops no function that sends to its own queue, nor the API of handlers."""
+    """Lambda's loop detection, after sixteen invocations, stops neither functions with their own queue nor the API."""
     assert every.functions()[function]["RecursiveLoop"] == "Allow"
 
 
 def test_functions_log_json_at_their_level(every: Synthesis) -> None:
-    """Lambda has the same log level as the function: otherwise Lambda's would apply."""
+    """Lambda has the same log level as the function, because its own level would otherwise apply."""
     for function in every.functions().values():
         assert function["LoggingConfig"]["LogFormat"] == "JSON"
         level = function["Environment"]["Variables"][Variable.LOG_LEVEL.value]
@@ -395,7 +395,7 @@ def test_functions_log_json_at_their_level(every: Synthesis) -> None:
 
 
 def test_a_failed_tick_is_not_repeated(every: Synthesis) -> None:
-    """The next tick catches up, so Lambda does not invoke the trigger again; nor `bulk`, which has a timer."""
+    """Lambda retries neither the trigger, because the next tick catches up, nor `bulk`, which has a timer."""
     configs = list(every.properties("AWS::Lambda::EventInvokeConfig").values())
     assert {every.function_named(config["FunctionName"]) for config in configs} == {"trigger", "bulk"}
     assert {config["MaximumRetryAttempts"] for config in configs} == {0}
@@ -405,7 +405,7 @@ def test_a_failed_tick_is_not_repeated(every: Synthesis) -> None:
 def test_a_function_is_uploaded_with_the_handler_it_names(
     synthesis_of: Callable[[str], Synthesis], function: str
 ) -> None:
-    """The handler's file is in the uploaded code, defines the function that is called, and is ours."""
+    """The uploaded code contains duetime's file with the handler function that the template names."""
     local = synthesis_of("prod" if function == "archive" else "local")
     *modules, name = local.functions()[function]["Handler"].split(".")
     path = code_of(local, function).joinpath(*modules).with_suffix(".py")
@@ -416,7 +416,7 @@ def test_a_function_is_uploaded_with_the_handler_it_names(
 
 @pytest.mark.parametrize("function", USED)
 def test_a_function_is_uploaded_without_the_others(synthesis_of: Callable[[str], Synthesis], function: str) -> None:
-    """The code of a function is its folder and nothing else, without bytecode of this machine."""
+    """A function's uploaded code contains only its own folder, without bytecode from this machine."""
     code = code_of(synthesis_of("prod" if function == "archive" else "local"), function)
     assert [path.name for path in code.iterdir()] == [function]
     assert not list(code.rglob("__pycache__"))

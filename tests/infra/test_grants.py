@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 
 
 MONITORING = ("trigger", "lambda:InvokeFunction", grants.function("egress"))
-"""What the trigger may do only where a monitor outside is named."""
+"""The trigger's grant that exists only if a monitor outside AWS is named."""
 
 PACKAGED = ("worker", "lambda:InvokeFunction", grants.function("handlers"))
-"""What the worker may do only where handlers have functions of their own."""
+"""The worker's grant that exists only if handlers have functions of their own."""
 
 SENDING = ("egress", "secretsmanager:GetSecretValue", grants.SENT_SECRET)
-"""What the egress may do only where HTTP targets may be called with a secret."""
+"""The egress's grant that exists only if HTTP targets may be called with a secret."""
 
 
 def actions_of(synthesis: Synthesis, function: str) -> set[str]:
-    """All actions that a function's role is allowed."""
+    """Return all actions that a function's role allows."""
     return {action for statement in synthesis.statements_of(function) for action in as_list(statement["Action"])}
 
 
 def test_the_kept_policies_are_the_synthesised_ones(tmp_path: Path) -> None:
-    """The tests' functions have the deployed policies: `python -m tests.grants` writes them anew."""
+    """The tests use the deployed policies; `python -m tests.grants` writes the file again."""
     assert json.loads(grants.KEPT.read_text()) == synthesised(tmp_path)
 
 
@@ -66,7 +66,7 @@ def test_queues_are_polled_with_what_lambda_needs(every: Synthesis) -> None:
 
 
 def test_a_grant_that_nothing_uses_is_found() -> None:
-    """After a run of the whole suite, `tests/conftest.py` looks for unused grants."""
+    """`tests/conftest.py` uses this check for grants that the complete test suite has not used."""
     everything = {
         (name, action, pattern.replace("*", "any"))
         for name, of in grants.granted().items()
@@ -79,7 +79,7 @@ def test_a_grant_that_nothing_uses_is_found() -> None:
 
 
 def test_the_state_machine_may_run_a_distributed_map(every: Synthesis) -> None:
-    """It starts executions of itself, and follows and stops them, as the Developer Guide's example policy has it."""
+    """The machine may start, follow and stop its own executions, as in the Developer Guide's example policy."""
     (machine,) = every.of_type("AWS::StepFunctions::StateMachine").values()
     statements = every.statements()[referred(machine["Properties"]["RoleArn"])]
     granted = {action for one in statements for action in as_list(one["Action"])}
@@ -105,7 +105,7 @@ def test_the_api_takes_from_the_queues_of_pulled_types_only(synthesis_of: Callab
 
 
 def test_no_grant_has_a_wildcard_action(every: Synthesis) -> None:
-    """No grant has a pattern of actions, so that new actions of AWS are not included."""
+    """No grant has a pattern of actions, which would include new AWS actions."""
     statements = [statement for granted in every.statements().values() for statement in granted]
     assert statements
     for statement in statements:
@@ -114,7 +114,7 @@ def test_no_grant_has_a_wildcard_action(every: Synthesis) -> None:
 
 
 def test_only_tracing_is_granted_on_everything(every: Synthesis) -> None:
-    """Every grant names its resource, except X-Ray's and those to deliver a state machine's log, which have none."""
+    """Every grant names its resource, except those for X-Ray and log delivery, which have no resources."""
     for granted in every.statements().values():
         for statement in granted:
             if "*" in as_list(statement["Resource"]):
@@ -122,9 +122,9 @@ def test_only_tracing_is_granted_on_everything(every: Synthesis) -> None:
 
 
 def test_only_the_worker_and_the_api_have_calls_made_and_by_the_egress_only(every: Synthesis) -> None:
-    """They may invoke that one function, the trigger itself, and each of them what carries out bulk operations.
+    """The API and worker may invoke the egress, the trigger may invoke itself, and all may start bulk operations.
 
-    Handlers in the worker call the API; those of packages call it through the attempts function.
+    Handlers in the worker call the API directly; handlers in packages call it through the attempts function.
     """
     may = {
         "api": {"egress", "bulk"},
@@ -144,7 +144,7 @@ def test_only_the_worker_and_the_api_have_calls_made_and_by_the_egress_only(ever
 
 
 def test_the_signing_secret_is_read_by_the_egress_and_the_api_alone(every: Synthesis) -> None:
-    """One secret, made by AWS: 64 letters and digits, which are base64 of the 48 bytes that receivers decode."""
+    """AWS generates one secret of 64 letters and digits, which are base64 of the 48 bytes that receivers decode."""
     ((id_, secret),) = every.properties("AWS::SecretsManager::Secret").items()
     generated = secret["GenerateSecretString"]
     assert (generated["ExcludePunctuation"], generated["IncludeSpace"], generated["PasswordLength"]) == (
@@ -167,7 +167,7 @@ def test_the_signing_secret_is_read_by_the_egress_and_the_api_alone(every: Synth
 
 
 def test_no_function_on_the_path_of_a_task_reads_indexes(every: Synthesis) -> None:
-    """The lists of an owner are read by the API, bulk operations and the reader of the stream."""
+    """Only the API, bulk operations and the stream's reader read the lists of an owner."""
     of_indexes = {
         function: {
             action
@@ -183,13 +183,13 @@ def test_no_function_on_the_path_of_a_task_reads_indexes(every: Synthesis) -> No
 
 
 def test_no_role_has_a_managed_policy(every: Synthesis) -> None:
-    """A role's permissions are written in this project, not in a policy that AWS changes."""
+    """A role's permissions are defined in this project and not in a policy that AWS can change."""
     for role in every.properties("AWS::IAM::Role").values():
         assert "ManagedPolicyArns" not in role
 
 
 def test_grants_of_the_users_handlers_are_the_workers_alone(layers: Layers, tmp_path: Path) -> None:
-    """A statement in the handlers' `grants.json` is added to the worker's role only."""
+    """A statement in the handlers' `grants.json` is added only to the worker's role."""
     statement = {"Effect": "Allow", "Action": "ses:SendEmail", "Resource": "arn:aws:ses:eu-west-1:1:identity/x"}
     (tmp_path / "grants.json").write_text(json.dumps([statement]))
     (tmp_path / "jobs").mkdir()

@@ -34,13 +34,13 @@ FULL = HandlersEnvironment(
 
 @pytest.fixture(scope="module")
 def full(layers: Layers, tmp_path_factory: pytest.TempPathFactory) -> Synthesis:
-    """A stack whose handlers use every setting."""
+    """Return a stack whose handlers use every setting."""
     environment = replace(environment_named("dev"), handlers_environment=FULL)
     return Synthesis(environment, layers, tmp_path_factory.mktemp("full"))
 
 
 def arn(text: Any) -> str:  # noqa: ANN401 (an intrinsic of the template)
-    """An ARN of the template, with `*` for partition, region and account."""
+    """Return an ARN in the template, with `*` for partition, Region and account."""
     return (
         text
         if isinstance(text, str)
@@ -49,7 +49,7 @@ def arn(text: Any) -> str:  # noqa: ANN401 (an intrinsic of the template)
 
 
 def test_the_worker_alone_has_the_environment_of_handlers(full: Synthesis) -> None:
-    """Variables, memory, network and layer are those of the settings, and no other function has any of them."""
+    """Only the worker has the variables, memory, network and layer in the handlers' settings."""
     functions = full.functions()
     worker = functions.pop("worker")
     variables = worker["Environment"]["Variables"]
@@ -68,7 +68,7 @@ def test_the_worker_alone_has_the_environment_of_handlers(full: Synthesis) -> No
 
 
 def test_the_worker_may_read_exactly_the_named_secrets(full: Synthesis) -> None:
-    """A secret by its name, whose ARN ends with six characters that AWS chose, one by its ARN, and a parameter."""
+    """The worker may only read a secret by name, whose ARN has a random suffix, a secret by ARN, and a parameter."""
     granted = {
         action: sorted(arn(each) for each in as_list(statement["Resource"]))
         for statement in full.statements_of("worker")
@@ -82,7 +82,7 @@ def test_the_worker_may_read_exactly_the_named_secrets(full: Synthesis) -> None:
 
 
 def test_the_worker_may_use_network_interfaces_and_has_the_managed_policies(full: Synthesis) -> None:
-    """Lambda needs the first in a VPC; the second are the user's, and no other role has them."""
+    """Lambda needs network interfaces in a VPC, and the user's managed policies are attached to no other role."""
     (network,) = [one for one in full.statements_of("worker") if "ec2:CreateNetworkInterface" in as_list(one["Action"])]
     assert set(network["Action"]) == set(NETWORK_INTERFACES)
     roles = full.properties("AWS::IAM::Role")
@@ -93,7 +93,7 @@ def test_the_worker_may_use_network_interfaces_and_has_the_managed_policies(full
 
 
 def test_the_synthesis_names_the_endpoints_that_a_vpc_needs(layers: Layers, tmp_path: Path) -> None:
-    """Without them no task would run, and no other message would say why."""
+    """The synthesis names a VPC's missing endpoints, without which no task would run and no message would say why."""
     environment = replace(environment_named("dev"), handlers_environment=FULL)
     stack = add_stack(new_app(tmp_path), environment, layers)
     notes = [str(each.data) for construct in stack.node.find_all() for each in construct.node.metadata]
@@ -103,7 +103,7 @@ def test_the_synthesis_names_the_endpoints_that_a_vpc_needs(layers: Layers, tmp_
 
 
 def test_nothing_is_set_without_the_setting(dev: Synthesis) -> None:
-    """The worker of a project without these settings is unchanged."""
+    """Without settings for the handlers' environment, the worker is unchanged."""
     worker = dev.functions()["worker"]
     assert "VpcConfig" not in worker
     assert Variable.HANDLER_SECRETS.value not in worker["Environment"]["Variables"]
@@ -139,7 +139,7 @@ def test_what_aws_would_refuse_is_refused_before_the_deploy(own: dict[str, Any],
 
 
 def test_a_value_of_the_users_app_may_be_unknown_until_the_deploy(layers: Layers, tmp_path: Path) -> None:
-    """The name of a bucket of the same app can be a variable of the handlers."""
+    """The name of a bucket in the user's app can be a variable of the handlers."""
     from aws_cdk import Stack
     from aws_cdk import aws_s3 as s3
 
@@ -154,7 +154,7 @@ def test_a_value_of_the_users_app_may_be_unknown_until_the_deploy(layers: Layers
 
 
 def test_the_workers_timeout_cannot_be_changed() -> None:
-    """Tasks may run for as long as the API accepts; a shorter function would end them, and saves nothing."""
+    """Tasks can run for as long as the API accepts, and a shorter timeout would end them without saving anything."""
     sizes = {**SIZES, FunctionName.WORKER: FunctionSize(memory_mb=1024, timeout_seconds=300)}
     with pytest.raises(UnsafeEnvironment, match=r"the worker's timeout is 900 s, not 300.*`timeout_seconds`"):
         replace(environment_named("dev"), sizes=sizes)

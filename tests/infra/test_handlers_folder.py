@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
 
 def add_package(folder: Path, name: str) -> Path:
-    """An empty package."""
+    """Create an empty package."""
     (package := folder / name).mkdir(parents=True)
     (package / "__init__.py").touch()
     return package
 
 
 def test_production_has_no_handlers_until_they_are_named() -> None:
-    """Examples are not deployed to production: its settings must name a folder, and the error names the setting."""
+    """The settings of `prod` must name a folder, so that examples are not deployed; the error names the setting."""
     assert not infra.environments.ENVIRONMENTS["prod"].handlers_folder
     with pytest.raises(HandlersNotFound, match="'prod' names no handlers: set `handlers_folder`"):
         handlers_of(PROD)
 
 
 def test_the_only_package_of_the_folder_is_found(tmp_path: Path) -> None:
-    """It need not be named; its grants are beside it, if it has any."""
+    """The only package in a folder need not be named, and its grants file is beside it."""
     package = add_package(tmp_path / "handlers", "shop")
     found = handlers_of(replace(DEV, handlers_folder="handlers"), tmp_path)
     assert (found.package, found.grants) == (package, [])
@@ -42,7 +42,7 @@ def test_the_only_package_of_the_folder_is_found(tmp_path: Path) -> None:
 
 
 def test_of_two_packages_one_must_be_named(tmp_path: Path) -> None:
-    """The error lists them; a name chooses."""
+    """The error lists the packages, and a name selects one."""
     for name in ("one", "two"):
         add_package(tmp_path / "handlers", name)
     settings = replace(DEV, handlers_folder="handlers")
@@ -53,7 +53,7 @@ def test_of_two_packages_one_must_be_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("package", "reason"), [("", "holds no package"), ("absent", "no package of handlers")])
 def test_a_folder_without_the_package_is_refused(tmp_path: Path, package: str, reason: str) -> None:
-    """Whether the folder is missing, empty or misspelt, the error names the path."""
+    """The error names the path, whether the folder is missing, empty or misspelled."""
     settings = replace(DEV, handlers_folder="handlers", handlers_package=package)
     with pytest.raises(HandlersNotFound, match=reason) as refused:
         handlers_of(settings, tmp_path)
@@ -61,14 +61,14 @@ def test_a_folder_without_the_package_is_refused(tmp_path: Path, package: str, r
 
 
 def test_a_preset_is_named_and_changed() -> None:
-    """Settings are values of the environment's fields; the others stay as the preset has them."""
+    """Given settings replace fields of the preset, and the other fields are unchanged."""
     changed = with_settings("prod", {"alarm_email": "ops@example.org"})
     assert changed == replace(PROD, alarm_email="ops@example.org")
     assert with_settings(DEV, {}) == DEV
 
 
 def test_unknown_names_are_refused_with_what_was_meant() -> None:
-    """A preset or a setting that does not exist is an error before anything is built."""
+    """An unknown preset or setting is an error with a suggestion, before anything is built."""
     with pytest.raises(UnknownEnvironment, match="'pord'"):
         with_settings("pord", {})
     with pytest.raises(UnknownSetting, match="'alarm_mail'; did you mean 'alarm_email'"):
@@ -76,7 +76,7 @@ def test_unknown_names_are_refused_with_what_was_meant() -> None:
 
 
 def test_the_assembly_names_the_handlers(dev: Synthesis) -> None:
-    """The stack of this machine finds them there; the template does not change with the folder of a project."""
+    """The local stack reads the handlers' folder from the assembly; the template does not depend on this folder."""
     entries = json.loads((dev.folder / "duetime-dev.metadata.json").read_text(encoding="utf-8"))["/duetime-dev"]
     assert {"type": METADATA, "data": str(ROOT / "examples/handlers/example_handlers")} in entries
     assert str(ROOT) not in json.dumps(dev.template)

@@ -39,7 +39,7 @@ MAIL = HandlersPackage(name="mail", folder="examples/shop/handlers", types=("mai
 
 @pytest.fixture(scope="module")
 def resources(layers: Layers, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """The functions of a stack with two packages by description, each with the statements of its role."""
+    """Return the functions of a stack with two packages by description, with their roles' statements."""
     environment = replace(environment_named("dev"), handlers_packages=(BILLING, MAIL))
     made = Synthesis(environment, layers, tmp_path_factory.mktemp("packages"))
     statements = made.statements()
@@ -51,13 +51,13 @@ def resources(layers: Layers, tmp_path_factory: pytest.TempPathFactory) -> dict[
 
 
 def granted(function: dict[str, Any]) -> set[str]:
-    """The actions of a function's role, without its logs and traces."""
+    """Return the actions that a function's role allows, without those for logs and traces."""
     actions = {action for statement in function["Statements"] for action in as_list(statement["Action"])}
     return {each for each in actions if not each.startswith(("logs:", "xray:"))}
 
 
 def test_a_package_has_its_own_environment(resources: dict[str, dict[str, Any]]) -> None:
-    """Variables, secrets, network, memory and concurrency are those of its settings, and no other function has them."""
+    """Only the package's function has the variables, secrets, network, memory and concurrency in its settings."""
     billing = resources["handlers billing"]
     assert billing["Environment"]["Variables"]["BANK_URL"] == "https://bank.example.org"
     assert billing["Environment"]["Variables"][Variable.HANDLERS.value] == "billing"
@@ -69,7 +69,7 @@ def test_a_package_has_its_own_environment(resources: dict[str, dict[str, Any]])
 
 
 def test_a_package_has_neither_table_nor_queues(local: Synthesis) -> None:
-    """Its role may invoke the attempts function, and nothing else; its variables name no table."""
+    """A package's role may only invoke the attempts function, and its variables do not name the table."""
     assert policies(local)["handlers"] == {
         "lambda:InvokeFunction": ["arn:aws:lambda:us-east-1:123456789012:function:attempts"]
     }
@@ -78,7 +78,7 @@ def test_a_package_has_neither_table_nor_queues(local: Synthesis) -> None:
 
 
 def test_packages_can_do_what_their_settings_say_only(resources: dict[str, dict[str, Any]]) -> None:
-    """The secret and the network of one are not the other's."""
+    """A package has neither the secret nor the network of the other package."""
     network = {action for action in granted(resources["handlers billing"]) if action.startswith("ec2:")}
     assert granted(resources["handlers billing"]) - network == {
         "lambda:InvokeFunction",
@@ -89,7 +89,7 @@ def test_packages_can_do_what_their_settings_say_only(resources: dict[str, dict[
 
 
 def test_the_worker_knows_the_function_of_each_pattern(resources: dict[str, dict[str, Any]]) -> None:
-    """The variable maps patterns to functions, and each function is one that the worker may invoke."""
+    """The variable maps patterns to functions that the worker may invoke."""
     worker = resources["worker"]
     variable = worker["Environment"]["Variables"][Variable.HANDLER_PACKAGES.value]
     text = "".join(each if isinstance(each, str) else each["Ref"] for each in variable["Fn::Join"][1])
@@ -106,26 +106,26 @@ def test_the_worker_knows_the_function_of_each_pattern(resources: dict[str, dict
 
 
 def test_without_packages_nothing_is_added(dev: Synthesis) -> None:
-    """No function, and no variable of the worker."""
+    """Without packages, there is no additional function and no additional variable of the worker."""
     assert not {"handlers", "attempts"} & dev.functions().keys()
     assert Variable.HANDLER_PACKAGES not in dev.functions()["worker"]["Environment"]["Variables"]
 
 
 def test_the_attributes_have_the_function_of_each_package(layers: Layers, tmp_path: Path) -> None:
-    """A grant to one package is a line of the user's app."""
+    """A user's app can grant a permission to one package with one line."""
     stack = add_stack(new_app(tmp_path), replace(environment_named("dev"), handlers_packages=(BILLING, MAIL)), layers)
     assert list(stack.packages) == ["billing", "mail"]
 
 
 def test_all_handlers_may_be_in_packages() -> None:
-    """Then the worker, which can read the whole table, runs none of the users' code."""
+    """If all handlers are in packages, the worker, which can read the complete table, runs no user code."""
     found = handlers_of(replace(DEV, handlers_packages=(BILLING,)))
     assert found.package == NO_HANDLERS
     assert found.packages["billing"].package.name == "billing"
 
 
 def test_the_types_of_all_packages_are_known() -> None:
-    """One module lists them, for the API and the worker."""
+    """The API and the worker have a module that lists the types of all packages."""
     handlers = handlers_of(environment_named("local"))
     packages = Packages.of(handlers, environment_named("local").handlers_packages)
     types = types_of(types_layer(Target.of_this_machine(), handlers.package, packages=packages))
@@ -142,7 +142,7 @@ def test_the_types_of_all_packages_are_known() -> None:
     ],
 )
 def test_a_handler_in_the_wrong_package_is_not_deployed(types: list[str], package: str, message: str) -> None:
-    """The worker would not find it there, or would find another; the error names the type and the packages."""
+    """A handler in a package that its type's pattern does not choose is an error with the type and the packages."""
     patterns = {"billing": ["billing.*"], "mail": ["mail.*"], "bills": ["*.bill"]}
     with pytest.raises(HandlersMisplaced, match=message.replace("*", r"\*")):
         reject_misplaced(types, package, patterns)

@@ -27,26 +27,26 @@ ORIGINS = ("https://console.example.org", "https://console.example.org:8443")
 
 
 def of_http_api(synthesis: Synthesis, kind: str) -> list[Properties]:
-    """The properties of a kind of resources of the HTTP API only: there is a WebSocket API besides."""
+    """Return the HTTP API's properties for a kind of resource; the stack also has a WebSocket API."""
     found = synthesis.properties(f"AWS::ApiGatewayV2::{kind}").items()
     return [properties for id_, properties in found if id_.startswith("HttpApi")]
 
 
 def routes_of(synthesis: Synthesis) -> dict[str, str]:
-    """The authorization of each route, by its key."""
+    """Return the authorization of each route, by its key."""
     routes = of_http_api(synthesis, "Route")
     return {route["RouteKey"]: route["AuthorizationType"] for route in routes}
 
 
 def test_cloud_api_wants_signed_requests(cloud: Synthesis) -> None:
-    """Without an identity provider, every request needs a signature by IAM, except public ones."""
+    """Without an identity provider, every request except public ones must be signed for IAM."""
     routes = routes_of(cloud)
     assert routes.pop(MAIN) == "AWS_IAM"
     assert set(routes.values()) == {"NONE"}
 
 
 def test_what_is_public_needs_no_credentials(every: Synthesis) -> None:
-    """Only public operations have separate routes without an authorizer; for reading ones, HEAD, too."""
+    """Only public operations have separate routes without an authorizer, with HEAD for operations that read."""
     methods = {"GET": ("GET", "HEAD"), "POST": ("POST",)}
     public = {f"{method} {one.path}" for one in OPERATIONS if one.is_public for method in methods[one.method]}
     preflight = {"OPTIONS /v1/{proxy+}"} if every.environment.cors_origins else set()
@@ -57,18 +57,18 @@ def test_what_is_public_needs_no_credentials(every: Synthesis) -> None:
 
 
 def test_local_api_is_open(every: Synthesis) -> None:
-    """Only the API of the local environment has no authorizer."""
+    """Only the local environment's API has no authorizer."""
     assert (routes_of(every)[MAIN] == "NONE") == (every.environment.name == "local")
 
 
 def test_no_origin_is_allowed_unless_it_is_listed(cloud: Synthesis) -> None:
-    """An environment without a list has no CORS at all."""
+    """An environment without listed origins has no CORS configuration."""
     (api,) = of_http_api(cloud, "Api")
     assert "CorsConfiguration" not in api
 
 
 def test_listed_origins_may_call_from_a_browser(layers: Layers, tmp_path: Path) -> None:
-    """Preflights of the listed origins are accepted, without credentials, and scripts may read our headers."""
+    """Preflight requests from listed origins are accepted without credentials, and scripts may read API headers."""
     synthesis = Synthesis(replace(environment_named("prod"), cors_origins=ORIGINS), layers, tmp_path)
     (api,) = of_http_api(synthesis, "Api")
     cors = api["CorsConfiguration"]
@@ -88,18 +88,18 @@ UPLOADING = {"AllowedHeaders": ["content-type", "if-none-match"], "AllowedMethod
 
 
 def upload_rules(synthesis: Synthesis) -> list[dict[str, Any]]:
-    """The CORS rules of all buckets."""
+    """Return the CORS rules of all buckets."""
     buckets = synthesis.properties("AWS::S3::Bucket").values()
     return [rule for each in buckets for rule in each.get("CorsConfiguration", {}).get("CorsRules", [])]
 
 
 def test_without_a_console_no_page_may_upload_payloads(cloud: Synthesis) -> None:
-    """No bucket allows another origin."""
+    """Without a console, no bucket allows another origin."""
     assert upload_rules(cloud) == []
 
 
 def test_the_console_may_upload_payloads(layers: Layers, tmp_path: Path) -> None:
-    """And read them: the bucket allows its origin, and the policy of the console names the bucket."""
+    """The bucket allows the console's origin to upload and read payloads, and the console's policy names the bucket."""
     synthesis = Synthesis(replace(environment_named("dev"), console=True, api_keys=True), layers, tmp_path)
     apis = synthesis.properties("AWS::ApiGatewayV2::Api")
     (api,) = [name for name, each in apis.items() if each["ProtocolType"] == "HTTP"]
@@ -113,14 +113,14 @@ def test_the_console_may_upload_payloads(layers: Layers, tmp_path: Path) -> None
     "origin", ["*", "https://*", "http://example.org", "https://example.org/", "example.org", "", "null", "https://a b"]
 )
 def test_an_origin_that_is_none_is_refused(origin: str) -> None:
-    """An origin is a scheme, a host and perhaps a port; without encryption only this machine's own."""
+    """An origin is a scheme, a host and possibly a port; without TLS, only this machine is accepted."""
     with pytest.raises(UnsafeEnvironment, match="origin"):
         replace(environment_named("prod"), cors_origins=(origin,))
     replace(environment_named("dev"), cors_origins=("http://localhost:5173", "https://example.org"))
 
 
 def test_api_with_an_identity_provider_wants_its_tokens(layers: Layers, tmp_path: Path) -> None:
-    """With issuer and audience, every route needs their token, and the function knows that."""
+    """With an issuer and an audience, every route needs a token, and the function knows this."""
     environment = replace(
         environment_named("prod"),
         authentication=Authentication.JWT,
@@ -135,7 +135,7 @@ def test_api_with_an_identity_provider_wants_its_tokens(layers: Layers, tmp_path
 
 
 def test_api_keys_have_a_route_with_an_authorizer_of_its_own(layers: Layers, tmp_path: Path) -> None:
-    """Besides the route for signed requests; without a cache, unless the settings allow one for a given time."""
+    """API keys have a separate route with an authorizer, which caches results only if the settings allow it."""
     environment = replace(environment_named("prod"), api_keys=True)
     for seconds in (0, 60):
         (folder := tmp_path / str(seconds)).mkdir()
@@ -151,7 +151,7 @@ def test_api_keys_have_a_route_with_an_authorizer_of_its_own(layers: Layers, tmp
 
 
 def test_the_authorizer_reaches_nothing_but_keys(layers: Layers, tmp_path: Path) -> None:
-    """Its role may read and change the items of keys, and no other part of the table."""
+    """The authorizer's role may read and change only the items of keys in the table."""
     synthesis = Synthesis(replace(environment_named("prod"), api_keys=True), layers, tmp_path)
     (statement,) = [
         each for each in synthesis.statements_of("authorizer") if str(each["Action"]).find("dynamodb:") >= 0
@@ -161,7 +161,7 @@ def test_the_authorizer_reaches_nothing_but_keys(layers: Layers, tmp_path: Path)
 
 
 def test_no_revoked_key_is_accepted_for_long() -> None:
-    """A cache of more than five minutes is refused."""
+    """An authorizer cache of more than five minutes is refused."""
     with pytest.raises(UnsafeEnvironment, match="key_cache_seconds"):
         replace(environment_named("dev"), key_cache_seconds=301)
     assert environment_named("prod").key_cache_seconds == 0
@@ -169,7 +169,7 @@ def test_no_revoked_key_is_accepted_for_long() -> None:
 
 @pytest.mark.parametrize("name", ["dev", "staging", "prod"])
 def test_no_cloud_environment_can_be_open(name: str) -> None:
-    """An environment of a real account without authentication is refused before anything is synthesised."""
+    """A cloud environment without authentication is refused before synthesis."""
     with pytest.raises(UnsafeEnvironment, match=name):
         replace(environment_named(name), authentication=Authentication.NONE)
 
@@ -183,13 +183,13 @@ def test_tokens_need_issuer_and_audience() -> None:
 
 
 def test_api_is_throttled_and_logged(every: Synthesis) -> None:
-    """The stage limits callers to the settings' rate, and logs each request as one JSON line."""
+    """The stage limits callers to the rate in the settings, and logs each request as a line of JSON."""
     (stage,) = of_http_api(every, "Stage")
     assert stage["DefaultRouteSettings"] == {
         "ThrottlingRateLimit": every.environment.requests_per_second,
         "ThrottlingBurstLimit": every.environment.request_burst,
     }
-    # The gateway puts quotes around this one.
+    # The gateway puts quotation marks around this value.
     text = stage["AccessLogSettings"]["Format"].replace(
         "$context.error.messageString", '"$context.error.messageString"'
     )
@@ -199,7 +199,7 @@ def test_api_is_throttled_and_logged(every: Synthesis) -> None:
 
 
 def test_api_sends_everything_to_the_api_function(every: Synthesis) -> None:
-    """One route takes every path under /v1 with every method, so that the function's own routes are the API."""
+    """One route sends every path under /v1 and every method to the API function, which does the routing."""
     integrations = of_http_api(every, "Integration")
     served = {every.function_named(one["IntegrationUri"]) for one in integrations}
     assert served == ({"api", "console"} if every.environment.console else {"api"})
@@ -210,7 +210,7 @@ def test_api_sends_everything_to_the_api_function(every: Synthesis) -> None:
 
 
 def test_a_console_that_could_not_call_the_api_is_refused() -> None:
-    """A browser cannot sign requests, so a deployment with signatures has no console, unless it accepts keys."""
+    """A deployment with signed requests, which a browser cannot make, has a console only if it accepts API keys."""
     with pytest.raises(UnsafeEnvironment, match="console"):
         replace(environment_named("dev"), console=True)
     assert replace(environment_named("dev"), console=True, api_keys=True).console
@@ -250,14 +250,14 @@ def test_people_sign_in_to_a_console_with_tokens_only() -> None:
     ],
 )
 def test_the_access_log_says_who_called(authentication: Authentication, caller: str) -> None:
-    """Whatever the authorizer: with tokens there is no ARN of a user, but the token's subject."""
+    """The access log names the caller for every authorizer; with tokens, it has the subject instead of an ARN."""
     text = access_log_format(authentication)
     assert json.loads(text.replace("$context.error.messageString", '"-"'))["caller"] == caller
 
 
 @pytest.mark.parametrize("authentication", Authentication)
 def test_the_access_log_has_nothing_that_a_caller_writes(authentication: Authentication) -> None:
-    """The gateway escapes no value but the error's message: a path with quotes would forge fields of the line."""
+    """The gateway escapes only the error's message, so a path with quotation marks could forge fields of the line."""
     used = set(re.findall(r"\$context\.([\w.]+)", access_log_format(authentication)))
     assert used <= {
         *("requestId", "requestTime", "httpMethod", "routeKey", "status", "responseLatency", "integrationLatency"),
@@ -267,7 +267,7 @@ def test_the_access_log_has_nothing_that_a_caller_writes(authentication: Authent
 
 
 def test_services_write_to_log_groups_that_need_no_policy_of_their_own(every: Synthesis) -> None:
-    """The resource policy of CloudWatch Logs has 5 120 characters for all groups outside of `/aws/vendedlogs/`."""
+    """The resource policy of CloudWatch Logs has 5,120 characters for all groups outside of `/aws/vendedlogs/`."""
     groups = every.properties("AWS::Logs::LogGroup")
     (stage,) = (one for one in every.properties("AWS::ApiGatewayV2::Stage").values() if "AccessLogSettings" in one)
     (machine,) = every.properties("AWS::StepFunctions::StateMachine").values()
@@ -275,6 +275,6 @@ def test_services_write_to_log_groups_that_need_no_policy_of_their_own(every: Sy
     arns = (stage["AccessLogSettings"]["DestinationArn"], destination["CloudWatchLogsLogGroup"]["LogGroupArn"])
     for arn, service in zip(arns, ("apigateway", "states"), strict=True):
         (group,) = (groups[id_] for id_ in groups if f'"{id_}"' in json.dumps(arn))
-        # A name of the stack's own resource: a group that a removed stack has left is not in the way of the next one.
+        # The name contains the stack's own resource, so a group of a deleted stack does not block the next stack.
         assert group["LogGroupName"]["Fn::Join"][1][0] == f"/aws/vendedlogs/{service}/"
         assert "Ref" in group["LogGroupName"]["Fn::Join"][1][1]

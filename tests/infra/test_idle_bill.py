@@ -32,11 +32,11 @@ DOCS = Path(__file__).parents[2] / "docs"
 MINUTES = 30 * 24 * 60
 _WATCHED = ("alarms", "metrics", "logs", "a secret, which signs callbacks")
 POLLS_A_MINUTE = 15
-"""Of Lambda on one empty queue: five at once, of 20 seconds. The page has the sources."""
+"""Lambda's polls of an empty queue: five pollers with waits of 20 seconds. The page has the sources."""
 
 
 def rows() -> dict[str, str]:
-    """The table of an idle deployment: its parts, and their usage."""
+    """Return the table of an idle deployment: its parts and their usage."""
     section = (
         (DOCS / "reference/costs.md").read_text("utf-8").partition("## An idle deployment")[2].partition("\n## ")[0]
     )
@@ -45,12 +45,12 @@ def rows() -> dict[str, str]:
 
 
 def spaced(number: int) -> str:
-    """A number as the page writes it."""
+    """Return a number as the page writes it."""
     return f"{number:,}".replace(",", " ")
 
 
 def test_the_idle_bill_counts_what_a_deployment_has(synthesis_of: Callable[[str], Synthesis]) -> None:
-    """Queues that Lambda polls, schedules, alarms and their metrics, secrets: the numbers of `prod`'s template."""
+    """The page has the numbers in `prod`'s template: polled queues, schedules, alarms, their metrics, and secrets."""
     template = synthesis_of("prod")
     mappings = template.properties("AWS::Lambda::EventSourceMapping").values()
     polled = sum("StartingPosition" not in mapping for mapping in mappings)
@@ -71,14 +71,14 @@ def test_the_idle_bill_counts_what_a_deployment_has(synthesis_of: Callable[[str]
 
 
 def test_what_watches_an_idle_deployment_is_the_sum_of_its_rows() -> None:
-    """Alarms, metrics, logs and the secret, as the page lists them below the total."""
+    """The row for monitoring is the sum of alarms, metrics, logs and the secret, listed below the page's total."""
     bill = rows()
     watched = [float(bill[part].rpartition("= ")[2]) for part in _WATCHED]
     assert round(sum(watched), 2) == round(watched_month(), 2)
 
 
 def test_the_plan_of_costs_takes_the_idle_bill_from_its_table() -> None:
-    """Its total is the sum of the rows above, is added by `cost estimate`, and is the start of the examples."""
+    """The idle total is the sum of the rows, is used by `cost estimate`, and is the base of the examples."""
     bill = rows()
     total = re.findall(r"\*\*([\d.]+)\*\*", bill["total, without Lambda's duration"])[0]
     before = list(bill.values())[1 : list(bill).index("total, without Lambda's duration")]
@@ -89,7 +89,7 @@ def test_the_plan_of_costs_takes_the_idle_bill_from_its_table() -> None:
 
 @pytest.mark.parametrize("name", CLOUD)
 def test_an_estimate_assumes_what_is_deployed_by_default(synthesis_of: Callable[[str], Synthesis], name: str) -> None:
-    """Window of the stream, summary, traces, precision, memory: as in the template of each environment of a cloud."""
+    """Stream window, summary, traces, precision and memory are those in the template of each cloud environment."""
     template, assumed = synthesis_of(name), Workload(1)
     (stream,) = (
         each
@@ -112,7 +112,7 @@ def test_an_estimate_assumes_what_is_deployed_by_default(synthesis_of: Callable[
 
 
 def test_tracing_is_a_setting_for_all_functions_and_the_machine(layers: Layers, tmp_path: Path) -> None:
-    """With `xray`, each function and the state machine of topologies is traced."""
+    """With `xray`, each function and the topologies' state machine are traced."""
     traced = Synthesis(replace(environment_named("dev"), xray=True), layers, tmp_path)
     assert {each["TracingConfig"]["Mode"] for each in traced.functions().values()} == {"Active"}
     (machine,) = traced.properties("AWS::StepFunctions::StateMachine").values()

@@ -23,18 +23,18 @@ SETTINGS = replace(
 
 @pytest.fixture(scope="module")
 def taking(layers: Layers, tmp_path_factory: pytest.TempPathFactory) -> Synthesis:
-    """A deployment with an intake."""
+    """Return a deployment with an intake."""
     return Synthesis(SETTINGS, layers, tmp_path_factory.mktemp("taking"))
 
 
 def variables(synthesis: Synthesis) -> dict[str, Any]:
-    """The environment of the intake."""
+    """Return the variables of the intake function."""
     told: dict[str, Any] = synthesis.functions()["intake"]["Environment"]["Variables"]
     return told
 
 
 def mapping(synthesis: Synthesis) -> dict[str, Any]:
-    """The connection from its queue."""
+    """Return the event source mapping of the intake's queue."""
     (found,) = [
         each
         for each in synthesis.properties("AWS::Lambda::EventSourceMapping").values()
@@ -44,14 +44,14 @@ def mapping(synthesis: Synthesis) -> dict[str, Any]:
 
 
 def test_there_is_no_intake_unless_its_owner_is_named(dev: Synthesis) -> None:
-    """Anybody who may put events on a bus could create tasks: an update of duetime must not allow that."""
+    """Anyone who can put events on the bus could create tasks, so an update of duetime must not add an intake."""
     assert "intake" not in dev.functions()
     assert not dev.of_type("AWS::Events::Rule")
     assert [name for name, environment in ENVIRONMENTS.items() if environment.intake_owner] == ["local"]
 
 
 def test_events_are_taken_in_large_batches(taking: Synthesis) -> None:
-    """More than ten, collected for a moment, with a separate result for each."""
+    """Batches have more than ten events, are gathered for a moment, and have a separate result for each event."""
     found = mapping(taking)
     assert found["BatchSize"] == 100
     assert found["MaximumBatchingWindowInSeconds"] == 1
@@ -60,7 +60,7 @@ def test_events_are_taken_in_large_batches(taking: Synthesis) -> None:
 
 
 def test_poison_has_a_queue_of_its_own(taking: Synthesis) -> None:
-    """The dead-letter function looks for tasks in its messages; a person looks at these, for two weeks."""
+    """Poison messages go to a separate queue, where they are kept for two weeks for people to look at."""
     queues = taking.properties("AWS::SQS::Queue")
     rejects, queue = (
         referred(variables(taking)[Variable.INTAKE_REJECTS.value]),
@@ -73,20 +73,20 @@ def test_poison_has_a_queue_of_its_own(taking: Synthesis) -> None:
 
 
 def test_an_event_does_not_outlive_the_record_of_its_task(taking: Synthesis, local: Synthesis) -> None:
-    """Delivered again after the record's removal, it would create another task."""
+    """An event that is redelivered after its task's record was removed would create another task."""
     for synthesis, days in ((taking, 2), (local, 4)):
         queue = synthesis.properties("AWS::SQS::Queue")[referred(mapping(synthesis)["EventSourceArn"])]
         assert queue["MessageRetentionPeriod"] == days * DAY
 
 
 def test_a_message_is_hidden_while_its_batch_is_gathered_and_worked_on(taking: Synthesis) -> None:
-    """Otherwise it would regularly be delivered twice."""
+    """With a shorter visibility timeout, messages would regularly be delivered twice."""
     queue = taking.properties("AWS::SQS::Queue")[referred(mapping(taking)["EventSourceArn"])]
     assert queue["VisibilityTimeout"] == taking.functions()["intake"]["Timeout"] + 1
 
 
 def test_the_rule_takes_what_says_to_be_a_task_and_is_not_from_a_task(taking: Synthesis) -> None:
-    """From the named bus to the queue; undeliverable events go to the rejects."""
+    """Events go from the named bus to the queue, and undeliverable events go to the rejects."""
     (rule,) = taking.properties("AWS::Events::Rule").values()
     assert rule["EventPattern"] == {"detail-type": ["duetime task"], "source": [{"anything-but": ["duetime"]}]}
     assert rule["EventBusName"] == "events"
@@ -96,12 +96,12 @@ def test_the_rule_takes_what_says_to_be_a_task_and_is_not_from_a_task(taking: Sy
 
 
 def test_the_owner_is_the_settings(taking: Synthesis) -> None:
-    """The function has it from the settings; an event cannot name another."""
+    """The function reads the owner from the settings, and an event cannot name another owner."""
     assert variables(taking)[Variable.INTAKE_OWNER.value] == SETTINGS.intake_owner
 
 
 def test_it_puts_aside_into_the_one_queue(taking: Synthesis) -> None:
-    """It may write to no other queue except those of due tasks, as the API may."""
+    """The intake may write only to the rejects queue and, like the API, to the queues of due tasks."""
     resources = {
         referred(resource)
         for statement in taking.statements_of("intake")
@@ -113,7 +113,7 @@ def test_it_puts_aside_into_the_one_queue(taking: Synthesis) -> None:
 
 
 def test_a_refused_event_is_an_alarm(taking: Synthesis) -> None:
-    """The first one within a minute: its sender believes that it is a task."""
+    """A single refused event causes an alarm within a minute, because the event's sender believes that it is a task."""
     rejects = referred(variables(taking)[Variable.INTAKE_REJECTS.value])
     (alarm,) = [
         each
@@ -125,7 +125,7 @@ def test_a_refused_event_is_an_alarm(taking: Synthesis) -> None:
 
 
 def test_security_rules_find_nothing_in_an_intake(layers: Layers, tmp_path: Path) -> None:
-    """There are no findings beyond the acknowledged ones."""
+    """The security rules have no findings beyond the acknowledged ones."""
     from aws_cdk import Validations
     from cdk_nag import AwsSolutionsChecks
 
@@ -151,12 +151,12 @@ SOURCES: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def ruled(layers: Layers, tmp_path_factory: pytest.TempPathFactory) -> Synthesis:
-    """A deployment whose intake has sources for rules."""
+    """Return a deployment whose intake has sources for rules."""
     return Synthesis(replace(SETTINGS, **SOURCES), layers, tmp_path_factory.mktemp("ruled"))
 
 
 def test_each_source_of_the_settings_invokes_the_intake(ruled: Synthesis, taking: Synthesis) -> None:
-    """Rules of the bus with the very patterns, the queues, the streams, and the lines of log groups."""
+    """Each source invokes the intake: bus rules with the exact patterns, queues, streams, and lines of log groups."""
     rules = ruled.properties("AWS::Events::Rule").values()
     assert PATTERN in [each["EventPattern"] for each in rules]
     assert {each["EventBusName"] for each in rules} == {"events"}
@@ -179,7 +179,7 @@ def test_each_source_of_the_settings_invokes_the_intake(ruled: Synthesis, taking
 
 
 def test_what_a_source_cannot_deliver_lies_with_the_rejects(ruled: Synthesis) -> None:
-    """Records of a stream that is too old, and lines of a log after three attempts."""
+    """Stream records that are too old, and log lines after three attempts, go to the rejects."""
     rejects = referred(variables(ruled)[Variable.INTAKE_REJECTS.value])
     (stream,) = [
         each
@@ -205,7 +205,7 @@ def test_what_a_source_cannot_deliver_lies_with_the_rejects(ruled: Synthesis) ->
     ],
 )
 def test_a_source_that_cannot_be_is_refused(setting: str, value: tuple[Any, ...], reason: str) -> None:
-    """Before anything is deployed; and no source without an intake."""
+    """An impossible source, or a source without an intake, is refused before the deployment."""
     changed: dict[str, Any] = {setting: value}
     unowned: dict[str, Any] = {setting: SOURCES[setting], "intake_owner": ""}
     with pytest.raises(UnsafeEnvironment, match=reason):
@@ -216,6 +216,6 @@ def test_a_source_that_cannot_be_is_refused(setting: str, value: tuple[Any, ...]
 
 @pytest.mark.parametrize("owner", ["two words", "a#b", "a" * 129, "ä"])
 def test_an_owner_that_nobody_could_be_is_refused(owner: str) -> None:
-    """The API refuses such an identity as well."""
+    """An identity that the API would also refuse as an owner is refused."""
     with pytest.raises(UnsafeEnvironment, match="cannot own tasks"):
         replace(SETTINGS, intake_owner=owner)

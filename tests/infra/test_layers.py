@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from duetime_cdk.layers.build import Layer, Layers
 
 UNCHECKED_HASH = 0b01
-"""Second word of a `.pyc`: it is found by the hash of its source, which nobody compares (PEP 552)."""
+"""The second word of a `.pyc` that is found by its source's hash, which is not compared (PEP 552)."""
 MAGIC_OF_3_14 = 3627
-"""CPython's number of the bytecode of every released 3.14 (`Include/internal/pycore_magic_number.h`)."""
+"""CPython's bytecode number for every released 3.14 (`Include/internal/pycore_magic_number.h`)."""
 IMPORT_ALL = """
 import json, sys
 import aws_lambda_powertools, boto3, duetime, duetime.handlers, example_handlers, pydantic
@@ -41,14 +41,14 @@ print(json.dumps({"files": found, "types": sorted(duetime.handlers.REGISTRY)}))
 
 @pytest.fixture(scope="module")
 def built() -> Layers:
-    """The local environment's layers, as `make setup` has built them."""
+    """Return the local environment's layers, as `make setup` has built them."""
     local = environment_named("local")
     return build.build(local.target, handlers_of(local).package)
 
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A small package of handlers, whose layer is built into a folder of the test."""
+    """Return a small package of handlers, whose layer is built into a folder of the test."""
     monkeypatch.setattr(build, "OUTPUT", tmp_path / "built")
     package = tmp_path / "source" / "own_handlers"
     package.mkdir(parents=True)
@@ -57,16 +57,16 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def header(compiled: Path) -> tuple[int, int]:
-    """The magic number and the flags of a `.pyc`."""
+    """Return the magic number and the flags of a `.pyc`."""
     content = compiled.read_bytes()
     return int.from_bytes(content[:2], "little"), int.from_bytes(content[4:8], "little")
 
 
 def test_layers_alone_are_all_that_a_function_needs(built: Layers) -> None:
-    """With only the three layers on its path, Python imports all of it and creates every client we use."""
+    """With only the three layers on its path, Python imports all modules and creates every client that duetime uses."""
     folders = [str(layer.folder / "python") for layer in (built.dependencies, built.duetime, built.handlers)]
     environ = {"PATH": os.defpath, "PYTHONPATH": os.pathsep.join(folders)}
-    # -S: without the site-packages of this environment.
+    # -S excludes the site-packages of this environment.
     command = [sys.executable, "-S", "-c", IMPORT_ALL]
     answer = json.loads(subprocess.run(command, env=environ, check=True, capture_output=True).stdout)  # noqa: S603 (our own line)
     assert all(file.startswith(tuple(folders)) for file in answer["files"].values())
@@ -74,7 +74,7 @@ def test_layers_alone_are_all_that_a_function_needs(built: Layers) -> None:
 
 
 def test_a_layer_is_announced_before_it_is_built_and_not_when_it_is_kept(package: Path) -> None:
-    """The first `cdk synth` of a project takes minutes and says why; the second has everything and prints nothing."""
+    """A project's first `cdk synth` takes minutes and says why; the second finds all layers and prints nothing."""
     said: list[str] = []
     for _ in range(2):
         build.handlers_layer(Target.of_this_machine(), package, said.append)
@@ -83,7 +83,7 @@ def test_a_layer_is_announced_before_it_is_built_and_not_when_it_is_kept(package
 
 
 def test_every_module_of_a_layer_is_compiled(built: Layers) -> None:
-    """Each module has bytecode that this Python loads without looking at times: `/opt` keeps none."""
+    """Each module has bytecode that this Python loads without comparing times, because `/opt` does not keep them."""
     ours = int.from_bytes(importlib.util.MAGIC_NUMBER[:2], "little")
     for layer in (built.dependencies, built.duetime, built.handlers):
         modules = list(layer.folder.rglob("*.py"))
@@ -94,7 +94,7 @@ def test_every_module_of_a_layer_is_compiled(built: Layers) -> None:
 
 
 def test_layers_keep_only_the_services_that_are_called(built: Layers) -> None:
-    """Models of unused services are left out of our layer, which thus stays far below Lambda's limit."""
+    """Service models that duetime does not use are left out, so the layer stays far below Lambda's limit."""
     data = built.dependencies.folder / "python" / "botocore" / "data"
     assert {path.name for path in data.iterdir() if path.is_dir()} == AWS_SERVICES
     size = sum(path.stat().st_size for path in built.dependencies.folder.rglob("*") if path.is_file())
@@ -102,7 +102,7 @@ def test_layers_keep_only_the_services_that_are_called(built: Layers) -> None:
 
 
 def test_each_service_that_is_called_is_named() -> None:
-    """The layer keeps the model of each service for which an adapter creates a client, and no other."""
+    """The layer has exactly the models of the services for which adapters create clients."""
     services = set(get_session().get_available_services())
     called: set[str] = set()
     for path in Path(adapters.__path__[0]).rglob("*.py"):
@@ -110,12 +110,12 @@ def test_each_service_that_is_called_is_named() -> None:
         named = {"_client", "jobs"}
         made = [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr in named]
         called |= {str(arg.value) for call in made for arg in call.args if isinstance(arg, ast.Constant)} & services
-    # Roles, and the module with which handlers read their secrets.
+    # The exceptions are roles, and the module with which handlers read their secrets.
     assert called | {"sts", "ssm"} == AWS_SERVICES
 
 
 def test_tests_and_caches_stay_outside(built: Layers) -> None:
-    """The layer of duetime holds the modules of three packages, bytecode, examples of the document and nothing else."""
+    """The layer of duetime contains only modules of three packages, bytecode, and the document's examples."""
     root = built.duetime.folder / "python"
     assert sorted(path.name for path in root.iterdir()) == ["duetime", "duetime_client", "duetime_common"]
     assert {path.suffix for path in root.rglob("*") if path.is_file()} <= {".py", ".pyc", ".typed", ".json"}
@@ -132,7 +132,7 @@ def test_a_second_build_finds_the_first(package: Path) -> None:
 
 
 def test_a_changed_source_is_another_layer(package: Path) -> None:
-    """A change of one line gives another layer, so that no deployment carries a stale one."""
+    """Changing one line of a source results in another layer, so that no deployment has a stale layer."""
     target = Target.of_this_machine()
     first = build.handlers_layer(target, package)
     (package / "__init__.py").write_text("ANSWER = 43\n")
@@ -143,7 +143,7 @@ def test_a_changed_source_is_another_layer(package: Path) -> None:
 
 @pytest.mark.slow
 def test_another_target_is_another_layer(package: Path) -> None:
-    """The cloud's layer is separate, with its own Python's bytecode, which names files by their paths in Lambda."""
+    """The cloud's layer is separate, with bytecode of the cloud's Python that names files by their paths in Lambda."""
     here = build.handlers_layer(Target.of_this_machine(), package)
     cloud = build.handlers_layer(CLOUD, package)
     assert here.folder != cloud.folder
@@ -154,7 +154,7 @@ def test_another_target_is_another_layer(package: Path) -> None:
 
 @pytest.mark.slow
 def test_a_source_that_does_not_compile_fails_the_build(package: Path) -> None:
-    """A syntax error stops the build, on this machine's Python and on the cloud's, and leaves no layer behind."""
+    """A syntax error for this machine's or the cloud's Python stops the build, and no layer is left behind."""
     (package / "__init__.py").write_text("def broken(:\n")
     for target in (Target.of_this_machine(), CLOUD):
         with pytest.raises(bytecode.SourceUncompilable, match="def broken"):
@@ -163,7 +163,7 @@ def test_a_source_that_does_not_compile_fails_the_build(package: Path) -> None:
 
 
 def test_a_syntax_error_names_its_line_in_the_users_own_file(package: Path) -> None:
-    """Also in a module that is not imported yet; nothing is built, and the message does not name the copy."""
+    """The error names the user's own file, even if it is not imported yet, and nothing is built."""
     (package / "later.py").write_text("def broken(:\n")
     with pytest.raises(HandlersUnimportable, match=r"own_handlers/later\.py\", line 1(.|\n)*SyntaxError") as error:
         build.types_layer(Target.of_this_machine(), package)
@@ -171,21 +171,21 @@ def test_a_syntax_error_names_its_line_in_the_users_own_file(package: Path) -> N
 
 
 def test_requirements_that_cannot_be_installed_are_told_in_uvs_words(package: Path) -> None:
-    """A name that is no requirement needs no network to be refused."""
+    """An invalid requirement is refused without a network, with uv's own message."""
     (package.parent / "requirements.txt").write_text("not a requirement!\n")
     with pytest.raises(RequirementsUninstallable, match=r"nothing is deployed:\n(.|\n)*not a requirement"):
         build.handlers_layer(Target.of_this_machine(), package)
 
 
 def test_a_python_that_is_nowhere_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without an interpreter of the target's version and without Node, the error says what to install."""
+    """If neither an interpreter of the target's version nor Node.js is found, the error says what to install."""
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(bytecode.BytecodeUnwritable, match=r"python3\.14.*npm ci"):
         bytecode.write_bytecode(tmp_path, "3.14")
 
 
 def test_requirements_of_the_handlers_are_installed_with_them(package: Path) -> None:
-    """The layer has the packages of the `requirements.txt` beside the package, in the pinned versions."""
+    """The layer has the pinned packages from the `requirements.txt` beside the package."""
     (package.parent / "requirements.txt").write_text("# one of ours, so that nothing new is fetched\njmespath\n")
     layer = build.handlers_layer(Target.of_this_machine(), package)
     pinned = [
@@ -196,7 +196,7 @@ def test_requirements_of_the_handlers_are_installed_with_them(package: Path) -> 
 
 
 def types_in(layer: Layer | None) -> str:
-    """The contents of the layer of types."""
+    """Return the contents of the types layer."""
     assert layer is not None
     (module,) = (layer.folder / "python").glob("*.py")
     return module.read_text()
@@ -204,7 +204,7 @@ def types_in(layer: Layer | None) -> str:
 
 @pytest.mark.slow
 def test_the_types_of_the_handlers_are_written_down(package: Path) -> None:
-    """Importing the package finds them; the module that lists them imports nothing, for the cloud's Python as well."""
+    """The types are found by importing the package; the module that lists them imports nothing, in any Python."""
     (package / "__init__.py").write_text("from own_handlers import jobs\n")
     registered = "handler('b', timeout_seconds=30)(print)\nhandler('a')(print)\n"
     lines = f"from duetime.handlers import handler\n\n\n{registered}print('hello')\n"
@@ -217,11 +217,11 @@ def test_the_types_of_the_handlers_are_written_down(package: Path) -> None:
 
 
 def test_a_package_that_cannot_be_imported_is_not_deployed(package: Path) -> None:
-    """The build stops, names the package, and shows the error, except with the option not to import."""
+    """The build stops and shows the package and the error, unless an option turns off the import."""
     (package / "__init__.py").write_text("import nosuchmodule\n")
     with pytest.raises(HandlersUnimportable, match=r"own_handlers(.|\n)*No module named 'nosuchmodule'") as error:
         build.types_layer(CLOUD, package)
-    # The user's own file, not the copy of it, and not the machinery that imports it.
+    # The error names the user's own file and not its copy, and has no frames of the import system.
     assert f'File "{package / "__init__.py"}", line 1' in str(error.value)
     assert "importlib" not in str(error.value)
     assert "<string>" not in str(error.value)
@@ -229,5 +229,5 @@ def test_a_package_that_cannot_be_imported_is_not_deployed(package: Path) -> Non
 
 
 def test_the_example_handlers_are_known(built: Layers) -> None:
-    """The list that the local stack is deployed with."""
+    """The local stack is deployed with the list of the example handlers' types."""
     assert "'ci.job'" in types_in(built.types)

@@ -1,4 +1,4 @@
-"""The findings of cfn-lint in the templates: CloudFormation's schemas and rules that need no account."""
+"""Findings of cfn-lint in the templates, by CloudFormation's schemas and rules that need no account."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from tests.infra.synthesis import Synthesis
 
 REDUNDANT_DEPENDENCY = "W3005"
-"""The CDK has each function depend on its role and on the role's policy: the first follows from the reference."""
+"""The acknowledged rule: the CDK makes each function depend on its role, which also follows from the reference."""
 
 
 def findings(template: dict[str, Any]) -> list[str]:
-    """The findings of cfn-lint in a template, without those acknowledged here."""
-    # Every process of pytest-xdist collects these tests, and one of them runs them: the import takes a second.
+    """Return cfn-lint's findings in a template, without the acknowledged ones."""
+    # Every pytest-xdist process collects these tests, but only one process runs them, and the import takes a second.
     from cfnlint import lint  # type: ignore[import-untyped]
     from cfnlint.config import ManualArgs  # type: ignore[import-untyped]
 
@@ -31,7 +31,7 @@ def findings(template: dict[str, Any]) -> list[str]:
     "environment", ["prod", *(pytest.param(name, marks=pytest.mark.slow) for name in ("local", "dev", "staging"))]
 )
 def test_cloudformation_rules_find_nothing(synthesis_of: Callable[[str], Synthesis], environment: str) -> None:
-    """CloudFormation would accept the template of each environment; that of prod has the most."""
+    """CloudFormation would accept the template of each environment; the template of `prod` has the most resources."""
     assert findings(synthesis_of(environment).template) == []
 
 

@@ -24,7 +24,7 @@ PROD = environment_named("prod")
 
 
 def checked(folder: Path) -> App:
-    """An app whose synthesis raises for every finding that is not acknowledged with a reason."""
+    """Return an app whose synthesis raises an error for every finding that is not acknowledged with a reason."""
     from aws_cdk import Validations
     from cdk_nag import AwsSolutionsChecks, ServerlessChecks
 
@@ -59,7 +59,7 @@ def checked(folder: Path) -> App:
     ],
 )
 def test_security_rules_find_nothing(environment: Environment, layers: Layers, tmp_path: Path) -> None:
-    """AWS Solutions and Serverless have no findings except those acknowledged beside the resource, with a reason."""
+    """AWS Solutions and Serverless have no findings except those acknowledged beside the resource with a reason."""
     app = checked(tmp_path)
     add_stack(app, environment, layers)
     app.synth()

@@ -13,19 +13,19 @@ DAY = 86_400
 
 
 def work_queues(synthesis: Synthesis) -> dict[Priority, str]:
-    """Logical id of each priority's queue, as in the worker's environment."""
+    """Return the logical id of each priority's queue, as in the worker's environment."""
     variables = synthesis.functions()["worker"]["Environment"]["Variables"]
     return {priority: referred(variables[QUEUE_VARIABLES[priority].value]) for priority in Priority}
 
 
 def pulled_queues(synthesis: Synthesis) -> set[str]:
-    """Logical ids of the queues that no function reads: those of the pulled types."""
+    """Return the logical ids of the queues for pulled types, which no function reads."""
     read = {id_ for function in synthesis.functions() for id_ in mappings(synthesis, function)}
     return set(synthesis.properties("AWS::SQS::Queue")) - read - intake_queues(synthesis) - {lost_changes(synthesis)}
 
 
 def intake_queues(synthesis: Synthesis) -> set[str]:
-    """Logical ids of the queues of the intake, if there is one: see `test_intake.py`."""
+    """Return the logical ids of the intake's queues, if there is an intake; see `test_intake.py`."""
     if "intake" not in synthesis.functions():
         return set()
     rejects = referred(synthesis.functions()["intake"]["Environment"]["Variables"][Variable.INTAKE_REJECTS.value])
@@ -33,7 +33,7 @@ def intake_queues(synthesis: Synthesis) -> set[str]:
 
 
 def mappings(synthesis: Synthesis, function: str) -> dict[str, Properties]:
-    """A function's event source mappings by the logical id of their queue; not that of the stream."""
+    """Return a function's event source mappings by their queue's logical id, without that of the stream."""
     return {
         referred(mapping["EventSourceArn"]): mapping
         for mapping in synthesis.properties("AWS::Lambda::EventSourceMapping").values()
@@ -42,7 +42,7 @@ def mappings(synthesis: Synthesis, function: str) -> dict[str, Properties]:
 
 
 def lost_changes(synthesis: Synthesis) -> str:
-    """The queue for records that the table's stream could not deliver."""
+    """Return the queue for records that the table's stream could not deliver."""
     (mapping,) = [
         each
         for each in synthesis.properties("AWS::Lambda::EventSourceMapping").values()
@@ -52,7 +52,7 @@ def lost_changes(synthesis: Synthesis) -> str:
 
 
 def test_every_work_queue_has_its_dead_letter_queue(every: Synthesis) -> None:
-    """Undeliverable messages of a work queue go to the one queue that the dead-letter function reads."""
+    """Undeliverable messages of a work queue go to the queue that the dead-letter function reads."""
     queues = every.properties("AWS::SQS::Queue")
     (dead_letters,) = mappings(every, "deadletter")
     pulled = pulled_queues(every)
@@ -66,7 +66,7 @@ def test_every_work_queue_has_its_dead_letter_queue(every: Synthesis) -> None:
 
 
 def test_dead_letters_are_kept_longer(every: Synthesis) -> None:
-    """A dead letter keeps the age of its message, so its queue keeps messages longer than any work queue."""
+    """A dead letter keeps its message's age, so its queue keeps messages longer than any work queue."""
     queues = every.properties("AWS::SQS::Queue")
     (dead_letters,) = mappings(every, "deadletter")
     assert {queues[id_]["MessageRetentionPeriod"] for id_ in work_queues(every).values()} == {4 * DAY}
@@ -74,17 +74,17 @@ def test_dead_letters_are_kept_longer(every: Synthesis) -> None:
 
 
 def test_messages_stay_hidden_while_a_function_may_work_on_them(every: Synthesis) -> None:
-    """A queue's visibility timeout is at least the timeout of the function that reads it: AWS refuses less."""
+    """A queue's visibility timeout is at least its function's timeout, because AWS refuses less."""
     queues, functions = every.properties("AWS::SQS::Queue"), every.functions()
     read = [(function, id_) for function in functions for id_ in mappings(every, function)]
-    # Only a person reads the queue of abandoned changes.
+    # Only people read the queue of abandoned changes.
     assert len(read) == len(queues) - 1 - len(every.environment.pulled_types) - bool(every.environment.intake_owner)
     for function, id_ in read:
         assert queues[id_]["VisibilityTimeout"] >= functions[function]["Timeout"]
 
 
 def test_queues_are_encrypted_and_reached_over_tls_only(every: Synthesis) -> None:
-    """Every queue encrypts its messages, and refuses unencrypted connections."""
+    """Every queue encrypts its messages and refuses unencrypted connections."""
     queues = every.properties("AWS::SQS::Queue")
     assert all(queue["SqsManagedSseEnabled"] for queue in queues.values())
     refusing = {
@@ -97,7 +97,7 @@ def test_queues_are_encrypted_and_reached_over_tls_only(every: Synthesis) -> Non
 
 
 def test_worker_takes_full_batches_at_once_and_answers_for_each_message(every: Synthesis) -> None:
-    """Each priority has its own mapping with its own cap: ten messages, no waiting, partial batch responses."""
+    """Each priority has its own mapping and limit, with ten messages, no window, and partial batch responses."""
     of_worker = mappings(every, "worker")
     for priority, id_ in work_queues(every).items():
         mapping = of_worker[id_]
@@ -108,6 +108,6 @@ def test_worker_takes_full_batches_at_once_and_answers_for_each_message(every: S
 
 
 def test_dead_letters_are_answered_for_one_by_one(every: Synthesis) -> None:
-    """One dead letter that cannot be handled does not bring its whole batch back."""
+    """A dead letter that cannot be processed does not return its complete batch to the queue."""
     (mapping,) = mappings(every, "deadletter").values()
     assert (mapping["BatchSize"], mapping["FunctionResponseTypes"]) == (10, ["ReportBatchItemFailures"])

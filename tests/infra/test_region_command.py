@@ -1,4 +1,4 @@
-"""`duetime region`, over a fake of AWS in two Regions; the fake replicates nothing by itself."""
+"""`duetime region` with a fake AWS in two Regions, which replicates nothing by itself."""
 
 from __future__ import annotations
 
@@ -41,41 +41,42 @@ NOW = datetime(2026, 11, 27, 12, tzinfo=UTC)
 
 @dataclass
 class Deployed:
-    """A deployment in two Regions, with a table each.
+    """A deployment in two Regions, each with a table.
 
     Attributes:
-        table: the name of both tables.
-        now: the time; waiting moves it.
+        table: the name of the table in both Regions.
+        now: the time, which waiting advances.
     """
 
     table: str
     now: datetime = NOW
 
     def client(self, region: str) -> Any:  # noqa: ANN401 - of boto3
-        """A client of DynamoDB in a Region."""
+        """Return a DynamoDB client in a Region."""
         return boto3.client("dynamodb", region_name=region)
 
     def regions(self, region: str) -> DynamoRegionStore:
-        """The record in a Region."""
+        """Return the record of the Regions, as stored in a Region."""
         return DynamoRegionStore(self.client(region), self.table)
 
     def records(self, region: str) -> DynamoRecords:
-        """The tasks in a Region."""
+        """Return the tasks in a Region."""
         return DynamoRecords(self.client(region), self.table)
 
     def duetime(self, *arguments: str, typed: str | None = None) -> Result:
-        """Run a command, with this clock."""
+        """Run a command with this clock."""
         clock = Clock(now=lambda: self.now, sleep=self._sleep)
         return CliRunner().invoke(app, ("region", *arguments), input=typed, obj=clock)
 
     def _sleep(self, seconds: float) -> None:
-        # By more than is asked for: an item that is never replicated would be looked for three hundred times.
+        # Time advances by more than the wait: otherwise an item that is never replicated would be read three hundred
+        # times.
         self.now += timedelta(seconds=max(seconds, 5))
 
 
 @pytest.fixture
 def deployed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Deployed]:
-    """A stack of the same name in both Regions."""
+    """Deploy a stack with the same name in both Regions."""
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "test")
     monkeypatch.setenv("AWS_DEFAULT_REGION", FIRST)
@@ -120,7 +121,7 @@ def _template(table: str, regions: str, **more: str) -> dict[str, Any]:
 
 
 def test_before_the_first_takeover_the_first_region_is_active(deployed: Deployed) -> None:
-    """Nothing is stored; without replication the exit code is 1, and the lag is unknown."""
+    """At first no record is stored; without replication, the exit code is 1 and the lag is unknown."""
     result = deployed.duetime("status", "--stack", "duetime-prod", "--json")
     found = json.loads(result.stdout)
     assert (found["active"], found["standby"], found["epoch"], found["agree"]) == (FIRST, OTHER, 0, True)
@@ -130,7 +131,7 @@ def test_before_the_first_takeover_the_first_region_is_active(deployed: Deployed
 
 
 def test_a_forced_takeover_raises_the_epoch_and_opens_the_region(deployed: Deployed) -> None:
-    """The running task waits again, under a fence of the new epoch, and has a timer."""
+    """The running task waits again with a fence of the new epoch, and has a timer."""
     lease = round(NOW.timestamp() * 1000) + 20_000
     deployed.records(OTHER).insert(task(state=State.RUNNING, fence=1, attempt=1, lease_expires_at=lease))
     result = deployed.duetime(
@@ -148,7 +149,7 @@ def test_a_forced_takeover_raises_the_epoch_and_opens_the_region(deployed: Deplo
 
 
 def test_a_planned_takeover_stops_the_first_region_and_fails_while_nothing_is_replicated(deployed: Deployed) -> None:
-    """The second Region must not begin without the writes of the first; the message names --force."""
+    """The second Region must not start without the first Region's writes, and the error names `--force`."""
     result = deployed.duetime("takeover", "--stack", "duetime-prod", "--to", OTHER, "--yes")
     assert result.exit_code == 1
     assert "force" in result.output
@@ -159,7 +160,7 @@ def test_a_planned_takeover_stops_the_first_region_and_fails_while_nothing_is_re
 
 
 def test_a_repeated_takeover_keeps_its_epoch(deployed: Deployed) -> None:
-    """The record has its progress; late writes under an old fence are taken over each time."""
+    """The record has the takeover's progress; late writes with an old fence are taken over each time."""
     deployed.regions(OTHER).save(ActiveRegion(OTHER, 4, 1, is_open=False))
     given = ("takeover", "--stack", "duetime-prod", "--to", OTHER, "--force", "--yes", "--segments", "1", "--json")
     for number in range(2):
@@ -170,7 +171,7 @@ def test_a_repeated_takeover_keeps_its_epoch(deployed: Deployed) -> None:
 
 
 def test_regions_that_disagree_are_named(deployed: Deployed) -> None:
-    """After a forced takeover, the first Region may not know of it yet."""
+    """After a forced takeover, the first Region may not have the new record yet, and the status says so."""
     deployed.regions(OTHER).save(ActiveRegion(OTHER, 1, 1, is_open=True))
     result = deployed.duetime("status", "--stack", "duetime-prod")
     assert result.exit_code == 1
@@ -178,7 +179,7 @@ def test_regions_that_disagree_are_named(deployed: Deployed) -> None:
 
 
 def test_without_a_terminal_nothing_is_done_unless_confirmed(deployed: Deployed) -> None:
-    """The message says what a forced takeover means, and how to confirm."""
+    """Without a terminal, the command explains a forced takeover and how to confirm it, and does nothing."""
     result = deployed.duetime("takeover", "--stack", "duetime-prod", "--to", OTHER, "--force")
     assert result.exit_code == 3
     assert "tasks run in both Regions until it receives the change" in result.output
@@ -186,7 +187,7 @@ def test_without_a_terminal_nothing_is_done_unless_confirmed(deployed: Deployed)
 
 
 def test_another_region_and_a_deployment_in_one_are_refused(deployed: Deployed) -> None:
-    """The error names the Regions, or the command that adds one."""
+    """The error names the Regions, or the command that adds a Region."""
     for region in ("us-east-1", FIRST):
         boto3.client("cloudformation", region_name=region).create_stack(
             StackName="single", TemplateBody=json.dumps(_template(deployed.table, ""))
@@ -200,7 +201,7 @@ def test_another_region_and_a_deployment_in_one_are_refused(deployed: Deployed) 
 
 
 def test_adding_a_region_replicates_the_table_and_prints_the_settings(deployed: Deployed) -> None:
-    """A repeated addition finds the replica; its continuous backup is its own."""
+    """Repeating the command finds the replica, whose continuous backup is separate."""
     for _ in range(2):
         result = deployed.duetime("add", "--stack", "duetime-prod", "--region", OTHER)
         assert result.exit_code == 0, result.output
@@ -213,14 +214,14 @@ def test_adding_a_region_replicates_the_table_and_prints_the_settings(deployed: 
 
 
 def test_adding_the_region_of_the_deployment_is_refused(deployed: Deployed) -> None:
-    """A bucket is not replicated to itself."""
+    """Adding the deployment's own Region is refused, because a bucket is not replicated to itself."""
     result = deployed.duetime("add", "--stack", "duetime-prod", "--region", FIRST)
     assert result.exit_code == 1
     assert "name another Region" in result.output
 
 
 def test_contents_are_replicated_in_both_directions(deployed: Deployed) -> None:
-    """Earlier objects are copied with their tags, in both directions, once."""
+    """In both directions, earlier objects are copied once, with their tags."""
     clients = {region: boto3.client("s3", region_name=region) for region in (FIRST, OTHER)}
     for region, client in clients.items():
         client.put_object(Bucket=f"contents-{region}", Key=f"of-{region}", Body=b"x", Tagging="expires=yes")
@@ -242,7 +243,7 @@ def test_contents_are_replicated_in_both_directions(deployed: Deployed) -> None:
 
 
 def test_the_archive_is_replicated_in_both_directions(deployed: Deployed) -> None:
-    """Each Region has the rows that the other one has archived; results of queries stay where they are."""
+    """Each Region has the rows that the other Region has archived; results of queries are not replicated."""
     clients = {region: boto3.client("s3", region_name=region) for region in (FIRST, OTHER)}
     keys = ("archive/day=2026-11-22/{}.jsonl.gz", "unreadable/{}.jsonl.gz", "aws/lambda/{}", "query-results/{}")
     for region, client in clients.items():
@@ -268,7 +269,7 @@ def test_the_archive_is_replicated_in_both_directions(deployed: Deployed) -> Non
 
 @pytest.mark.parametrize(("has", "lacks"), [(FIRST, OTHER), (OTHER, FIRST)])
 def test_an_archive_in_one_region_only_is_named(deployed: Deployed, has: str, lacks: str) -> None:
-    """Each Region archives what it removes itself: the status says which one does not, and what to deploy."""
+    """Each Region archives the records that it removes; the status names the Region without an archive, and the fix."""
     both = json.loads(deployed.duetime("status", "--stack", "duetime-prod", "--json").stdout)
     assert both["archives"] == [FIRST, OTHER]
     outputs = {"BucketName": f"contents-{lacks}", "ReplicationRoleArn": ROLE}
@@ -284,7 +285,7 @@ def test_an_archive_in_one_region_only_is_named(deployed: Deployed, has: str, la
 
 
 def test_a_bucket_without_versions_is_refused(deployed: Deployed) -> None:
-    """S3 does not replicate such a bucket: the error names it, and no rule is made in the other direction."""
+    """S3 cannot replicate the bucket, so the error names it, and no rule is created in the other direction either."""
     client = boto3.client("s3", region_name=OTHER)
     suspended: VersioningConfigurationTypeDef = {"Status": "Suspended"}
     client.put_bucket_versioning(Bucket=f"contents-{OTHER}", VersioningConfiguration=suspended)
@@ -296,7 +297,7 @@ def test_a_bucket_without_versions_is_refused(deployed: Deployed) -> None:
 
 
 def test_deletions_and_encrypted_objects_are_replicated() -> None:
-    """Objects that a user deletes are deleted in both Regions; with a user's key, S3 gets that of the other Region."""
+    """Objects that a user deletes are deleted in both Regions; a user's key is replaced by the other Region's key."""
     named = (("here", "key-1"), ("there", "key-2"))
     here, there = (RegionalBucket(None, name, ROLE, key, ("archive/",)) for name, key in named)
     (rule,) = here.rules_to(there)
@@ -314,7 +315,7 @@ def _of_regions(client: Client) -> list[Finding]:
 
 
 def test_the_doctor_compares_the_regions(deployed: Deployed) -> None:
-    """It names contents that are not replicated, a stack with other Regions, and a missing one."""
+    """The doctor names contents that are not replicated, a stack with other Regions, and a missing stack."""
     client = Client("https://tasks.example.org")
     for found, subject in zip(_of_regions(client), ("contents above 200 KB are", "the archive is"), strict=True):
         assert found.severity is Severity.WARNING

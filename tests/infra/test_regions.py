@@ -1,4 +1,4 @@
-"""A stack of a deployment with a standby Region."""
+"""A stack in a deployment with a standby Region."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ REGIONS = ("eu-west-1", "eu-central-1")
 
 @pytest.fixture(scope="module")
 def synthesis(layers: Layers, tmp_path_factory: pytest.TempPathFactory) -> Synthesis:
-    """`prod` with a standby, whose own Region is known only at the deployment."""
+    """Return `prod` with a standby Region; the stack's own Region is only known at the deployment."""
     environment = replace(environment_named("prod"), regions=REGIONS, api_keys=True, summary_spread=0, task_lists=0)
     return Synthesis(environment, layers, tmp_path_factory.mktemp("regions"))
 
 
 def test_every_function_knows_the_regions(synthesis: Synthesis) -> None:
-    """In their order; before any takeover, the first one is active."""
+    """Functions get the Regions in order; before any takeover, the first Region is active."""
     variables = [each["Environment"]["Variables"] for each in synthesis.functions().values()]
     assert {each[Variable.REGIONS] for each in variables if Variable.TABLE in each} == {" ".join(REGIONS)}
 
 
 def test_the_functions_may_read_the_record_of_the_active_region(synthesis: Synthesis) -> None:
-    """The broadcaster reads no items otherwise, and the authorizer only those of keys."""
+    """All functions can read the record, although the broadcaster reads no other items and the authorizer only keys."""
     for name in ("Broadcast", "Authorizer"):
         statements = [
             statement
@@ -53,7 +53,7 @@ def test_the_functions_may_read_the_record_of_the_active_region(synthesis: Synth
 
 @pytest.mark.parametrize("construct", ["Content", "Archive"])
 def test_contents_and_the_archive_can_be_replicated(synthesis: Synthesis, construct: str) -> None:
-    """The bucket keeps versions for a day, and S3 has a role that reaches buckets of this account only."""
+    """The bucket keeps versions for a day, and S3 has a role that reaches only this account's buckets."""
     found = {name: each for name, each in synthesis.properties("AWS::S3::Bucket").items() if name.startswith(construct)}
     ((name, bucket),) = found.items()
     assert bucket["VersioningConfiguration"] == {"Status": "Enabled"}
@@ -70,14 +70,14 @@ def test_contents_and_the_archive_can_be_replicated(synthesis: Synthesis, constr
 @pytest.mark.parametrize(
     "regions", [("eu-west-1",), ("eu-west-1", "eu-west-1"), "eu-west-1", ("Ireland", "eu-central-1"), ("a", "b", "c")]
 )
-def test_regions_that_are_not_two_are_refused(regions: Any) -> None:  # noqa: ANN401 - what users may write
-    """The error names the setting, and shows the expected form."""
+def test_regions_that_are_not_two_are_refused(regions: Any) -> None:  # noqa: ANN401 - any value that a user can write
+    """The error names the setting and shows the expected form."""
     with pytest.raises(UnsafeEnvironment, match="`regions` needs two different Regions"):
         replace(environment_named("prod"), regions=regions)
 
 
 def test_a_stack_in_another_region_is_refused() -> None:
-    """And one in the second Region without the replica; one Region alone may be anywhere."""
+    """A stack in a third Region, or in the second one without the replica, is refused; one Region can be anywhere."""
     environment = replace(environment_named("prod"), regions=REGIONS)
     environment.check_region(REGIONS[0])
     environment.check_region("${Token[AWS.Region.9]}")

@@ -1,4 +1,4 @@
-"""`duetime restore` and `duetime uninstall`, over a fake of AWS."""
+"""`duetime restore` and `duetime uninstall`, with a fake AWS."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TO = "2026-11-20T09:30:00Z"
 
 @pytest.fixture
 def table(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A table with a continuous backup and one running task."""
+    """Create a table with a continuous backup and one running task."""
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "test")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
@@ -58,7 +58,7 @@ def restored(table: str, tmp_path: Path, *more: str) -> Result:
 
 
 def test_a_restore_is_done_step_by_step_and_prints_what_to_deploy(table: str, tmp_path: Path) -> None:
-    """The record of the new table has a fence of epoch 1, all tasks are stopped, and the report names the task."""
+    """The new table's record has a fence of epoch 1, all tasks are stopped, and the report names the task."""
     result = restored(table, tmp_path, "--yes")
     assert result.exit_code == 0, result.output
     client = boto3.client("dynamodb")
@@ -77,7 +77,7 @@ def test_a_restore_is_done_step_by_step_and_prints_what_to_deploy(table: str, tm
 
 
 def test_a_second_run_decides_about_the_paused_tasks(table: str, tmp_path: Path) -> None:
-    """It finds the restored table and its epoch, and does not repeat the takeover."""
+    """A second run finds the restored table with its epoch, and does not repeat the takeover."""
     assert restored(table, tmp_path, "--yes").exit_code == 0
     again = restored(table, tmp_path, "--yes", "--after", "rerun")
     assert again.exit_code == 0, again.output
@@ -87,7 +87,7 @@ def test_a_second_run_decides_about_the_paused_tasks(table: str, tmp_path: Path)
 
 
 def test_the_epoch_rises_with_every_restore(table: str, tmp_path: Path) -> None:
-    """The restored table carries it."""
+    """The restored table contains the new epoch."""
     assert restored(table, tmp_path, "--yes").exit_code == 0
     client = boto3.client("dynamodb")
     given = ("--from", "restored", "--bucket", "contents", "--to", TO, "--table", "again")
@@ -98,14 +98,14 @@ def test_the_epoch_rises_with_every_restore(table: str, tmp_path: Path) -> None:
 
 
 def test_the_epoch_is_above_that_of_the_last_takeover_by_another_region(table: str, tmp_path: Path) -> None:
-    """Otherwise the fences of the lost table would be valid in the restored one."""
+    """With a lower epoch, the lost table's fences would be valid in the restored table."""
     DynamoRegionStore(boto3.client("dynamodb"), table).save(ActiveRegion("us-east-1", 3, 1, is_open=True))
     result = restored(table, tmp_path, "--yes")
     assert "epoch=4," in result.output
 
 
 def test_a_table_that_was_restored_by_hand_is_taken_over_without_a_comparison(table: str, tmp_path: Path) -> None:
-    """The replaced table is lost, so the epoch has to be an argument."""
+    """The replaced table is lost, so the epoch must be given as an option."""
     given = ("restore", "--table", table, "--bucket", "contents", "--report", str(tmp_path / "report"), "--yes")
     refused = duetime(*given)
     assert (refused.exit_code, "--epoch" in refused.output) == (1, True)
@@ -130,13 +130,13 @@ def test_a_table_that_was_restored_by_hand_is_taken_over_without_a_comparison(ta
 )
 @pytest.mark.usefixtures("table")
 def test_a_restore_that_is_not_described_is_refused(arguments: tuple[str, ...], reason: str) -> None:
-    """The error names the option, and nothing is done."""
+    """An incomplete restore command is refused without effect, and the error names the option."""
     result = duetime("restore", *arguments)
     assert (result.exit_code, reason in result.output) == (1, True), result.output
 
 
 def test_a_restore_is_confirmed(table: str, tmp_path: Path) -> None:
-    """Without a terminal it needs --yes; nothing is done."""
+    """Without a terminal, a restore needs `--yes`; otherwise nothing is done."""
     result = restored(table, tmp_path)
     assert result.exit_code == 3
     assert "give --yes" in result.output
@@ -165,7 +165,7 @@ def _stack(policy: str) -> None:
 
 @pytest.mark.usefixtures("table")
 def test_uninstall_says_what_stays_and_deletes_nothing_without_yes() -> None:
-    """It prints the settings with which a new stack uses the old table."""
+    """The command prints the settings with which a new stack uses the existing table."""
     _stack("RetainExceptOnCreate")
     client = boto3.client("dynamodb")
     arn = client.describe_table(TableName="tasks")["Table"]["TableArn"]
@@ -182,7 +182,7 @@ def test_uninstall_says_what_stays_and_deletes_nothing_without_yes() -> None:
 
 @pytest.mark.usefixtures("table")
 def test_uninstall_deletes_the_stack_with_yes() -> None:
-    """Data that will be lost is named before."""
+    """The command lists the data that will be lost before it deletes the stack."""
     _stack("Delete")
     result = duetime("uninstall", "duetime-prod", "--yes")
     assert result.exit_code == 0, result.output

@@ -1,4 +1,4 @@
-"""A user's CDK app and the stack: its attributes, permissions boundary, tags and a custom domain."""
+"""The stack in a user's CDK app: its attributes, permissions boundary, tags and custom domain."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PROD = replace(environment_named("prod"), handlers_folder="examples/handlers")
 
 
 def test_the_attributes_are_the_parts_of_the_stack(layers: Layers, tmp_path: Path) -> None:
-    """With everything that settings can add, none is missing; a grant on one is the user's single line."""
+    """With everything that settings can add, each attribute exists, and one line of the user's app grants access."""
     from aws_cdk import Stack
     from aws_cdk import aws_lambda as lambda_
     from aws_cdk import aws_sns_subscriptions as subscriptions
@@ -61,7 +61,7 @@ def test_the_attributes_are_the_parts_of_the_stack(layers: Layers, tmp_path: Pat
 
 
 def test_every_attribute_is_documented() -> None:
-    """Each has a type and a sentence, which an editor shows."""
+    """Each attribute has a type and a sentence, which an editor shows."""
     from docs.sections.markdown import documented
     from duetime_cdk import stack
 
@@ -71,7 +71,7 @@ def test_every_attribute_is_documented() -> None:
 
 
 def test_a_permissions_boundary_holds_for_every_role(layers: Layers, tmp_path: Path) -> None:
-    """Also to the roles of the CDK's own functions; an account that requires one accepts the stack."""
+    """The boundary also applies to the CDK's own functions, so an account that requires it accepts the stack."""
     from aws_cdk import aws_iam as iam
 
     app = new_app(tmp_path)
@@ -84,7 +84,7 @@ def test_a_permissions_boundary_holds_for_every_role(layers: Layers, tmp_path: P
 
 
 def test_tags_are_those_of_the_app_and_ours(layers: Layers, tmp_path: Path) -> None:
-    """A cost center's tag is on billed resources, beside the tags of project and environment."""
+    """Billed resources have the app's tags, such as a cost center, beside the tags of project and environment."""
     from aws_cdk import Tags
 
     app = new_app(tmp_path)
@@ -99,7 +99,7 @@ def test_tags_are_those_of_the_app_and_ours(layers: Layers, tmp_path: Path) -> N
 
 
 def test_the_api_has_its_own_domain(layers: Layers, tmp_path: Path) -> None:
-    """The outputs name its address for clients, and where an alias in DNS leads to; links to the console use it."""
+    """The outputs have the domain's address for clients and the DNS alias's target; console links use the domain."""
     environment = replace(
         environment_named("dev"),
         domain_name="tasks.example.org",
@@ -132,18 +132,18 @@ def test_the_api_has_its_own_domain(layers: Layers, tmp_path: Path) -> None:
     ],
 )
 def test_a_domain_that_aws_would_refuse_is_refused(settings: dict[str, str], reason: str) -> None:
-    """Before anything is deployed."""
+    """A domain that AWS would refuse is refused before the deployment."""
     with pytest.raises(UnsafeEnvironment, match=reason):
         replace(environment_named("dev"), **settings)  # type: ignore[arg-type]  # each as its field is
 
 
 def test_the_constructs_of_the_page_can_be_synthesised(layers: Layers, tmp_path: Path) -> None:
-    """A stack that creates tasks, and one with a schedule and a graph, as the page shows them."""
+    """The page's stacks, one that creates tasks and one with a schedule and a graph, can be synthesized."""
     page = (ROOT / "docs" / "how-to" / "use-the-stack-in-a-cdk-app.md").read_text()
     found: dict[str, Any] = {}
     for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
         if "class " in block:
-            # The CDK looks for assets in the folder in which its process has started.
+            # The CDK looks for assets in the folder in which its process was started.
             exec(block.replace('"checkout")', repr(str(tmp_path / "checkout")) + ")"), found)  # noqa: S102 - our own page
     (tmp_path / "checkout").mkdir()
     app = new_app(tmp_path / "out")
@@ -157,7 +157,7 @@ def test_the_constructs_of_the_page_can_be_synthesised(layers: Layers, tmp_path:
 
 
 def test_no_attribute_hides_one_of_the_cdk() -> None:
-    """A stack of a later CDK keeps its own attributes."""
+    """No attribute of the stack has the name of a CDK attribute, which would otherwise be hidden."""
     from aws_cdk import Stack
 
     from duetime_cdk import DuetimeStack

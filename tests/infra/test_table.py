@@ -18,25 +18,25 @@ if TYPE_CHECKING:
 
 
 def the_table(synthesis: Synthesis) -> Properties:
-    """The one table."""
+    """Return the table."""
     (properties,) = synthesis.properties("AWS::DynamoDB::Table").values()
     return properties
 
 
 def key_schema(partition: str, sort: str) -> list[Properties]:
-    """A key schema, as CloudFormation writes it."""
+    """Return a key schema as CloudFormation writes it."""
     return [{"AttributeName": partition, "KeyType": "HASH"}, {"AttributeName": sort, "KeyType": "RANGE"}]
 
 
 def test_keys_are_the_schemas(every: Synthesis) -> None:
-    """The table's keys are strings under the names that the stores write."""
+    """The table's keys are strings with the names that the stores write."""
     table = the_table(every)
     assert table["KeySchema"] == key_schema(schema.PARTITION_KEY, schema.SORT_KEY)
     assert {attribute["AttributeType"] for attribute in table["AttributeDefinitions"]} == {"S"}
 
 
 def test_indexes_are_the_schemas(every: Synthesis) -> None:
-    """Every index of the schema exists with its keys, and has only keys."""
+    """Every index of the schema exists with its keys, and projects only keys."""
     indexes = the_table(every)["GlobalSecondaryIndexes"]
     assert {index["IndexName"] for index in indexes} == {index.name for index in schema.INDEXES}
     partitions = {index.name: index.partition_key for index in schema.INDEXES}
@@ -46,14 +46,14 @@ def test_indexes_are_the_schemas(every: Synthesis) -> None:
 
 
 def test_table_is_on_demand_and_expires_records(every: Synthesis) -> None:
-    """No capacity is provisioned, and finished records expire by the schema's attribute."""
+    """The table has on-demand capacity, and finished records expire by the schema's attribute."""
     table = the_table(every)
     assert table["BillingMode"] == "PAY_PER_REQUEST"
     assert table["TimeToLiveSpecification"] == {"AttributeName": schema.TTL, "Enabled": True}
 
 
 def test_table_is_encrypted_recoverable_and_streamed(every: Synthesis) -> None:
-    """The table is encrypted, can be restored to any second, and streams both images of a change."""
+    """The table is encrypted, can be restored to any second, and streams old and new images."""
     table = the_table(every)
     assert table["SSESpecification"] == {"SSEEnabled": True}
     assert table["PointInTimeRecoverySpecification"]["PointInTimeRecoveryEnabled"] is True
@@ -61,9 +61,10 @@ def test_table_is_encrypted_recoverable_and_streamed(every: Synthesis) -> None:
 
 
 def test_data_outlives_the_stack_where_it_matters(every: Synthesis) -> None:
-    """Resources with data are kept when a protected stack is deleted, and are deleted with a trial stack.
+    """If a protected stack is deleted, its resources with data are kept; a trial stack's resources are deleted.
 
-    When a stack's first deployment fails, nothing is kept either: a second one could not be deployed beside it.
+    If a stack's first deployment fails, its resources are deleted as well, because they would block the next
+    deployment.
     """
     protected = every.environment.name in {"staging", "prod"}
     assert the_table(every)["DeletionProtectionEnabled"] is protected
@@ -74,13 +75,13 @@ def test_data_outlives_the_stack_where_it_matters(every: Synthesis) -> None:
 
 
 def test_a_stack_for_trying_out_can_be_deleted_with_objects_in_its_bucket(cloud: Synthesis) -> None:
-    """CloudFormation does not delete a bucket that is not empty: something empties it before, but never one to keep."""
+    """CloudFormation does not delete a bucket with objects, so a bucket is emptied before unless it is to be kept."""
     empties = cloud.of_type("Custom::S3AutoDeleteObjects")
     assert len(empties) == (0 if cloud.environment.protected else 1)
 
 
 def test_bucket_is_private_and_encrypted(every: Synthesis) -> None:
-    """Objects are encrypted, private, and reached over TLS only; incomplete uploads and old objects are deleted."""
+    """Objects are encrypted, private and only reached over TLS; incomplete uploads and old objects are deleted."""
     ((id_, bucket),) = [each for each in every.properties("AWS::S3::Bucket").items() if each[0].startswith("Content")]
     assert bucket["BucketEncryption"]["ServerSideEncryptionConfiguration"]
     assert set(bucket["PublicAccessBlockConfiguration"].values()) == {True}
@@ -99,9 +100,9 @@ def test_bucket_is_private_and_encrypted(every: Synthesis) -> None:
 
 
 def test_everything_that_is_kept_is_asked_about_before_it_is_lost(every: Synthesis) -> None:
-    """`duetime deploy` knows each type of resource with a policy to be kept."""
+    """`duetime deploy` knows each type of resource with a retention policy."""
     resources = every.template["Resources"].values()
     kept = {body["Type"] for body in resources if body.get("DeletionPolicy", "Delete") != "Delete"}
-    # A version is kept as long as its function, for attempts that run in it.
+    # A version is kept as long as its function, for attempts that are running in it.
     assert kept - {"AWS::Lambda::Version"} <= set(CONTENTS)
     assert {"AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::ApiGatewayV2::Api"} <= set(CONTENTS)

@@ -16,7 +16,7 @@ HOUR = 3600
 
 
 def mapping(synthesis: Synthesis) -> Properties:
-    """The connection from the table's stream to `broadcast`."""
+    """Return the event source mapping from the table's stream to `broadcast`."""
     (found,) = [
         each
         for each in synthesis.properties("AWS::Lambda::EventSourceMapping").values()
@@ -26,7 +26,7 @@ def mapping(synthesis: Synthesis) -> Properties:
 
 
 def test_the_stream_of_the_table_invokes_the_function(every: Synthesis) -> None:
-    """From the first change on, with both images, and only for records of tasks and of schedules."""
+    """The function gets both images of each change from the first on, but only of tasks and schedules."""
     ((id_, table),) = every.properties("AWS::DynamoDB::Table").items()
     found = mapping(every)
     assert found["EventSourceArn"] == {"Fn::GetAtt": [id_, "StreamArn"]}
@@ -37,7 +37,7 @@ def test_the_stream_of_the_table_invokes_the_function(every: Synthesis) -> None:
 
 
 def test_an_outage_of_hours_loses_nothing(every: Synthesis) -> None:
-    """A batch is repeated, halved each time, until the stream is about to delete it; then there is an alarm."""
+    """A batch is retried and halved until the stream is about to delete it; then an alarm is raised."""
     found = mapping(every)
     assert found["MaximumRetryAttempts"] == -1
     assert 22 * HOUR < found["MaximumRecordAgeInSeconds"] < 24 * HOUR
@@ -49,7 +49,7 @@ def test_an_outage_of_hours_loses_nothing(every: Synthesis) -> None:
 
 
 def test_a_batch_fits_into_an_invocation(every: Synthesis) -> None:
-    """Lambda hands over six megabytes: two images of a kilobyte or two each, with Base64, for each change."""
+    """Lambda sends up to six megabytes, which is enough for two images per change, each a kilobyte or two in base64."""
     found = mapping(every)
     assert found["BatchSize"] * 6_000 <= 6_000_000
     assert 0 <= found["MaximumBatchingWindowInSeconds"] <= 300
@@ -57,7 +57,7 @@ def test_a_batch_fits_into_an_invocation(every: Synthesis) -> None:
 
 
 def test_the_function_may_read_the_stream_and_place_no_task(every: Synthesis) -> None:
-    """It has Lambda's permissions to read the stream, and none on a queue of work."""
+    """The function may read the stream, and may not send to any work queue."""
     of = policies(every)["broadcast"]
     assert all(of[action] == [grants.STREAM] for action in grants.STREAMING)
     assert of["sqs:SendMessage"] == [grants.queue("lost")]

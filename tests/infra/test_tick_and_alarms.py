@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 
 
 def runbook_sections(of: AlarmList) -> set[str]:
-    """The names of the sections that the runbook must have for these alarms."""
+    """Return the names of the sections that the runbook must have for these alarms."""
     return {each.section for each in of.single} | {each.runbook for each in of.burn_rates}
 
 
 def alarm_named(synthesis: Synthesis, name: str) -> Properties:
-    """The one alarm of a name."""
+    """Return the alarm with this name."""
     (alarm,) = [body for id_, body in synthesis.properties("AWS::CloudWatch::Alarm").items() if name in id_]
     return alarm
 
 
 def test_trigger_ticks_every_minute_on_the_minute(every: Synthesis) -> None:
-    """The schedule invokes the trigger each minute, without a window to be late in."""
+    """The schedule invokes the trigger each minute, without a flexible time window."""
     schedules = every.properties("AWS::Scheduler::Schedule").values()
     (schedule,) = (each for each in schedules if every.function_named(each["Target"]["Arn"]) == "trigger")
     assert schedule["ScheduleExpression"] == "rate(1 minute)"
@@ -45,7 +45,7 @@ def test_trigger_ticks_every_minute_on_the_minute(every: Synthesis) -> None:
 
 
 def test_ticks_that_complete_no_pass_are_reported(every: Synthesis) -> None:
-    """For any cause: also if the trigger does not report how long ago the last one was."""
+    """A missing pass causes an alarm, even if the trigger does not report the time since the last pass."""
     alarm = alarm_named(every, "TicksIncomplete")
     variables = every.functions()["trigger"]["Environment"]["Variables"]
     assert alarm["Dimensions"] == [{"Name": "service", "Value": variables[Variable.SERVICE_NAME.value]}]
@@ -65,7 +65,7 @@ def test_dead_letters_that_stay_are_an_alarm(every: Synthesis) -> None:
 
 
 def test_handlers_that_cannot_be_imported_are_an_alarm(every: Synthesis) -> None:
-    """One task that is held back for them sets it off: by the metric that the worker function writes."""
+    """A single task that waits for broken handlers causes an alarm, by the metric that the worker writes."""
     alarm = alarm_named(every, "HandlersUnavailable")
     variables = every.functions()["worker"]["Environment"]["Variables"]
     assert alarm["Dimensions"] == [{"Name": "service", "Value": variables[Variable.SERVICE_NAME.value]}]
@@ -85,7 +85,7 @@ def test_every_alarm_notifies_the_topic(every: Synthesis) -> None:
 
 
 def windows_of(synthesis: Synthesis) -> dict[str, tuple[float, set[int]]]:
-    """The threshold and the period of each alarm on a burn rate, by its name."""
+    """Return the threshold and the periods of each burn-rate alarm, by its name."""
     found = {}
     for id_, alarm in synthesis.properties("AWS::CloudWatch::Alarm").items():
         if "BurnRate" in id_:
@@ -97,7 +97,7 @@ def windows_of(synthesis: Synthesis) -> dict[str, tuple[float, set[int]]]:
 
 
 def test_a_service_level_alarms_at_two_rates(cloud: Synthesis) -> None:
-    """Each of both levels has an alarm for a fast rate over an hour, and one for a slow rate over six."""
+    """Each of the two service levels has an alarm for a fast rate over an hour and for a slow rate over six hours."""
     assert windows_of(cloud) == {
         "AcceptedBurnRateFast": (98.56, {3600}),
         "AcceptedBurnRateSlow": (99.4, {21600}),
@@ -107,13 +107,13 @@ def test_a_service_level_alarms_at_two_rates(cloud: Synthesis) -> None:
 
 
 def test_what_starts_on_time_is_one_metric_of_its_alarm(cloud: Synthesis) -> None:
-    """The percentile rank of the lateness, in percent: a second late is on time."""
+    """The alarm uses the percentile rank of the lateness in percent, with up to a second as on time."""
     alarm = alarm_named(cloud, "OnTimeBurnRateFast")
     assert (alarm["MetricName"], alarm["ExtendedStatistic"]) == ("lateness", "PR(:1000)")
 
 
 def test_pulled_tasks_count_as_on_time_where_there_are_any(layers: Layers, tmp_path: Path) -> None:
-    """With pulled types, the API's counts are added to the worker's."""
+    """With pulled types, the API's counts are added to the worker's counts."""
     environment = replace(environment_named("dev"), pulled_types={"pulled": ("*",)})
     metrics = alarm_named(Synthesis(environment, layers, tmp_path), "OnTimeBurnRateFast")["Metrics"]
     stats = sorted(each["MetricStat"]["Stat"] for each in metrics if "MetricStat" in each)
@@ -121,7 +121,7 @@ def test_pulled_tasks_count_as_on_time_where_there_are_any(layers: Layers, tmp_p
 
 
 def test_a_canary_is_rolled_back_by_short_windows(layers: Layers, tmp_path: Path) -> None:
-    """With a canary, the fast rates have alarms on five minutes, which notify nobody; so do failures of the trigger."""
+    """With a canary, fast rates and failures of the trigger have alarms on short windows, which notify nobody."""
     made = Synthesis(replace(environment_named("dev"), canary=Canary()), layers, tmp_path)
     short = {name: window for name, window in windows_of(made).items() if name.endswith("5m")}
     assert short == {"AcceptedBurnRateFast5m": (98.56, {300}), "OnTimeBurnRateFast5m": (85.6, {300})}
@@ -131,19 +131,19 @@ def test_a_canary_is_rolled_back_by_short_windows(layers: Layers, tmp_path: Path
 
 
 def test_no_alarm_watches_more_metrics_than_cloudwatch_takes() -> None:
-    """The author of one gets an error at once."""
+    """An alarm with too many metrics raises an error when it is defined."""
     sources = {f"m{n}": function_metric("worker", "Throttles", "Sum") for n in range(11)}
     with pytest.raises(ValueError, match="TooMuch would watch 11 metrics"):
         AlarmSpec("TooMuch", Expression("much", "m0", sources), "much")
 
 
 def test_the_embedded_aws_is_given_no_alarm_that_it_does_not_know(local: Synthesis) -> None:
-    """It does not support metric math."""
+    """The embedded AWS gets no alarms with metric math, which it does not support."""
     assert not any("Metrics" in alarm for alarm in local.properties("AWS::CloudWatch::Alarm").values())
 
 
 def test_every_alarm_names_its_section_of_the_runbook(every: Synthesis) -> None:
-    """A mail leads to the instructions: the page has a section with the alarm's name, and no others."""
+    """An alarm's email leads to the runbook, which has exactly one section for each alarm."""
     page = (ROOT / RUNBOOK).read_text(encoding="utf-8")
     found = set(re.findall(r"^## (\w+)$", page, re.MULTILINE))
     told = alarms(every.environment)
@@ -159,7 +159,7 @@ def test_every_alarm_names_its_section_of_the_runbook(every: Synthesis) -> None:
 def test_an_alarm_leads_to_the_page_of_the_console_that_shows_it(
     layers: Layers, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """With a console, each description has the page's address, and so does the function that reports on tasks."""
+    """With a console, each alarm's description and the function that reports on tasks have the page's address."""
     tokens = replace(
         environment_named("dev"),
         authentication=Authentication.JWT,
@@ -185,19 +185,19 @@ def test_an_alarm_leads_to_the_page_of_the_console_that_shows_it(
 
 
 def text_of(value: Any) -> str:  # noqa: ANN401 - an intrinsic of the template
-    """A text of a template, without parts that only the deployment knows."""
+    """Return a text in a template, without parts that are only known at the deployment."""
     return value if isinstance(value, str) else "".join(part for part in value["Fn::Join"][1] if isinstance(part, str))
 
 
 def test_the_runbook_has_no_section_without_an_alarm() -> None:
-    """Removing an alarm means removing its section."""
+    """If an alarm is removed, its section must be removed, too."""
     page = (ROOT / RUNBOOK).read_text(encoding="utf-8")
     found = set(re.findall(r"^## (\w+)$", page, re.MULTILINE))
     assert found == runbook_sections(alarms(replace(environment_named("prod"), intake_owner="events", canary=Canary())))
 
 
 def test_no_alarm_mixes_the_stacks_of_an_account(every: Synthesis) -> None:
-    """The functions of each stack write into a separate namespace, and its alarms read only that one."""
+    """The functions of each stack write to a separate namespace, and the stack's alarms read only this namespace."""
     variables = every.functions()["trigger"]["Environment"]["Variables"]
     namespace = variables[Variable.METRICS_NAMESPACE.value]
     assert namespace == f"duetime/duetime-{every.environment.name}"
@@ -208,7 +208,7 @@ def test_no_alarm_mixes_the_stacks_of_an_account(every: Synthesis) -> None:
 
 
 def test_alarms_may_publish_to_the_topic(every: Synthesis) -> None:
-    """A separate policy of the topic replaces the default: it lets CloudWatch publish, for alarms of this account."""
+    """The topic's policy replaces the default policy and lets CloudWatch publish for this account's alarms."""
     (topic,) = every.of_type("AWS::SNS::Topic")
     (policy,) = every.properties("AWS::SNS::TopicPolicy").values()
     allowed = [one for one in policy["PolicyDocument"]["Statement"] if one["Effect"] == "Allow"]
@@ -224,7 +224,7 @@ def test_alarms_may_publish_to_the_topic(every: Synthesis) -> None:
 
 
 def test_alarms_are_mailed_where_the_settings_name_someone(layers: Layers, tmp_path: Path) -> None:
-    """An address in the settings subscribes to the topic; without one there is no subscription."""
+    """An email address in the settings is subscribed to the topic; without an address there is no subscription."""
     environment = replace(environment_named("dev"), alarm_email="ops@example.org")
     synthesis = Synthesis(environment, layers, tmp_path)
     (subscription,) = synthesis.properties("AWS::SNS::Subscription").values()

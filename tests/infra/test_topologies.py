@@ -23,42 +23,42 @@ if TYPE_CHECKING:
     from tests.infra.synthesis import Synthesis
 
 HISTORY = 25_000
-"""Most events of an execution (Source: Step Functions Developer Guide, quotas)."""
+"""The most events of an execution (Source: Step Functions Developer Guide, quotas)."""
 EVENTS_OF_A_NODE = 8
 EVENTS_OF_A_CHILD = 6
 INLINE = 40
 CONCURRENCY = 1_000
-"""Invocations at once that an account has by default (Source: AWS Lambda quotas)."""
+"""An account's default limit of concurrent invocations (Source: AWS Lambda quotas)."""
 
 LONGEST_DEFINITION = 1_048_576
-"""Bytes (Source: Step Functions Developer Guide, quotas)."""
+"""The most bytes of a definition (Source: Step Functions Developer Guide, quotas)."""
 FUNCTION = "arn:aws:lambda:us-east-1:123456789012:function:topology"
 VALIDATOR = ROOT / "node_modules" / "asl-validator" / "dist" / "bin" / "asl-validator.js"
 
 
 def definition(function: str) -> dict[str, Any]:
-    """The definition, for a function of this ARN."""
+    """Return the definition for the function with this ARN."""
     from duetime_cdk.topology_state_machine import definition as defined
 
     return defined(function)
 
 
 def deployed_text(synthesis: Synthesis) -> str:
-    """The definition as in a template, with an ARN in place of each reference."""
+    """Return the definition in a template, with an ARN in place of each reference."""
     (machine,) = synthesis.properties("AWS::StepFunctions::StateMachine").values()
     _, parts = machine["DefinitionString"]["Fn::Join"]
     return "".join(part if isinstance(part, str) else FUNCTION for part in parts)
 
 
 def test_the_log_of_executions_has_no_task_tokens(every: Synthesis) -> None:
-    """With the token of a node, a reader of the log could end it."""
+    """A reader of the log could end a node with its token, so the log has no execution data."""
     (machine,) = every.properties("AWS::StepFunctions::StateMachine").values()
     assert machine["LoggingConfiguration"]["IncludeExecutionData"] is False
     assert machine["LoggingConfiguration"]["Level"] == "ALL"
 
 
 def test_services_assume_roles_for_this_account_only(every: Synthesis) -> None:
-    """Lambda sends no source when it assumes a role; the others are bound to the account."""
+    """Roles are bound to the account, except those for Lambda, which sends no source when it assumes a role."""
     statements = [
         statement
         for role in every.properties("AWS::IAM::Role").values()
@@ -72,7 +72,7 @@ def test_services_assume_roles_for_this_account_only(every: Synthesis) -> None:
 
 
 def validated(definitions: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run the validator over some definitions."""
+    """Run the validator for some definitions."""
     command = ["node", str(VALIDATOR)]
     for number, text in enumerate(definitions):
         path = folder / f"{number}.asl.json"
@@ -85,7 +85,7 @@ def validated(definitions: Sequence[str], folder: Path) -> subprocess.CompletedP
 def test_step_functions_accepts_the_definition_of_every_environment(
     synthesis_of: Callable[[str], Synthesis], tmp_path: Path
 ) -> None:
-    """The definitions obey the rules that AWS checks when it creates a machine, unique names of states among them."""
+    """The definitions follow the rules that AWS checks when it creates a machine, including unique names of states."""
     definitions = [deployed_text(synthesis_of(name)) for name in EVERY]
     done = validated(definitions, tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -100,35 +100,35 @@ def test_step_functions_accepts_the_definition_of_every_environment(
     ],
 )
 def test_the_validator_refuses_what_step_functions_refuses(broken: dict[str, Any], rule: str, tmp_path: Path) -> None:
-    """The same check finds a definition with a mistake in it: it does run."""
+    """The same check finds a mistake in a definition, which shows that the check runs."""
     done = validated([json.dumps({**definition(FUNCTION), **broken})], tmp_path)
     assert done.returncode == 1
     assert rule in done.stdout + done.stderr
 
 
 def test_no_two_states_have_one_name() -> None:
-    """A name is unique in the whole machine, including the maps."""
+    """A state's name is unique in the complete machine, including its maps."""
     names = names_of(definition(FUNCTION))
     assert len(set(names)) == len(names)
 
 
 def names_of(machine: dict[str, Any]) -> list[str]:
-    """The names of all states of a machine, those of its maps included."""
+    """Return the names of all states of a machine, including those in maps."""
     inner = [state["ItemProcessor"] for state in machine["States"].values() if "ItemProcessor" in state]
     return [*machine["States"], *(name for each in inner for name in names_of(each))]
 
 
 def test_an_execution_may_take_as_long_as_the_longest_topology(every: Synthesis) -> None:
-    """The definition has a comment and a timeout: the CDK does not add those to a machine given as text."""
+    """The definition has a comment and a timeout, because the CDK adds neither to a machine that is given as text."""
     deployed = json.loads(deployed_text(every))
     assert deployed["TimeoutSeconds"] >= MAX_DEADLINE_SECONDS + TOPOLOGY_MARGIN // SECOND
     assert deployed["Comment"]
 
 
 def test_no_map_waits_for_more_than_it_may() -> None:
-    """An inline map has at most 40 iterations at once; all others are separate executions.
+    """An inline map has at most 40 iterations at once, and additional nodes are in separate executions.
 
-    Together they begin at most half of the waits that an account may invoke: the workers need the rest.
+    All executions together start at most half of an account's concurrent invocations, because workers need the others.
     """
     states = definition("arn")["States"]
     chunk = states["ManyNodes"]["ItemProcessor"]["States"]["Chunk"]
@@ -140,13 +140,13 @@ def test_no_map_waits_for_more_than_it_may() -> None:
 
 
 def test_the_largest_graph_fits_into_the_history() -> None:
-    """Neither the execution that starts the children nor a child that waits comes near 25 000 events."""
+    """The parent execution and each child execution have far fewer than 25,000 events."""
     assert MAX_NODES / WAITS_AT_ONCE * EVENTS_OF_A_CHILD < HISTORY / 10
     assert WAITS_AT_ONCE * EVENTS_OF_A_NODE < HISTORY / 10
 
 
 def test_every_wait_has_a_heartbeat_and_a_limit() -> None:
-    """A lost token is noticed: the wait for a node is repeated after its heartbeat."""
+    """If a token is lost, the wait for its node is repeated after the heartbeat."""
     nodes = definition("arn")["States"]["Nodes"]["ItemProcessor"]["States"]["Node"]
     assert nodes["HeartbeatSeconds"] < nodes["TimeoutSeconds"]
     assert nodes["Retry"][0]["ErrorEquals"] == ["States.HeartbeatTimeout"]
@@ -154,18 +154,18 @@ def test_every_wait_has_a_heartbeat_and_a_limit() -> None:
 
 
 def test_the_machine_is_logged(every: Synthesis) -> None:
-    """The execution log is on, and the machine is a Standard one."""
+    """The machine is a Standard machine with its execution log turned on."""
     ((_, machine),) = every.properties("AWS::StepFunctions::StateMachine").items()
     assert machine["StateMachineType"] == "STANDARD"
     assert machine["LoggingConfiguration"]["Level"] == "ALL"
 
 
 def test_the_deployed_machine_is_the_one_that_is_tested(every: Synthesis) -> None:
-    """The template has the definition, with the ARN of the function's alias in it."""
+    """The template has the definition with the ARN of the function's alias."""
     invoked = FUNCTION if every.environment.name == "local" else f"{FUNCTION}:{LIVE}"
     assert json.loads(deployed_text(every)) == definition(invoked)
 
 
 def test_the_simulated_state_machine_is_the_one_that_is_deployed() -> None:
-    """A copy, so that simulations need no CDK; `python -m tests.simulation.topology_definition` writes it."""
+    """Simulations use a copy that needs no CDK; `python -m tests.simulation.topology_definition` writes it."""
     assert json.loads(DEFINITION.read_text(encoding="utf-8")) == definition("function")

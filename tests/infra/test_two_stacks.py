@@ -1,4 +1,4 @@
-"""Two stacks of one preset, in one account and Region, share nothing: neither a name nor a metric."""
+"""Two stacks with the same preset, in one account and Region, share no name and no metric."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ NAMES = {
     "AWS::Logs::LogGroup": ("LogGroupName",),
     "AWS::SQS::Queue": ("QueueName",),
 }
-"""Where a resource has a name of ours; CloudFormation names all others after the stack."""
+"""Properties in which a resource has a name from duetime; CloudFormation names all other resources after the stack."""
 NAMING = ("Name", "AlarmName", "FunctionName", "RoleName", "TopicName", "TableName", "BucketName", "StateMachineName")
 REFERRED = (
     *("AWS::Lambda::Permission", "AWS::Lambda::EventSourceMapping", "AWS::CloudWatch::Alarm"),
-    # Named within its function.
+    # An alias is named within its function.
     "AWS::Lambda::Alias",
 )
 
 
 @pytest.fixture(scope="module")
 def templates(layers: Layers, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """Three stacks of `prod` with everything that has a name, by their own."""
+    """Return three stacks of `prod` with everything that has a name, by their own names."""
     folder: Path = tmp_path_factory.mktemp("stacks")
     from aws_cdk.assertions import Template
 
@@ -54,7 +54,7 @@ def templates(layers: Layers, tmp_path_factory: pytest.TempPathFactory) -> dict[
 
 
 def named(template: dict[str, Any]) -> set[str]:
-    """The names in a template, which must differ in any other stack."""
+    """Return the names in a template, which must differ in any other stack."""
     found = set()
     for body in template["Resources"].values():
         for path in NAMES.get(body["Type"], ()):
@@ -68,7 +68,7 @@ def named(template: dict[str, Any]) -> set[str]:
 
 
 def test_no_stack_has_a_name_of_another(templates: dict[str, dict[str, Any]]) -> None:
-    """APIs, workgroups, databases, dashboards, queues: also if two stacks' names differ only in case."""
+    """APIs, workgroups, databases, dashboards and queues have different names, even if stacks differ only in case."""
     names = [named(template) for template in templates.values()]
     assert all(len(each) >= 7 for each in names)
     for number, one in enumerate(names):
@@ -76,7 +76,7 @@ def test_no_stack_has_a_name_of_another(templates: dict[str, dict[str, Any]]) ->
 
 
 def test_no_resource_has_a_name_that_this_test_does_not_know(templates: dict[str, dict[str, Any]]) -> None:
-    """A literal name in another place would be shared by all stacks."""
+    """A literal name in a property that this test does not know would be shared by all stacks."""
     for body in templates["billing"]["Resources"].values():
         if body["Type"] not in {*NAMES, *REFERRED}:
             given = {key: value for key, value in body.get("Properties", {}).items() if key in NAMING}
@@ -85,7 +85,7 @@ def test_no_resource_has_a_name_that_this_test_does_not_know(templates: dict[str
 
 
 def test_no_alarm_and_no_panel_looks_at_the_metrics_of_another(templates: dict[str, dict[str, Any]]) -> None:
-    """Functions write into a namespace of the stack; AWS's own metrics are found by the names of its resources."""
+    """Functions write to a namespace of the stack, and AWS's own metrics are found by the names of its resources."""
     spaces = []
     for name, template in templates.items():
         written = {

@@ -1,4 +1,4 @@
-"""Versions and aliases of the functions, and deployments that give new versions a share of the work first."""
+"""Versions and aliases of the functions, and canary deployments."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ INVOKING = ("AWS::Lambda::EventSourceMapping", "AWS::Lambda::Permission", "AWS::
 
 @pytest.fixture(scope="module")
 def canary(layers: Layers, tmp_path_factory: pytest.TempPathFactory) -> Synthesis:
-    """A deployment with a canary, and a package of handlers with another one."""
+    """Return a deployment with a canary, and a package of handlers with another canary."""
     package = replace(BILLING, canary=Canary(share=50, minutes=5, failures=5))
     environment = replace(environment_named("prod"), canary=Canary(), handlers_packages=(package,))
     return Synthesis(environment, layers, tmp_path_factory.mktemp("canary"))
 
 
 def functions(synthesis: Synthesis) -> set[str]:
-    """The logical ids of the functions."""
+    """Return the logical ids of the functions."""
     return set(synthesis.of_type("AWS::Lambda::Function"))
 
 
 def test_no_alias_changes_before_all_versions_are_published(canary: Synthesis) -> None:
-    """A function that cannot be updated stops the deployment while every alias still has the earlier version."""
+    """If a function cannot be updated, the deployment stops while every alias still has the earlier version."""
     versions = set(canary.of_type("AWS::Lambda::Version"))
     aliases = canary.of_type(ALIAS)
     assert len(versions) == len(aliases) == len(functions(canary)) > 10
@@ -51,7 +51,7 @@ def test_no_alias_changes_before_all_versions_are_published(canary: Synthesis) -
 
 
 def test_earlier_versions_stay(canary: Synthesis) -> None:
-    """Attempts that run end on the version that began them, however soon CloudFormation cleans up."""
+    """Earlier versions are kept, so that a running attempt ends on the version that started it."""
     assert {each["DeletionPolicy"] for each in canary.of_type("AWS::Lambda::Version").values()} == {"Retain"}
 
 
@@ -76,7 +76,7 @@ def test_everything_invokes_the_aliases(canary: Synthesis) -> None:
 
 
 def test_the_local_stack_replaces_code_in_place(local: Synthesis) -> None:
-    """There, a saved handler must run at once, so it has neither versions nor aliases."""
+    """In the local stack a saved handler must run at once, so there are neither versions nor aliases."""
     assert not local.of_type("AWS::Lambda::Version")
     assert not local.of_type(ALIAS)
 
@@ -95,7 +95,7 @@ def test_the_local_stack_replaces_code_in_place(local: Synthesis) -> None:
 def test_a_changed_setting_publishes_versions_of_the_functions_that_have_it(
     layers: Layers, tmp_path: Path, change: dict[str, Any], publishes: set[str]
 ) -> None:
-    """A version is named after the code, layers and variables: others stay, so that CloudFormation creates none."""
+    """A version is named after its code, layers and variables, so functions without a change get no new version."""
     found = []
     for number, environment in enumerate((environment_named("dev"), replace(environment_named("dev"), **change))):
         (folder := tmp_path / str(number)).mkdir()
@@ -111,11 +111,11 @@ def test_a_changed_setting_publishes_versions_of_the_functions_that_have_it(
 
 
 MOST_ALARMS = 10
-"""Alarms of a deployment group (Source: AWS CodeDeploy API Reference, "AlarmConfiguration")."""
+"""The most alarms of a deployment group (Source: AWS CodeDeploy API Reference, "AlarmConfiguration")."""
 
 
 def test_each_function_has_a_deployment_that_an_alarm_stops(canary: Synthesis) -> None:
-    """Every group watches the alarms of the whole stack; groups of handlers also watch failures."""
+    """Every deployment group watches the stack's alarms, and groups of handlers also watch failures."""
     groups = canary.properties("AWS::CodeDeploy::DeploymentGroup")
     for id_, group in groups.items():
         alarms = group["AlarmConfiguration"]["Alarms"]
@@ -131,7 +131,7 @@ def test_each_function_has_a_deployment_that_an_alarm_stops(canary: Synthesis) -
 
 
 def test_a_package_may_have_a_canary_of_its_own(canary: Synthesis) -> None:
-    """Its share and its time are separate; all others have those of the environment."""
+    """A package's canary has a separate share and time, and all other functions have those of the environment."""
     configs = canary.properties("AWS::CodeDeploy::DeploymentConfig")
     shares = {id_: (each["TrafficRoutingConfig"]["TimeBasedCanary"].values()) for id_, each in configs.items()}
     assert sorted(map(sorted, shares.values())) == [[5, 50], [10, 10]]
@@ -146,7 +146,7 @@ def test_a_package_may_have_a_canary_of_its_own(canary: Synthesis) -> None:
 
 
 def test_the_alarm_on_failures_looks_at_the_version_that_is_deployed(canary: Synthesis) -> None:
-    """Its metrics are those of the new version of the function, so an earlier one's failures do not count."""
+    """The alarm's metrics are those of the function's new version, so failures of an earlier version do not count."""
     alarms = {
         id_: each for id_, each in canary.properties("AWS::CloudWatch::Alarm").items() if "HandlersFailing" in id_
     }
@@ -162,7 +162,7 @@ def test_the_alarm_on_failures_looks_at_the_version_that_is_deployed(canary: Syn
 
 
 def test_without_a_canary_nothing_is_added(dev: Synthesis) -> None:
-    """There is neither CodeDeploy, nor an alarm, nor a variable; the aliases just change."""
+    """Without a canary, there is no CodeDeploy, no alarm and no variable, and the aliases change at once."""
     assert not [each for each in dev.template["Resources"].values() if "CodeDeploy" in each["Type"]]
     assert Variable.CANARY.value not in dev.functions()["worker"]["Environment"]["Variables"]
     assert not any("HandlersFailing" in id_ for id_ in dev.of_type("AWS::CloudWatch::Alarm"))

@@ -10,26 +10,26 @@ if TYPE_CHECKING:
 
 
 def of_websocket_api(synthesis: Synthesis, kind: str) -> list[Properties]:
-    """The properties of the WebSocket API's resources of a kind."""
+    """Return the properties of the WebSocket API's resources of a kind."""
     found = synthesis.properties(f"AWS::ApiGatewayV2::{kind}").items()
     return [properties for id_, properties in found if id_.startswith("Live")]
 
 
 def test_all_events_of_connections_go_to_one_function(every: Synthesis) -> None:
-    """Opened and closed connections, and every message with any content, go to `watch`."""
+    """Opened and closed connections, and every message with any content, invoke `watch`."""
     from duetime_cdk.websocket_api import ROUTES
 
     (api,) = of_websocket_api(every, "Api")
     assert api["ProtocolType"] == "WEBSOCKET"
     assert {route["RouteKey"] for route in of_websocket_api(every, "Route")} == set(ROUTES)
-    # The address of a Lambda integration is joined of texts and the ARN of the function's alias.
+    # A Lambda integration's address is joined from texts and the ARN of the function's alias.
     parts = [part for each in of_websocket_api(every, "Integration") for part in each["IntegrationUri"]["Fn::Join"][1]]
     named = [part for part in parts if isinstance(part, dict) and not str(part.get("Ref", "")).startswith("AWS::")]
     assert {every.function_named(part) for part in named} == {"watch"}
 
 
 def test_connections_are_kept_to_a_rate(every: Synthesis) -> None:
-    """The stage has the throttle of the HTTP API, and its own name in the URL that functions are told."""
+    """The stage has the HTTP API's throttle, and its own name in the URL that functions get."""
     from duetime_cdk.websocket_api import STAGE
 
     (stage,) = of_websocket_api(every, "Stage")
@@ -42,7 +42,7 @@ def test_connections_are_kept_to_a_rate(every: Synthesis) -> None:
 
 
 def test_only_those_who_send_may_write_to_connections(every: Synthesis) -> None:
-    """The API issues tickets, and cannot write to the connections that are opened with them."""
+    """The API issues tickets, but cannot write to the connections that are opened with them."""
     action = "execute-api:ManageConnections"
     may = {name for name in every.functions() if action in json.dumps(every.statements_of(name))}
     assert may == {"watch", "broadcast"}

@@ -1,4 +1,4 @@
-"""The synthesized stack of this machine, which is kept until its inputs change."""
+"""The local stack's synthesized assembly, which is kept until its inputs change."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def test_whatever_makes_the_template_makes_another_assembly() -> None:
-    """Constructs, functions, layers and pins are inputs; the user's handlers, which are reloaded, are not."""
+    """Constructs, functions, layers and pins are inputs of the assembly; the user's handlers are reloaded instead."""
     paths = {path.relative_to(ROOT).as_posix() for path in template_inputs()}
 
     assert {
@@ -36,7 +36,7 @@ def test_whatever_makes_the_template_makes_another_assembly() -> None:
 
 
 def test_a_changed_file_has_another_fingerprint_than_a_moved_one() -> None:
-    """Contents and names count, their order does not."""
+    """The fingerprint depends on the contents and names of files, but not on their order."""
     one, two = ROOT / "cdk.json", ROOT / "pyproject.toml"
 
     assert fingerprint(iter([one, two])) == fingerprint(iter([two, one]))
@@ -44,7 +44,7 @@ def test_a_changed_file_has_another_fingerprint_than_a_moved_one() -> None:
 
 
 def test_the_assets_of_an_assembly_are_files_and_packed_folders(tmp_path: Path) -> None:
-    """A folder is uploaded as an archive of its files, which is packed once."""
+    """A folder is uploaded as an archive of its files, which is created once."""
     folder = tmp_path / "asset.1"
     (folder / "python").mkdir(parents=True)
     (folder / "python" / "module.py").write_text("x = 1")
@@ -69,7 +69,7 @@ def test_the_assets_of_an_assembly_are_files_and_packed_folders(tmp_path: Path) 
 
 
 def test_each_api_has_a_fixed_address() -> None:
-    """Two APIs have two ids; the given template is not changed, and its other tags remain."""
+    """Two APIs have two ids; the given template is not changed, and its other tags are kept."""
     kind = "AWS::ApiGatewayV2::Api"
     template = {
         "Resources": {
@@ -89,7 +89,7 @@ def test_each_api_has_a_fixed_address() -> None:
 
 
 def test_a_layer_is_found_by_its_place_in_the_stack() -> None:
-    """Logical ids have a hash at their end; a stack without the layer has none."""
+    """Logical ids end with a hash, which is ignored; a stack without the layer has none."""
     path = {"aws:cdk:path": f"{STACK}/Layers/{HANDLERS}/Resource"}
     template = {"Resources": {"Other": {}, "LayersHandlers1234": {"Metadata": path}}}
 

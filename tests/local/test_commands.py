@@ -1,4 +1,4 @@
-"""The stack that the commands of this machine use."""
+"""Which stack the local stack's commands use."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def deployment() -> Iterator[Deployment]:
-    """An API that responds."""
+    """Return an API that responds."""
     with served(Deployment()) as started:
         yield started
 
@@ -27,7 +27,7 @@ def deployment() -> Iterator[Deployment]:
 def test_the_demo_uses_the_stack_that_the_variable_names(
     deployment: Deployment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`DUETIME_READY_FILE` names the file of a stack that was started with another `--ready-file`; none is started."""
+    """`DUETIME_READY_FILE` names a stack's file that was set with `--ready-file`, and no other stack is started."""
     ready_file = tmp_path / "other.json"
     ready_file.write_text(json.dumps({"api_url": deployment.url, "aws_endpoint_url": "http://x", "pid": os.getpid()}))
     monkeypatch.setenv("DUETIME_READY_FILE", str(ready_file))
@@ -39,7 +39,7 @@ def test_the_demo_uses_the_stack_that_the_variable_names(
 
 
 def test_the_demo_needs_the_examples_of_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a project, it reports that before it starts a stack."""
+    """In a project without the examples, the demo reports this before it starts a stack."""
     (tmp_path / "cdk.json").write_text("{}")
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(app, ["local", "demo", "--ready-file", str(tmp_path / "none.json")])

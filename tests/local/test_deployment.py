@@ -11,7 +11,7 @@ from tests.waiting import until
 
 
 def test_a_tool_that_fails_is_told_by_its_last_lines() -> None:
-    """The end of a long output is shown, which has the reason."""
+    """Only the end of a failed tool's long output is shown, which contains the reason."""
     program = f"for line in range({LAST_LINES + 5}): print('line', line)\nraise SystemExit('no such luck')"
 
     with pytest.raises(ToolFailed) as failed:
@@ -23,7 +23,7 @@ def test_a_tool_that_fails_is_told_by_its_last_lines() -> None:
 
 
 def test_a_tools_lines_are_told_while_it_runs() -> None:
-    """Every line that is not empty is passed on, in order."""
+    """Every line of a tool's output that is not empty is passed on, in order."""
     lines: list[str] = []
 
     run_tool("deploying", [sys.executable, "-c", "print('one\\n\\n  two')"], dict(os.environ), lines.append)
@@ -35,7 +35,7 @@ CHILD = "import subprocess, sys; child = subprocess.Popen(['sleep', '600']); pri
 
 
 def test_an_interrupted_tool_leaves_no_children() -> None:
-    """The processes that the tool has started end with it, when the person at the terminal interrupts it."""
+    """If the user interrupts a tool at the terminal, the processes that the tool has started end with it."""
     pids: list[int] = []
 
     def interrupt(line: str) -> None:
@@ -50,6 +50,6 @@ def test_an_interrupted_tool_leaves_no_children() -> None:
 
 
 def has_ended(pid: int) -> bool:
-    """Whether a process is gone, or only waits to be buried."""
+    """Return whether a process is gone or a zombie."""
     state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout  # noqa: S603, S607 - a number of ours
     return state.strip()[:1] in {"", "Z"}

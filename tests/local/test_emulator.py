@@ -1,4 +1,4 @@
-"""The project's assumptions on the embedded AWS: after a new version, these tests show what broke."""
+"""The project's assumptions about the embedded AWS: after an upgrade, these tests show what broke."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ FUNCTION: Any = {
     "Timeout": FUNCTION_TIMEOUT,
 }
 VISIBILITY = 4
-"""Seconds within which a function that has started has long answered."""
+"""Seconds within which a function that has started has always responded."""
 
 
 def table(dynamodb: DynamoDBClient) -> str:
@@ -61,12 +61,12 @@ def queue(sqs: SQSClient, visibility: int = 1) -> str:
 
 
 def received(sqs: SQSClient, url: str) -> list[str]:
-    """Bodies of the messages that are visible now."""
+    """Return the bodies of the messages that are visible now."""
     return [message["Body"] for message in sqs.receive_message(QueueUrl=url).get("Messages", [])]
 
 
 def collected(sqs: SQSClient, url: str, last: str) -> list[str]:
-    """The messages of a queue until `last` came, sorted alphabetically."""
+    """Receive a queue's messages until `last`, and return them sorted alphabetically."""
     bodies: list[str] = []
 
     def look() -> bool:
@@ -78,7 +78,7 @@ def collected(sqs: SQSClient, url: str, last: str) -> list[str]:
 
 
 def left_in(sqs: SQSClient, url: str) -> int:
-    """The number of a queue's messages, in any state."""
+    """Return the number of a queue's messages, in any state."""
     attributes = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
     return int(attributes["ApproximateNumberOfMessages"]) + int(attributes["ApproximateNumberOfMessagesNotVisible"])
 
@@ -91,10 +91,10 @@ def _zipped(source: str) -> bytes:
 
 
 def consumer(engine: Emulator, queue_url: str, source: str) -> None:
-    """A function of `source` that receives the queue's messages; it has already started, on an event without any."""
+    """Create a function that receives the queue's messages; the function is already warm."""
     functions, name = engine.client("lambda"), f"probe-{uuid4()}"
     functions.create_function(FunctionName=name, Code={"ZipFile": _zipped(source)}, **FUNCTION)
-    # A cold start may take longer than the messages are invisible, which would deliver them twice.
+    # A cold start could take longer than the visibility timeout, which would deliver messages twice.
     assert "FunctionError" not in functions.invoke(FunctionName=name, Payload=json.dumps({"Records": []}).encode())
     sqs = engine.client("sqs")
     arn = sqs.get_queue_attributes(QueueUrl=queue_url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
@@ -104,7 +104,7 @@ def consumer(engine: Emulator, queue_url: str, source: str) -> None:
 
 
 def test_of_concurrent_conditional_writes_exactly_one_wins(engine: Emulator) -> None:
-    """A condition is checked and its write applied as one step, with other writers at the same time."""
+    """A condition is checked and its write is applied as one step, while other writers are active."""
     dynamodb = engine.client("dynamodb")
     name, barrier = table(dynamodb), Barrier(THREADS)
 
@@ -124,7 +124,7 @@ def test_of_concurrent_conditional_writes_exactly_one_wins(engine: Emulator) -> 
 
 
 def test_a_refused_condition_hands_out_the_old_item_on_request(engine: Emulator) -> None:
-    """`ReturnValuesOnConditionCheckFailure` saves the read after a refusal."""
+    """`ReturnValuesOnConditionCheckFailure` makes a read after a refusal unnecessary."""
     dynamodb = engine.client("dynamodb")
     name = table(dynamodb)
     item = {"p": {"S": "a"}, "nonce": {"S": "1"}}
@@ -142,12 +142,12 @@ def test_a_refused_condition_hands_out_the_old_item_on_request(engine: Emulator)
 
 
 def test_a_write_tells_the_units_it_cost(engine: Emulator) -> None:
-    """A kilobyte is a unit, and one more byte is the next: the meter relies on it."""
+    """A kilobyte costs one write unit, and one more byte costs another unit, as the meter assumes."""
     dynamodb = engine.client("dynamodb")
     name = table(dynamodb)
 
     def units(size: int) -> float:
-        # 1 for the names `p` and `v` each, 1 for the key.
+        # The names `p` and `v` and the key take one byte each.
         item = {"p": {"S": "a"}, "v": {"S": "x" * (size - 3)}}
         answer = dynamodb.put_item(TableName=name, Item=item, ReturnConsumedCapacity="TOTAL")
         dynamodb.delete_item(TableName=name, Key={"p": {"S": "a"}})
@@ -157,19 +157,19 @@ def test_a_write_tells_the_units_it_cost(engine: Emulator) -> None:
 
 
 def test_a_delayed_message_comes_after_its_delay_and_not_before(engine: Emulator) -> None:
-    """DelaySeconds delays a message for that long."""
+    """`DelaySeconds` delays a message for the given time."""
     sqs = engine.client("sqs")
     url = queue(sqs)
     sent = time.time()
     sqs.send_message(QueueUrl=url, MessageBody="later", DelaySeconds=1)
 
-    # It is polled all the time: if it was there any earlier, it would be received earlier.
+    # The queue is polled all the time, so an earlier message would be received earlier.
     assert until(lambda: received(sqs, url)) == ["later"]
     assert time.time() - sent >= 1.0
 
 
 def test_a_changed_visibility_brings_a_message_back_at_its_new_time(engine: Emulator) -> None:
-    """Setting a visibility of zero makes a message visible at once."""
+    """A message becomes visible at once if its visibility timeout is set to zero."""
     sqs = engine.client("sqs")
     url = queue(sqs, visibility=600)
     sqs.send_message(QueueUrl=url, MessageBody="again")
@@ -192,7 +192,7 @@ def handler(event, context):
 
 
 def test_a_breakpoint_says_that_there_is_no_debugger(engine: Emulator) -> None:
-    """A debugger would wait on the standard input, which is not a terminal's, until the function times out."""
+    """A debugger would wait for standard input, which is not a terminal, until the function times out."""
     functions, name = engine.client("lambda"), f"probe-{uuid4()}"
     functions.create_function(FunctionName=name, Code={"ZipFile": _zipped(STOPPING)}, **FUNCTION)
     (warning,) = json.loads(functions.invoke(FunctionName=name)["Payload"].read())
@@ -215,7 +215,7 @@ def handler(event, context):
 
 @pytest.mark.slow
 def test_only_the_failed_messages_of_a_batch_come_back(engine: Emulator) -> None:
-    """A partial batch response deletes the succeeded messages and keeps the rest for a retry."""
+    """A partial batch response deletes the successful messages and keeps the failed messages for a retry."""
     sqs = engine.client("sqs")
     work, seen = queue(sqs, VISIBILITY), queue(sqs, visibility=600)
     for body in ("good", "bad"):
@@ -243,7 +243,7 @@ def handler(event, context):
 
 
 def test_the_messages_of_a_function_that_dies_come_back_at_their_visibility(engine: Emulator) -> None:
-    """A worker process that ends itself in mid-batch loses no message."""
+    """A worker process that ends itself in the middle of a batch loses no message."""
     sqs = engine.client("sqs")
     work, seen = queue(sqs, VISIBILITY), queue(sqs, visibility=600)
     sqs.send_message(QueueUrl=work, MessageBody="task")
@@ -267,7 +267,7 @@ def handler(event, context):
 def test_a_function_sees_nothing_of_the_environment_of_whoever_started_the_emulator(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Functions inherit the server's environment, so the server is started with a clean one."""
+    """Functions inherit the server's environment, so the server is started with a clean environment."""
     monkeypatch.setenv("AWS_PROFILE", "nobody")
     monkeypatch.setenv("DUETIME_SECRET", "token")
 
@@ -306,7 +306,7 @@ TEMPLATE = {
 
 
 def test_what_the_emulators_cloudformation_drops_is_set_after_the_deploy(engine: Emulator) -> None:
-    """Time to live and recovery are missing after a deployment (if not, the step can go) and set after our step."""
+    """TTL and recovery are missing after a deployment, which is why the step exists, and are set by the step."""
     cloudformation, dynamodb = engine.client("cloudformation"), engine.client("dynamodb")
     stack = f"probe-{uuid4()}"
     cloudformation.create_stack(StackName=stack, TemplateBody=json.dumps(TEMPLATE))
@@ -325,7 +325,7 @@ def test_what_the_emulators_cloudformation_drops_is_set_after_the_deploy(engine:
 
 
 def test_listed_origins_are_answered_as_by_the_gateway(engine: Emulator) -> None:
-    """Its CloudFormation loses the CORS settings of an HTTP API; after the deployment, a preflight gets them."""
+    """The embedded CloudFormation loses an HTTP API's CORS settings; after the deployment, a preflight gets them."""
     origin, cloudformation = "http://localhost:5173", engine.client("cloudformation")
     properties = {"Name": "probe", "ProtocolType": "HTTP", "CorsConfiguration": {"AllowOrigins": [origin]}}
     template = {"Resources": {"Api": {"Type": "AWS::ApiGatewayV2::Api", "Properties": properties}}}
@@ -347,8 +347,8 @@ def test_listed_origins_are_answered_as_by_the_gateway(engine: Emulator) -> None
 
 
 def test_a_machine_starts_few_functions_at_once_on_this_machine(engine: Emulator) -> None:
-    """After the deployment the maps of the very definition have a limit, and are otherwise unchanged."""
-    # The import starts a process of Node: not in each process that collects this test.
+    """After the deployment, the maps of duetime's definition have a limit and are otherwise unchanged."""
+    # The import starts a Node.js process, which should not happen in each process that collects this test.
     from duetime_cdk.topology_state_machine import definition  # noqa: PLC0415 - see above
 
     machines = engine.client("stepfunctions")
@@ -375,7 +375,7 @@ def test_a_machine_starts_few_functions_at_once_on_this_machine(engine: Emulator
 
 
 def test_an_http_api_keeps_to_the_throttle_of_its_stage(engine: Emulator) -> None:
-    """Beyond its burst a stage responds 429, as API Gateway does; the emulator alone would allow everything."""
+    """Beyond its burst a stage responds with 429, as API Gateway does; the emulator alone accepts every request."""
     gateway: Any = cast("Any", engine).client("apigatewayv2")
     api = gateway.create_api(Name=f"probe-{uuid4()}", ProtocolType="HTTP")["ApiId"]
     throttle = {"ThrottlingRateLimit": 0.001, "ThrottlingBurstLimit": 3}
@@ -388,7 +388,7 @@ def test_an_http_api_keeps_to_the_throttle_of_its_stage(engine: Emulator) -> Non
 
 
 def test_a_proxy_in_the_environment_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A proxy cannot reach this machine's loopback: with one, the start would never notice that it is up."""
+    """A proxy cannot reach this machine's loopback, so with a proxy the emulator's start would go unnoticed."""
     for name in ("no_proxy", "NO_PROXY"):
         monkeypatch.delenv(name, raising=False)
     for name in ("http_proxy", "https_proxy", "all_proxy"):
@@ -401,14 +401,14 @@ def test_a_proxy_in_the_environment_is_not_used(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_taken_port_names_the_option_that_chooses_another() -> None:
-    """The message names the option to choose another port."""
+    """If the port is taken, the error names the option that chooses another port."""
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(EmulatorFailed, match="--port"):
         emulator.running(taken.getsockname()[1]).__enter__()
 
 
 @pytest.mark.slow
 def test_what_a_data_folder_holds_is_there_after_a_restart_on_another_port(tmp_path: Path) -> None:
-    """With a folder for its data, a graceful stop keeps tables and messages."""
+    """With a data folder, tables and messages are kept after a graceful stop."""
     with emulator.running(port=0, data_dir=tmp_path) as first:
         dynamodb, sqs = first.client("dynamodb"), first.client("sqs")
         name, url = table(dynamodb), queue(sqs)
@@ -417,5 +417,5 @@ def test_what_a_data_folder_holds_is_there_after_a_restart_on_another_port(tmp_p
 
     with emulator.running(port=0, data_dir=tmp_path) as second:
         assert second.client("dynamodb").scan(TableName=name)["Items"] == [{"p": {"S": "kept"}}]
-        # The address that functions got at the first deployment still leads to the queue.
+        # The address that functions got in the first deployment still leads to the queue.
         assert until(lambda: received(second.client("sqs"), url)) == ["kept"]

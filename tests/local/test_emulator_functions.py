@@ -1,4 +1,4 @@
-"""The embedded AWS and functions that run side by side: after a new version, these tests show what broke."""
+"""Functions of the embedded AWS that run side by side: after an upgrade, these tests show what broke."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def handler(event, context):
 
 
 def function(engine: Emulator, source: str, folder: Path) -> str:
-    """A function for a test; it has a folder to leave signs in."""
+    """Create a function for a test, with a folder in which it can leave marks."""
     name = f"probe-{uuid4()}"
     create_function(engine, name, "index.handler", {"index.py": source}, {"FOLDER": str(folder)})
     return name
 
 
 def streamed_table(engine: Emulator, name: str) -> str:
-    """Create a table with a stream of its changes; return the stream's ARN."""
+    """Create a table with a stream of its changes and return the stream's ARN."""
     table = engine.client("dynamodb").create_table(
         TableName=name,
         KeySchema=[{"AttributeName": "p", "KeyType": "HASH"}],
@@ -62,7 +62,7 @@ def streamed_table(engine: Emulator, name: str) -> str:
 
 
 def test_a_queue_is_served_while_a_function_works_on_a_stream(engine: Emulator, tmp_path: Path) -> None:
-    """A message is received before the function of the stream is released; the emulator alone would make it wait."""
+    """A message is received while the stream's function still runs; the emulator alone would make the message wait."""
     dynamodb, sqs, functions = engine.client("dynamodb"), engine.client("sqs"), engine.client("lambda")
     table, url = f"probe-{uuid4()}", sqs.create_queue(QueueName=f"probe-{uuid4()}")["QueueUrl"]
     stream = streamed_table(engine, table)
@@ -83,7 +83,7 @@ def test_a_queue_is_served_while_a_function_works_on_a_stream(engine: Emulator, 
 
 
 def test_insertions_are_told_to_the_stream_and_overwrite_nothing(engine: Emulator) -> None:
-    """A batch is as many conditional writes as it has statements, and is charged for their sizes."""
+    """A batch makes a conditional write for each of its statements, and each is charged for its size."""
     dynamodb, table = engine.client("dynamodb"), f"probe-{uuid4()}"
     stream = streamed_table(engine, table)
     dynamodb.put_item(TableName=table, Item={"p": {"S": "there"}})
@@ -104,7 +104,7 @@ def test_insertions_are_told_to_the_stream_and_overwrite_nothing(engine: Emulato
 
 
 def test_each_invocation_has_its_own_log_and_all_of_it(engine: Emulator, tmp_path: Path) -> None:
-    """For processes side by side that print nothing, a line or many."""
+    """The log of each invocation is complete, for parallel processes that print nothing, one line or many lines."""
     functions = engine.client("lambda")
     name = function(engine, _LOGGING, tmp_path)
 

@@ -8,12 +8,12 @@ from duetime_local.demo_report import Lateness, count, lateness
 
 
 def execution(task_id: str, start: int, end: int, *, succeeded: bool = True, attempt: int = 1) -> Execution:
-    """One execution, with irrelevant fields filled in."""
+    """Return an execution with default values for all other fields."""
     return Execution(task_id, attempt, attempt, start, end, succeeded)
 
 
 def test_a_task_that_ran_once_on_time_is_counted_as_nothing_but_succeeded() -> None:
-    """A clean run counts no task as retried, lost, doubled or early."""
+    """For a clean run, no task is counted as retried, lost, doubled or early."""
     figures = count({"a": 1000}, [execution("a", 1003, 1010)], {"a": "succeeded"}, began_ms=0)
 
     assert figures.promises_kept
@@ -31,7 +31,7 @@ def test_a_task_that_ran_once_on_time_is_counted_as_nothing_but_succeeded() -> N
 
 
 def test_a_success_that_the_receiver_never_saw_is_lost() -> None:
-    """The API's statement alone is no proof that a task succeeded."""
+    """A task that only the API reports as successful counts as lost."""
     figures = count({"a": 1000, "b": 1000}, [execution("a", 1000, 1001)], {"a": "succeeded", "b": "succeeded"}, 0)
 
     assert (figures.succeeded, figures.lost) == (1, 1)
@@ -46,14 +46,14 @@ def test_a_success_that_the_api_does_not_know_is_lost() -> None:
 
 
 def test_a_task_that_gave_up_is_failed_and_not_lost() -> None:
-    """A failure is an outcome."""
+    """A task that failed has an outcome and does not count as lost."""
     figures = count({"a": 1000}, [execution("a", 1000, 1001, succeeded=False)], {"a": "failed"}, began_ms=0)
 
     assert (figures.failed, figures.lost) == (1, 0)
 
 
 def test_a_retry_after_a_failure_is_retried_and_not_doubled() -> None:
-    """Attempts one after the other are retries."""
+    """Attempts that run one after the other are counted as retries."""
     ran = [execution("a", 1000, 1010, succeeded=False), execution("a", 1500, 1510, attempt=2)]
 
     figures = count({"a": 1000}, ran, {"a": "succeeded"}, began_ms=0)
@@ -62,7 +62,7 @@ def test_a_retry_after_a_failure_is_retried_and_not_doubled() -> None:
 
 
 def test_overlapping_executions_are_doubled() -> None:
-    """An execution that starts before the previous one's end breaks a promise."""
+    """An execution that starts before the end of the previous execution counts as doubled."""
     ran = [execution("a", 1000, 1600, succeeded=False), execution("a", 1500, 1510, attempt=2)]
 
     figures = count({"a": 1000}, ran, {"a": "succeeded"}, began_ms=0)
@@ -72,21 +72,21 @@ def test_overlapping_executions_are_doubled() -> None:
 
 
 def test_an_execution_after_a_success_is_doubled() -> None:
-    """Running again after success is running twice, however much later."""
+    """An execution after a successful execution counts as doubled, however much later it runs."""
     ran = [execution("a", 1000, 1010), execution("a", 9000, 9010, attempt=2)]
 
     assert count({"a": 1000}, ran, {"a": "succeeded"}, began_ms=0).doubled == 1
 
 
 def test_a_report_that_was_sent_again_is_one_execution() -> None:
-    """A repeated report of the same execution does not look like a second one."""
+    """A repeated report of an execution does not count as a second execution."""
     figures = count({"a": 1000}, [execution("a", 1000, 1010)] * 2, {"a": "succeeded"}, began_ms=0)
 
     assert (figures.retried, figures.doubled) == (0, 0)
 
 
 def test_a_start_before_the_due_time_is_early() -> None:
-    """One millisecond too soon is too soon."""
+    """A start one millisecond before the due time counts as early."""
     assert count({"a": 1000}, [execution("a", 999, 1010)], {"a": "succeeded"}, began_ms=0).early == 1
 
 
@@ -98,13 +98,13 @@ def test_executions_of_other_runs_are_not_counted() -> None:
 
 
 def test_percentiles_are_values_that_were_measured() -> None:
-    """Of a hundred values, the 50th and the 99th are the percentiles."""
+    """The percentiles of a hundred values are the 50th and the 99th value."""
     assert lateness(range(1, 101)) == Lateness(50, 99, 100)
 
 
 @given(st.lists(st.integers(0, 10_000), min_size=1))
 def test_percentiles_are_ordered_members(values: list[int]) -> None:
-    """Whatever was measured, p50 <= p99 <= max, and each of them occurred."""
+    """For any values, p50 <= p99 <= max, and each of these values occurred."""
     measured = lateness(values)
 
     assert measured.p50 <= measured.p99 <= measured.max

@@ -1,4 +1,4 @@
-"""Logs of functions of the embedded AWS: all that was written before the response, and no wait for more."""
+"""Logs of the embedded AWS's functions contain all lines written before the response, without additional waiting."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ SLOWLY = "collected slowly"
 
 
 class Process:
-    """A process of a function: its lines wait in a pipe until they are read into a queue."""
+    """A function's process, whose lines wait in a pipe until they are read into a queue."""
 
     def __init__(self, pipe: IO[str]) -> None:
         self._proc: SimpleNamespace | None = SimpleNamespace(stderr=pipe)
         self._stderr_queue: SimpleQueue[str] = SimpleQueue()
 
     def end(self) -> None:
-        """Be killed."""
+        """End as if killed."""
         self._proc = None
 
     def _drain_stderr(self) -> str:
@@ -36,7 +36,7 @@ class Process:
 
 @contextmanager
 def started(logs: FunctionLogs) -> Iterator[tuple[Process, IO[str]]]:
-    """A process whose log a thread reads, and the file it writes to."""
+    """Yield a process whose log a thread reads, and the file to which the process writes."""
     read, write = os.pipe()
     with os.fdopen(read) as reading, os.fdopen(write, "w", buffering=1) as writing:
         process = Process(reading)
@@ -49,12 +49,12 @@ def started(logs: FunctionLogs) -> Iterator[tuple[Process, IO[str]]]:
 
 
 def function_logs() -> FunctionLogs:
-    """Logs that note when the emulator collects them by itself."""
+    """Return logs that notice if the emulator collects them by itself."""
     return FunctionLogs(lambda _process: SLOWLY)
 
 
 def test_each_log_is_whole_however_the_reading_thread_is_scheduled() -> None:
-    """Some lines, hundreds of times, collected as soon as they are written; and nothing if nothing was."""
+    """Lines that are written hundreds of times are collected at once, and an empty log is empty."""
     logs = function_logs()
     with started(logs) as (process, log):
         for number in range(_WRITINGS):
@@ -65,7 +65,7 @@ def test_each_log_is_whole_however_the_reading_thread_is_scheduled() -> None:
 
 
 def test_a_line_that_has_only_begun_belongs_to_the_next_log() -> None:
-    """A line is not torn in two, and the last one needs no end."""
+    """An incomplete line is not split, and the last line of a process needs no newline."""
     logs = function_logs()
     with started(logs) as (process, log):
         log.write("one\ntw")
@@ -78,7 +78,7 @@ def test_a_line_that_has_only_begun_belongs_to_the_next_log() -> None:
 
 
 def test_the_log_of_a_process_that_has_ended_is_collected_as_before() -> None:
-    """Its last lines, which have the reason, may come after its end."""
+    """The last lines of a process, which contain the reason for its end, can be collected after its end."""
     logs = function_logs()
     with started(logs) as (process, _):
         process.end()

@@ -1,4 +1,4 @@
-"""The throttle of a stage, as the local stack keeps it."""
+"""The throttle of an API's stage, as the local stack applies it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ANSWER: tuple[int, dict[str, str], bytes] = (200, {}, b"{}")
 
 
 def test_a_bucket_lets_a_burst_through_and_then_its_rate() -> None:
-    """Five of ten requests at once pass, and two more for each second that passes, five at most."""
+    """With a burst of five and a rate of two, five of ten requests pass at once, and two more after a second."""
     bucket = Bucket()
     assert sum(bucket.admits(2, 5, now=100.0) for _ in range(10)) == 5
     assert sum(bucket.admits(2, 5, now=101.0) for _ in range(10)) == 2
@@ -31,12 +31,12 @@ def test_a_bucket_lets_a_burst_through_and_then_its_rate() -> None:
     ],
 )
 def test_a_stage_tells_its_throttle(settings: object, throttle: object) -> None:
-    """However it was set: by CloudFormation, by the API, or not at all."""
+    """A throttle that CloudFormation or the API has set is read; without a throttle, the result is `None`."""
     assert throttle_of({"defaultRouteSettings": settings}) == throttle
 
 
 def test_whoever_comes_beyond_the_throttle_is_refused_and_not_executed() -> None:
-    """Each stage separately: a narrow one is used up, the one beside it is not."""
+    """Each stage is throttled separately, and refused requests are not executed."""
     executed: list[str] = []
 
     async def execute(api_id: str, *_: object) -> tuple[int, dict[str, str], bytes]:
@@ -54,7 +54,7 @@ def test_whoever_comes_beyond_the_throttle_is_refused_and_not_executed() -> None
 
 
 class Upstream:
-    """Requests that run until they are ended."""
+    """Requests that run until the test ends them."""
 
     def __init__(self) -> None:
         self.begun: list[str] = []
@@ -62,7 +62,7 @@ class Upstream:
         self.ends: dict[str, asyncio.Event] = {}
 
     async def execute(self, name: str, *_: object) -> tuple[int, dict[str, str], bytes]:
-        """Execute one request, for as long as the test wants."""
+        """Execute a request for as long as the test wants."""
         self.begun.append(name)
         self.running += 1
         self.most = max(self.most, self.running)
@@ -72,13 +72,13 @@ class Upstream:
 
 
 async def _settled() -> None:
-    """Let every task proceed as far as it can."""
+    """Let every task proceed as far as possible."""
     for _ in range(20):
         await asyncio.sleep(0)
 
 
 def test_a_burst_is_executed_few_at_a_time_in_its_order() -> None:
-    """Three of eighty requests at once are executed at a time; responses come in the order of the requests."""
+    """Of eighty simultaneous requests three are executed at a time, and responses come in the requests' order."""
 
     async def burst() -> tuple[Upstream, list[object]]:
         upstream = Upstream()
@@ -97,7 +97,7 @@ def test_a_burst_is_executed_few_at_a_time_in_its_order() -> None:
 
 
 def test_whoever_finds_too_many_waiting_is_answered_at_once() -> None:
-    """One is executed and two wait: the next three get 503, and the first three are served."""
+    """If one request is executed and two are waiting, the next three get 503, and the first three are served."""
 
     async def burst() -> list[object]:
         upstream = Upstream()
@@ -114,7 +114,7 @@ def test_whoever_finds_too_many_waiting_is_answered_at_once() -> None:
 
 
 def test_whoever_has_waited_for_too_long_is_answered_and_takes_no_turn() -> None:
-    """A request that has waited too long gets 503 and is never executed; the next one is."""
+    """A request that has waited too long gets 503 and is never executed, and the next request is executed."""
 
     async def burst() -> tuple[list[str], list[object]]:
         upstream = Upstream()
@@ -134,7 +134,7 @@ def test_whoever_has_waited_for_too_long_is_answered_and_takes_no_turn() -> None
 
 
 def test_few_processes_start_at_once() -> None:
-    """At first one request is executed, and each ended one allows one more, up to three."""
+    """At first one request is executed at a time, and each completed request allows one more, up to three."""
 
     async def burst() -> list[int]:
         upstream = Upstream()

@@ -1,4 +1,4 @@
-"""The demo's workflow: its graph, the topology made from it, and the conditions of a complete run."""
+"""The demo's workflow: its graph, the topology made from it, and the conditions for a complete run."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ RAN = (
 
 
 def counted(*executions: Execution, succeeded: bool = True) -> GraphFigures:
-    """The figures of a diamond that was created at 600 ms."""
+    """Return the figures of a diamond that was created at 600 ms."""
     return count(DIAMOND, TASKS, executions, 600, succeeded=succeeded)
 
 
 def test_the_example_is_a_topology_that_can_be_run() -> None:
-    """Its file is a valid request; its longest chain is shorter than its whole work."""
+    """The example file is a valid request, and its longest chain is shorter than the sum of all durations."""
     body = read_topology(example(MONTAGE))
     workflow = Workflow.read()
     assert (len(body["nodes"]), workflow.edges) == (58, 114)
@@ -41,7 +41,7 @@ def test_the_example_is_a_topology_that_can_be_run() -> None:
 
 
 def test_the_demo_runs_the_very_graph() -> None:
-    """Some nodes are HTTP calls; dependencies and durations are those of the file."""
+    """Dependencies and durations are those of the file, and some nodes are HTTP calls."""
     workflow = Workflow.read()
     body = workflow.body(Receiver(80))
     validate_topology(body)
@@ -56,7 +56,7 @@ def test_the_demo_runs_the_very_graph() -> None:
 
 
 def test_a_graph_that_ran_in_order_keeps_its_promise() -> None:
-    """Each node once, none before its parents; the time is from the creation to the last end. A repeat is no run."""
+    """In a correct run each node runs once and after its parents; a repeated report does not count as another run."""
     figures = counted(*RAN, RAN[0])
     assert figures.promises_kept
     assert (figures.nodes, figures.edges, figures.ran, figures.before_parents) == (4, 4, 4, 0)
@@ -77,7 +77,7 @@ def test_a_graph_that_ran_in_order_keeps_its_promise() -> None:
 def test_what_a_graph_did_wrong_is_counted(
     change: Callable[[list[Execution]], list[Execution]], ran: int, before_parents: int
 ) -> None:
-    """Whatever it is, the promise is not kept."""
+    """A missing, repeated, failed or early node breaks the promise."""
     figures = counted(*change(list(RAN)))
     assert (figures.ran, figures.before_parents, figures.promises_kept) == (ran, before_parents, False)
 

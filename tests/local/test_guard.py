@@ -1,4 +1,4 @@
-"""Nothing of the emulator outlives the process that started it."""
+"""No part of the emulator outlives the process that started it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ with emulator.running(port=0) as started:
 
 @contextmanager
 def starter() -> Iterator[tuple[subprocess.Popen[str], int, Path]]:
-    """A process that runs an emulator, with its port and its folder."""
+    """Start a process that runs an emulator, and return it with its port and its folder."""
     process = subprocess.Popen(  # noqa: S603 - this very Python
         [sys.executable, "-c", STARTER], stdout=subprocess.PIPE, text=True
     )
@@ -45,14 +45,14 @@ def starter() -> Iterator[tuple[subprocess.Popen[str], int, Path]]:
 
 
 def processes_of(folder: Path) -> list[str]:
-    """Command lines of the processes that name a folder."""
+    """Return the command lines of processes that name a folder."""
     command = ["ps", "-axww", "-o", "args="]
     listed = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - a constant
     return [line for line in listed.stdout.splitlines() if str(folder) in line]
 
 
 def is_open(port: int) -> bool:
-    """Whether somebody listens there."""
+    """Return whether a process listens on the port."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
@@ -60,7 +60,7 @@ def is_open(port: int) -> bool:
 @pytest.mark.engine
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_ending_the_starter_ends_the_emulator_and_wipes_its_folder(number: signal.Signals) -> None:
-    """However the starting process ends, no process, no port and no folder is left."""
+    """However the starting process ends, the emulator's processes, port and folder are gone."""
     with starter() as (process, port, folder):
         assert is_open(port)
         assert folder.exists()
@@ -76,7 +76,7 @@ def test_ending_the_starter_ends_the_emulator_and_wipes_its_folder(number: signa
 @pytest.mark.slow
 @pytest.mark.engine
 def test_leaving_the_context_waits_until_everything_is_gone() -> None:
-    """After the context ends, nothing has to be waited for, and the port can be used again at once."""
+    """After the context has ended, the port can be used again at once, without waiting."""
     with emulator.running(port=0) as first:
         pass
 
@@ -88,7 +88,7 @@ def test_leaving_the_context_waits_until_everything_is_gone() -> None:
 
 @pytest.mark.engine
 def test_an_emulator_does_not_share_its_port() -> None:
-    """A second one on the same port is refused, and the first one is not affected."""
+    """A second emulator on the same port is refused, and the first emulator is not affected."""
     with emulator.running(port=0) as first:
         with pytest.raises(emulator.EmulatorFailed, match=str(first.port)), emulator.running(first.port):
             pass
@@ -98,7 +98,7 @@ def test_an_emulator_does_not_share_its_port() -> None:
 def test_an_emulator_that_ends_while_it_starts_is_told_with_its_last_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The error has the server's last output, and nothing of the server is left."""
+    """The error contains the server's last output, and no part of the server is left."""
     program = tmp_path / "program"
     program.write_text("#!/bin/sh\necho no such luck\nexit 3\n")
     program.chmod(0o755)

@@ -1,4 +1,4 @@
-"""Reloading the user's handlers after a save."""
+"""The user's handlers are reloaded when their files are saved."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Loop:
-    """A reloader of a package in a folder of the test, without waiting."""
+    """A reloader for a package in a folder of the test, which does not really wait."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "package"
@@ -38,24 +38,24 @@ class Loop:
         self.saves: list[str] = []
 
     def publish(self, layers: Mapping[str, Layer]) -> None:
-        """The functions use these layers."""
+        """Record the layers that the functions use."""
         self.published.append(layers)
 
     def start_worker(self) -> None:
-        """A process of them is started."""
+        """Record that a worker process is started."""
         self.messages.append("started")
 
     def save(self, text: str, name: str = "__init__.py") -> None:
-        """Write a file of the package; each text has another length."""
+        """Write a file of the package; each test uses texts of different lengths."""
         (self.folder / name).write_text(text)
 
     def while_waiting(self) -> None:
-        """The changes between two reads of the files."""
+        """Apply the changes that happen between two reads of the files."""
         if self.saves:
             self.save(self.saves.pop(0))
 
     def layers(self) -> dict[str, Layer]:
-        """The package as it would be built."""
+        """Build the layers of the package."""
         if self.errors:
             raise self.errors.pop()
         text = (self.folder / "__init__.py").read_text()
@@ -71,12 +71,12 @@ class Loop:
 
 @pytest.fixture
 def loop(tmp_path: Path) -> Loop:
-    """An unchanged package."""
+    """Return a reloader with an unchanged package."""
     return Loop(tmp_path)
 
 
 def test_a_saved_package_is_published_once(loop: Loop) -> None:
-    """Nothing is published before a save, and nothing more after it."""
+    """Nothing is published before a file is saved, and the saved package is published only once."""
     loop.reloader.check()
     assert loop.texts == []
 
@@ -89,7 +89,7 @@ def test_a_saved_package_is_published_once(loop: Loop) -> None:
 
 
 def test_what_is_saved_while_the_stack_starts_is_published_at_once(loop: Loop) -> None:
-    """The files are those from before the stack was built, not those present when it is up."""
+    """Files are compared with the files from before the stack was built, not from when the stack is up."""
     before = signature(loop.folder)
     loop.save("x = 22")
     reloader = Reloader(
@@ -107,7 +107,7 @@ def test_what_is_saved_while_the_stack_starts_is_published_at_once(loop: Loop) -
 
 
 class FakeStack:
-    """The calls that update a stack's layers."""
+    """Records the calls that update a stack's layers."""
 
     def __init__(self) -> None:
         self.layers = {"worker": ["handlers:1", "types:1"], "api": ["types:1"]}
@@ -115,18 +115,18 @@ class FakeStack:
         self.port, self.folder = 0, None
 
     def client(self, _service: str) -> FakeStack:
-        """Every client."""
+        """Return this object as the client for every service."""
         return self
 
     def put_object(self, **_: object) -> None:
-        """Upload."""
+        """Record an upload."""
 
     def publish_layer_version(self, *, LayerName: str, Content: object) -> dict[str, str]:  # noqa: ARG002, N803 - boto3's names
-        """A new version."""
+        """Return a new layer version."""
         return {"LayerVersionArn": f"{LayerName}:2"}
 
     def list_functions(self) -> dict[str, object]:
-        """All functions with their layers."""
+        """Return all functions with their layers."""
         return {
             "Functions": [
                 {"FunctionName": name, "Layers": [{"Arn": arn} for arn in arns]} for name, arns in self.layers.items()
@@ -134,13 +134,13 @@ class FakeStack:
         }
 
     def update_function_configuration(self, *, FunctionName: str, Layers: list[str]) -> None:  # noqa: N803 - as above
-        """Use other layers."""
+        """Record the new layers of a function."""
         self.updated.append(FunctionName)
         self.layers[FunctionName] = Layers
 
 
 def test_functions_whose_layers_are_the_same_go_on(tmp_path: Path) -> None:
-    """Saving a handler ends no process of the API, unless the types have changed."""
+    """Saving a handler ends no process of the API unless the task types have changed."""
 
     def layers(handlers: str, types: str) -> dict[str, Layer]:
         made = {}
@@ -148,7 +148,7 @@ def test_functions_whose_layers_are_the_same_go_on(tmp_path: Path) -> None:
             folder = tmp_path / f"{part} {handlers} {types}"
             folder.mkdir()
             (folder / "module.py").write_text(text)
-            # A layer of types is another one for each version of the package that it was made from.
+            # Each version of the package results in a new version of the types layer.
             made[part] = Layer(folder, f"{handlers} {types}")
         return made
 
@@ -172,7 +172,7 @@ def test_functions_whose_layers_are_the_same_go_on(tmp_path: Path) -> None:
 
 
 def test_a_package_that_cannot_be_imported_is_reported_and_not_published(loop: Loop) -> None:
-    """The reason is shown once; the next good save is published."""
+    """The reason is shown once, and the next good save is published."""
     loop.save("x = broken")
     loop.reloader.check()
     loop.reloader.check()
@@ -189,7 +189,7 @@ def test_a_package_that_cannot_be_imported_is_reported_and_not_published(loop: L
     "error", [RequirementsUninstallable("no such package"), FileNotFoundError("a temporary file of the editor")]
 )
 def test_what_cannot_be_built_is_reported_and_the_next_save_is_published(loop: Loop, error: Exception) -> None:
-    """For any reason: watching continues."""
+    """If a build fails for any reason, the reason is reported and watching continues."""
     loop.errors.append(error)
     loop.save("x = 22")
     loop.reloader.check()
@@ -212,7 +212,7 @@ def test_a_save_of_several_files_is_published_when_it_is_complete(loop: Loop) ->
 
 
 def test_compiled_files_are_not_part_of_the_package(loop: Loop) -> None:
-    """Importing the package changes nothing; a change of its requirements does."""
+    """Compiled files, which importing creates, cause no reload, unlike a change of the package's requirements."""
     before = signature(loop.folder)
     (loop.folder / "__pycache__").mkdir()
     (loop.folder / "__pycache__" / "x.pyc").write_text("compiled")

@@ -1,4 +1,4 @@
-"""The folder with the embedded AWS for a project that has duetime from its wheels."""
+"""The folder with the embedded AWS, for a project that uses duetime's wheels."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from infra import ROOT
 
 
 def test_a_checkout_has_its_own() -> None:
-    """`make setup` installs it; the command does not."""
+    """In a checkout, `make setup` installs the embedded AWS and the command installs nothing."""
     assert installation.interpreter() == ROOT / ".venv-emulator" / "bin" / "python"
     assert not installation.is_missing()
 
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project without a checkout."""
+    """Return a project without a checkout."""
     (tmp_path / "cdk.json").write_text("{}")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(installation, "CHECKOUT", None)
@@ -27,7 +27,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_project_installs_it_once(project: Path) -> None:
-    """The pinned packages are installed into a folder of the project, in place of an earlier version's."""
+    """The pinned packages are installed once, into a folder of the project, and replace an earlier version."""
     former = project / ".duetime" / "emulator-0123456789ab"
     former.mkdir(parents=True)
     commands: list[list[str]] = []
@@ -49,7 +49,7 @@ def test_a_project_installs_it_once(project: Path) -> None:
 
 
 def test_an_installation_that_fails_is_told_and_leaves_nothing(project: Path) -> None:
-    """The next start tries again."""
+    """A failed installation is reported and removed, and the next start tries again."""
 
     def fail(_command: list[str]) -> None:
         installation.run_uv([sys.executable, "-c", "import sys; sys.exit('no such package')"])

@@ -6,12 +6,12 @@ SPREAD_MS = 30_000
 
 
 def test_the_plan_is_the_same_on_every_run() -> None:
-    """Due times, work and failures follow from the job's name alone."""
+    """A job's due time, work and failures follow from its name alone."""
     assert plan(300, SPREAD_MS) == plan(300, SPREAD_MS)
 
 
 def test_three_hundred_real_jobs_are_spread_over_the_whole_time() -> None:
-    """Every tenth of the time has tasks, none is due outside it, and they are in order."""
+    """Every tenth of the demo's time has tasks, no task is due outside of it, and tasks are in order."""
     offsets = [task.offset_ms for task in plan(300, SPREAD_MS)]
 
     assert len(offsets) == 300
@@ -20,7 +20,7 @@ def test_three_hundred_real_jobs_are_spread_over_the_whole_time() -> None:
 
 
 def test_about_a_third_goes_over_http_and_a_few_fail_at_first() -> None:
-    """Both kinds of targets have tasks, and each has some that are retried."""
+    """Handler and HTTP tasks exist, and some of each kind are retried."""
     tasks = plan(300, SPREAD_MS)
     over_http = [task for task in tasks if task.over_http]
     python = [task for task in tasks if not task.over_http]

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of a project."""
+    """Return the folder of a project."""
     monkeypatch.setattr(local_secrets, "project_folder", lambda: tmp_path)
     return tmp_path
 
 
 def test_secrets_are_those_of_the_file_and_of_the_shell(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A variable of the shell takes precedence over the file; its other variables are not passed on."""
+    """A variable of the shell takes precedence over the file, and other shell variables are not passed on."""
     (project / FILE).write_text('{"stripe": "file", "shop/mail-key": "m"}')
     monkeypatch.setenv("DUETIME_SECRET_STRIPE", "shell")
     monkeypatch.setenv("DUETIME_URL", "x")
@@ -28,13 +28,13 @@ def test_secrets_are_those_of_the_file_and_of_the_shell(project: Path, monkeypat
 
 @pytest.mark.usefixtures("project")
 def test_a_project_needs_no_file_of_secrets() -> None:
-    """Most projects have none."""
+    """A project without a secrets file has no secrets, and this is not an error."""
     assert local_secrets.local_secrets() == {}
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"a": 1}'])
 def test_another_file_is_refused_by_its_name(project: Path, text: str) -> None:
-    """Broken JSON and other values are both errors."""
+    """Broken JSON and values that are not texts are errors that name the file."""
     (project / FILE).write_text(text)
     with pytest.raises(LocalSecretsInvalid, match=FILE):
         local_secrets.local_secrets()

@@ -21,18 +21,18 @@ ADDRESS = "http://127.0.0.1:8750"
 
 
 class Reader:
-    """Reads one line of each task."""
+    """A reader that returns one line for each task."""
 
     def __init__(self, wanted: LogFilter) -> None:
         self._wanted = wanted
 
     def read(self, since_ms: int) -> Iterator[LogLine]:
-        """The line."""
+        """Return the line."""
         yield LogLine(since_ms, {"task_id": self._wanted.task_id or "ANY", "attempt": 1, "message": "here"})
 
 
 def test_the_lines_of_the_running_stack_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The stack is found by its ready file; without a task, the lines of all are shown."""
+    """The running stack is found by its ready file; without a task, the lines of all tasks are shown."""
     asked: list[str] = []
 
     def reader_at(address: str, wanted: LogFilter) -> Reader:
@@ -48,7 +48,7 @@ def test_the_lines_of_the_running_stack_are_shown(monkeypatch: pytest.MonkeyPatc
 
 
 def test_without_a_stack_there_are_no_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The message says how to start one."""
+    """Without a running stack, the message says how to start a stack."""
     monkeypatch.setattr(ready_file, "find", lambda _file: None)
     shown = CliRunner().invoke(commands.app, ["logs"])
     assert shown.exit_code == 1
@@ -56,7 +56,7 @@ def test_without_a_stack_there_are_no_lines(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 class OldestLogs:
-    """The part of the embedded CloudWatch Logs that is read: the oldest events of any task, and never a token."""
+    """Implements the embedded CloudWatch Logs, which return only the oldest events of any task and no token."""
 
     exceptions = None
 
@@ -67,7 +67,7 @@ class OldestLogs:
         self._most = most
 
     def filter_log_events(self, *, startTime: int, **_wanted: object) -> dict[str, Any]:  # noqa: N803 - as botocore's
-        """Answer with the oldest."""
+        """Return the oldest events."""
         return {"events": [each for each in self._events if each["timestamp"] >= startTime][: self._most]}
 
 
@@ -77,14 +77,14 @@ class OldestLogs:
     ids=["none", "fewer", "several pages", "many at once", "a page that ends within a moment"],
 )
 def test_all_lines_are_read_although_the_embedded_aws_ends_an_answer_early(times: Sequence[int]) -> None:
-    """Each once, the oldest first: also of a task that logs after ten thousand lines of others."""
+    """Each line is read once and the oldest first, even after ten thousand lines of other tasks."""
     reader = LogReader(PagedLogs(OldestLogs(times, most=10), most=10), "g", LogFilter())
     assert [line.fields["task_id"] for line in reader.read(0)] == [str(number) for number in range(len(times))]
 
 
 @pytest.mark.slow
 def test_lines_behind_ten_thousand_others_are_found(engine: Emulator) -> None:
-    """In the embedded AWS itself: lines that its response omits are requested again."""
+    """Lines that the embedded AWS leaves out of a response are requested again."""
     logs, group = engine.client("logs"), uuid4().hex
     logs.create_log_group(logGroupName=group)
     logs.create_log_stream(logGroupName=group, logStreamName="s")

@@ -1,4 +1,4 @@
-"""The project of this machine's stack: the checkout, or that of the folder it is started in."""
+"""The project of the local stack: the checkout, or the project in the current folder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A separate project, in a folder in which commands run."""
+    """Create a separate project in the current folder."""
     folder = (tmp_path / "web-shop").resolve()
     create_project(folder)
     monkeypatch.chdir(folder / "tests")
@@ -27,13 +27,13 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_here_it_is_the_checkout() -> None:
-    """Its settings name the example handlers; the demo's tasks are for those."""
+    """In the checkout, the settings name the example handlers, for which the demo creates tasks."""
     assert is_checkout()
     assert handlers_package() == ROOT / "examples" / "handlers" / "example_handlers"
 
 
 def test_elsewhere_it_is_the_project_of_the_folder(project: Path) -> None:
-    """Its template depends on its own app and settings, and on duetime's packages; not on the handlers."""
+    """A project's template depends on its app, its settings and duetime's packages, but not on its handlers."""
     assert not is_checkout()
     inputs = set(template_inputs())
     own = {path.relative_to(project).as_posix() for path in inputs if path.is_relative_to(project)}
@@ -44,7 +44,7 @@ def test_elsewhere_it_is_the_project_of_the_folder(project: Path) -> None:
 
 
 def test_its_handlers_are_those_of_its_stack(project: Path) -> None:
-    """The synthesized assembly names them; without one, and without the stack, the error says so."""
+    """The assembly names the handlers; if the assembly or its stack is missing, the error says so."""
     with pytest.raises(HandlersNotFound, match="no stack 'duetime-local'"):
         handlers_package()
     folder = project / ASSEMBLY / "0123"

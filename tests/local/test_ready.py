@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def test_a_running_stack_is_found_by_its_file_and_gone_with_it(tmp_path: Path) -> None:
-    """The file is there, whole, exactly as long as the stack is up."""
+    """The complete file exists exactly as long as the stack is up."""
     path = tmp_path / "folder" / "ready.json"
     ready = Ready("http://127.0.0.1:1/api", "http://127.0.0.1:1", os.getpid())
 
@@ -41,7 +41,7 @@ def test_a_file_whose_process_is_gone_announces_nothing(tmp_path: Path) -> None:
 
 
 def test_a_place_that_a_living_stack_uses_is_refused(tmp_path: Path) -> None:
-    """A second stack does not remove the first one's file; the place of an ended one is free."""
+    """A second stack does not replace a running stack's file, but may replace the file of a stack that has ended."""
     path = tmp_path / "ready.json"
     reject_if_taken(path)
     up = Ready("http://127.0.0.1:1/api", "http://127.0.0.1:1", os.getpid())
@@ -51,7 +51,7 @@ def test_a_place_that_a_living_stack_uses_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_file_of_a_later_stack_is_left_alone(tmp_path: Path) -> None:
-    """A stack that ends removes its own announcement and nobody else's."""
+    """A stack that ends removes only its own ready file."""
     path = tmp_path / "ready.json"
     later = Ready("http://127.0.0.1:2/api", "http://127.0.0.1:2", os.getpid())
 

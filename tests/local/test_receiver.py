@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    """A receiver that has seen nothing yet."""
+    """Return a new receiver."""
     with receiving() as started:
         yield started
 
@@ -29,7 +29,7 @@ def call(receiver: Receiver, attempt: int, fail_times: int) -> httpx.Response:
 
 
 def test_a_call_is_recorded_with_its_own_start_and_end(receiver: Receiver) -> None:
-    """The receiver times an execution by its own clock, work included."""
+    """The receiver times an execution by its own clock, including the work."""
     assert call(receiver, attempt=1, fail_times=0).json() == {"job": "build"}
 
     (execution,) = receiver.executions
@@ -38,7 +38,7 @@ def test_a_call_is_recorded_with_its_own_start_and_end(receiver: Receiver) -> No
 
 
 def test_an_attempt_that_is_to_fail_answers_503_and_the_next_one_200(receiver: Receiver) -> None:
-    """Failing at first is the planned number of attempts, no more."""
+    """Only the planned number of attempts fail."""
     statuses = [call(receiver, attempt, fail_times=1).status_code for attempt in (1, 2)]
 
     assert statuses == [503, 200]
@@ -46,7 +46,7 @@ def test_an_attempt_that_is_to_fail_answers_503_and_the_next_one_200(receiver: R
 
 
 def test_a_handlers_report_is_recorded_as_it_was_sent(receiver: Receiver) -> None:
-    """A Python handler's own times are taken over."""
+    """The times that a Python handler reports are recorded unchanged."""
     report = {
         "task_id": "task-2",
         "attempt": 2,

@@ -1,4 +1,4 @@
-"""The demo's schedules: their seconds, and the conditions of complete runs."""
+"""The demo's schedules: their times, and the conditions for complete runs."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ START = 1_795_228_387_000
 
 
 def execution(task_id: str, start: int, *, succeeded: bool = True) -> Execution:
-    """One execution, with irrelevant fields filled in."""
+    """Return an execution with default values for all other fields."""
     return Execution(task_id, 1, 1, start, start + 5, succeeded)
 
 
 @pytest.mark.parametrize("planned", PLAN, ids=lambda planned: planned.name)
 def test_a_planned_schedule_means_seconds_that_its_period_parts_evenly(planned: PlannedSchedule) -> None:
-    """Within start and end, both included, with no gap."""
+    """A planned schedule's times include its start and its end, and have no gap."""
     times = planned.times_ms(START, START + 29_000)
     assert START <= times[0] < START + planned.every_seconds * 1000
     assert {later - earlier for earlier, later in pairwise(times)} == {planned.every_seconds * 1000}
@@ -32,7 +32,7 @@ def test_a_planned_schedule_means_seconds_that_its_period_parts_evenly(planned: 
 
 
 def test_a_schedule_that_ran_at_each_time_once_keeps_its_promise() -> None:
-    """Nothing missed, doubled or unknown; lateness is measured from the scheduled time."""
+    """No time is missed, doubled or unknown, and lateness is measured from the scheduled time."""
     tasks = [("t1", "a", START), ("t2", "a", START + 2000)]
     figures = count({"a": [START, START + 2000]}, tasks, [execution("t1", START + 3), execution("t2", START + 2001)])
     assert (figures.expected, figures.ran, figures.promises_kept) == (2, 2, True)
@@ -40,7 +40,7 @@ def test_a_schedule_that_ran_at_each_time_once_keeps_its_promise() -> None:
 
 
 def test_what_a_schedule_did_wrong_is_counted() -> None:
-    """A time without a run, two tasks at one time, and a task at an unscheduled time."""
+    """A time without a run, two tasks at one time, and a task at an unscheduled time are counted."""
     times = {"a": [START, START + 2000], "b": [START]}
     tasks = [("t1", "a", START), ("t2", "a", START), ("t3", "a", START + 1000), ("t4", "b", START)]
     ran = [*(execution(task_id, START) for task_id, _, _ in tasks[:3]), execution("t4", START, succeeded=False)]
@@ -49,7 +49,7 @@ def test_what_a_schedule_did_wrong_is_counted() -> None:
 
 
 def test_what_came_before_a_schedule_was_made_is_not_expected() -> None:
-    """A slow API creates it after its first time; times from its creation on are all expected."""
+    """If a slow API creates a schedule after its first time, only the times after the creation are expected."""
     made_ms = START + 9_000
 
     def create_schedule(_name: str, **_fields: object) -> SimpleNamespace:

@@ -1,4 +1,4 @@
-"""Processes of the embedded AWS: they share unpacked layers, and end between two invocations."""
+"""Processes of the embedded AWS share unpacked layers, and end between two invocations."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 @dataclass
 class Process:
-    """A process of a function, as the emulator keeps it."""
+    """A function's process, as the emulator represents it."""
 
     config: dict[str, Any] = field(default_factory=dict)
     in_use: bool = False
 
 
 def archive(name: str) -> bytes:
-    """A layer with one file."""
+    """Return a layer with one file."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as packed:
         packed.writestr(f"python/{name}.py", name)
@@ -34,7 +34,7 @@ def archive(name: str) -> bytes:
 
 
 def test_a_version_of_a_layer_is_unpacked_once_for_all_processes(tmp_path: Path) -> None:
-    """Two processes import from the same folders, in the order of the layers; their configuration is not changed."""
+    """Two processes import from the same folders, in the order of the layers, and keep their configuration."""
     asked: list[str] = []
     started: list[dict[str, Any]] = []
 
@@ -61,7 +61,7 @@ def test_a_version_of_a_layer_is_unpacked_once_for_all_processes(tmp_path: Path)
 
 
 def test_a_process_of_a_changed_function_ends_after_its_invocation() -> None:
-    """The idle one of two processes ends at once, the other when it is released, and only once."""
+    """If a function changes, an idle process ends at once, and a busy process ends once, when it is released."""
     killed: list[AnyProcess] = []
     released: list[AnyProcess | None] = []
 

@@ -1,4 +1,4 @@
-"""The template of `duetime template`, deployed by CloudFormation calls alone, as Terraform and SAM do."""
+"""The template from `duetime template`, deployed only by CloudFormation calls, as Terraform and SAM do."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BUCKET, PREFIX = "my-assets", "duetime/1/"
 
 
 def request(running: Emulator, function: str, method: str, path: str, body: object = None) -> dict[str, Any]:
-    """Send a request to the API function; return the body of the response."""
+    """Send a request to the API function and return the response's body."""
     event = {
         "version": "2.0",
         "rawPath": path,
@@ -39,7 +39,7 @@ def request(running: Emulator, function: str, method: str, path: str, body: obje
 
 
 def deployed(running: Emulator, template: Path) -> dict[str, str]:
-    """Upload the assets and create the stack; returns its outputs."""
+    """Upload the assets, create the stack and return its outputs."""
     storage, cloudformation = running.client("s3"), running.client("cloudformation")
     storage.create_bucket(Bucket=BUCKET)
     for file in (template, *(template.parent / "assets").iterdir()):
@@ -77,7 +77,7 @@ def ended(running: Emulator, api: str, body: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_the_template_can_be_deployed_without_the_cdk(tmp_path: Path) -> None:
-    """Without `cdk bootstrap`, from a bucket of the user's; a task runs there."""
+    """A task runs in a stack that was deployed from a user's bucket, without `cdk bootstrap`."""
     written = write_standalone(cloud_assembly.synthesize(print).folder, STACK, tmp_path)
     with emulator.running(port=0) as running:
         api = deployed(running, written.template)["ApiFunctionName"]
@@ -98,8 +98,8 @@ def charge(context, payload):
 def test_handlers_have_their_environment_and_definitions_are_created(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A variable, a secret of this machine, a parameter; a schedule and a graph that CloudFormation creates."""
-    # The constructs start a process of Node.
+    """Handlers have a variable, a local secret and a parameter, and CloudFormation creates a schedule and a graph."""
+    # The constructs start a Node.js process.
     from duetime_cdk import LOCAL_STACK, DuetimeStack, HandlersEnvironment, Schedule, TopologyDefinition  # noqa: PLC0415 - see above
 
     (tmp_path / "handlers" / "shop").mkdir(parents=True)

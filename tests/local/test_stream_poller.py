@@ -1,4 +1,4 @@
-"""The poller of streams of the embedded AWS: it keeps no queue waiting."""
+"""The embedded AWS's stream poller does not make queues wait."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PATIENCE = 30.0
 
 
 class Looks:
-    """Reads of streams that can be counted; the last one never ends."""
+    """Counts the reads of streams; the last read never ends."""
 
     def __init__(self, before_the_last: int, error: Exception | None = None) -> None:
         self.count = 0
@@ -25,7 +25,7 @@ class Looks:
         self._error = error
 
     def look(self) -> None:
-        """Look once."""
+        """Read once."""
         self.count += 1
         if self.count > self._before_the_last:
             self.last.set()
@@ -35,7 +35,7 @@ class Looks:
 
 
 def test_whoever_starts_it_is_not_kept_waiting_by_a_function_that_runs() -> None:
-    """While a read waits for a function, each call returns at once, and starts no second read."""
+    """While a read waits for a function, each call returns at once and starts no second read."""
     looks = Looks(0)
     poller = StreamPoller(looks.look, looks.pauses.append)
 
@@ -47,7 +47,7 @@ def test_whoever_starts_it_is_not_kept_waiting_by_a_function_that_runs() -> None
 
 
 def test_streams_are_looked_at_again_after_a_pause() -> None:
-    """With or without a result, and without a call."""
+    """Streams are read again after a pause, without another call."""
     looks = Looks(3)
     StreamPoller(looks.look, looks.pauses.append).start()
 
@@ -56,7 +56,7 @@ def test_streams_are_looked_at_again_after_a_pause() -> None:
 
 
 def test_a_look_that_fails_is_logged_and_not_the_last(caplog: pytest.LogCaptureFixture) -> None:
-    """One bad mapping must not end the deliveries of all."""
+    """A failed read is logged and polling continues, because a bad mapping must not end all deliveries."""
     looks = Looks(2, RuntimeError("no such stream"))
     with caplog.at_level(logging.ERROR):
         StreamPoller(looks.look, looks.pauses.append).start()

@@ -1,4 +1,4 @@
-"""The quicker expressions and copies of the embedded DynamoDB."""
+"""Faster expressions and copies for the embedded DynamoDB."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from duetime_local.emulator.table_speed import copied, speed_up
 
 
 def test_a_copy_shares_nothing_that_can_change() -> None:
-    """A change of the copy does not change the item, at any depth, and bytes are copied, too."""
+    """A change of a copy at any depth does not change the item; bytes are copied, too."""
     item = {"a": {"S": "x"}, "l": {"L": [{"M": {"n": {"N": "1"}}}]}, "b": bytearray(b"b"), "s": {1, 2}, "f": False}
     copy = copied(item)
     assert copy == item
@@ -22,7 +22,7 @@ def test_a_copy_shares_nothing_that_can_change() -> None:
 
 
 def test_an_expression_is_split_once() -> None:
-    """Each caller gets a list of its own with the same tokens."""
+    """Each caller gets a separate list with the same tokens."""
     texts: list[str] = []
 
     def tokenize(text: str) -> list[str]:

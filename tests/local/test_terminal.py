@@ -6,7 +6,7 @@ from duetime_local.terminal import commands_to_try
 
 
 def test_the_commands_to_try_are_for_a_type_that_has_a_handler() -> None:
-    """The example handler returns its payload; the fields of a project's own handlers are unknown."""
+    """The suggested commands use the example handler, because the payloads of a project's own handlers are unknown."""
     first, sent, listed = commands_to_try("http://x", ("ci.job", "echo"))
     assert first == "duetime tasks create echo --payload '\"hello\"' --in 3s --wait"
     assert sent.endswith("""-d '{"type": "echo", "payload": "hello", "delay_seconds": 3}'""")
@@ -17,5 +17,5 @@ def test_the_commands_to_try_are_for_a_type_that_has_a_handler() -> None:
 
 
 def test_without_a_handler_tasks_are_listed_only() -> None:
-    """No task could run."""
+    """Without a handler, only the command that lists tasks is suggested, because no task could run."""
     assert list(commands_to_try("http://x", ())) == ["curl -s http://x/v1/tasks"]

@@ -1,8 +1,8 @@
 """How CloudWatch evaluates an alarm, for replaying metrics.
 
 Source: Amazon CloudWatch User Guide, "Alarm evaluation" and "Configuring how CloudWatch alarms treat missing data". An
-    alarm looks at a longer range than its evaluation periods. If it has enough values, the latest ones decide;
-    otherwise missing ones are treated as the alarm says.
+    alarm looks at a longer range than its evaluation periods. If this range has enough values, the latest values
+    decide; otherwise missing values are treated as the alarm says.
 """
 
 from __future__ import annotations
@@ -20,19 +20,20 @@ if TYPE_CHECKING:
 
 
 FURTHER = 2
-"""How many periods more than it evaluates the range of an alarm has; CloudWatch does not document the number."""
+"""How many periods an alarm's range has in addition to the evaluated ones, a number that CloudWatch does not document.
+"""
 _FILL = re.compile(r"FILL\((\w+), 0\)")
 _RANK = re.compile(r"PR\(:(\d+)\)")
-"""A percentile rank: the percentage of the values that are at most the number."""
+"""A percentile rank: the percentage of values that are at most this number."""
 
 
 def key_of(source: Source) -> str:
-    """The identity of a metric of a deployment: its name and its dimensions."""
+    """Return the identity of a deployment's metric: its name and its dimensions."""
     return " ".join([source.name, *(f"{key}={value}" for key, value in sorted(source.dimensions.items()))])
 
 
 def is_alarming(alarm: AlarmSpec | BurnRate, series: Mapping[str, Mapping[int, Sequence[float]]], minute: int) -> bool:
-    """Whether an alarm is in ALARM at the end of a minute.
+    """Return whether an alarm is in ALARM at the end of a minute.
 
     Args:
         alarm: a single alarm, or a burn rate.
@@ -57,7 +58,7 @@ def is_alarming(alarm: AlarmSpec | BurnRate, series: Mapping[str, Mapping[int, S
 def _value(
     watched: Source | Expression, series: Mapping[str, Mapping[int, Sequence[float]]], minute: int, length: int
 ) -> float | None:
-    """The value of one period that ends with a minute; `None` if it is missing."""
+    """Return the value for the period that ends with a minute, or `None` if it is missing."""
     if not isinstance(watched, Expression):
         return _statistic(watched, series, minute, length)
     found = {name: _statistic(source, series, minute, length) for name, source in watched.sources.items()}
@@ -68,7 +69,7 @@ def _value(
     if any(found[each] is None for each in named):
         return None
     try:
-        result = eval(formula, {"__builtins__": {}}, found)  # noqa: S307 - a formula of our own
+        result = eval(formula, {"__builtins__": {}}, found)  # noqa: S307 - a formula in this project
     except ZeroDivisionError:
         return None
     return float(result)

@@ -1,4 +1,4 @@
-"""Each alarm is replayed: it is on while metrics are bad, and off on a quiet and a busy day."""
+"""Replays each alarm: it is on while its metrics are bad, and off on a quiet and a busy day."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ EVERY = alarms(ENVIRONMENT)
 _LISTED: list[AlarmSpec | BurnRate] = [*EVERY.single, *EVERY.burn_rates]
 ALARMS: Mapping[str, AlarmSpec | BurnRate] = {each.name: each for each in _LISTED}
 BEFORE, BAD, AFTER = 400, 400, 400
-"""Minutes of a healthy day before, of the bad time, and of a healthy day after it."""
+"""Minutes of the healthy day before, of the bad time, and of the healthy day after it."""
 Values = "Callable[[int], Sequence[float]]"
 _NONE: Sequence[float] = ()
 
-# By metric: the values of a minute on a quiet day, on a busy day, and with the cause of the alarm.
+# Values per minute, by metric: on a quiet day, on a busy day, and with the cause of the alarm.
 QUIET: Mapping[str, Callable[[int], Sequence[float]]] = {
     "Invocations": lambda _: [1],
     "Errors": lambda _: [0],
@@ -42,20 +42,20 @@ QUIET: Mapping[str, Callable[[int], Sequence[float]]] = {
     "ApproximateNumberOfMessagesVisible": lambda _: [0],
     "IteratorAge": lambda _: _NONE,
 }
-"""A metric that is left out has no values: nothing happens."""
+"""The metrics on a quiet day; a metric that is not listed has no values."""
 BUSY: Mapping[str, Callable[[int], Sequence[float]]] = {
     "Invocations": lambda _: [1, 1],
-    # One invocation in an hour fails, and a tick now and then waits for the one before.
+    # One invocation per hour fails, and sometimes a tick waits for the previous tick.
     "Errors": lambda minute: [1 if minute % 60 == 0 else 0],
     "Throttles": lambda minute: [1 if minute % 60 == 0 else 0],
     "ThrottledRequests": lambda minute: [30] if minute % 60 == 0 else _NONE,
     "tick_age": lambda minute: [180_000 if minute % 60 == 0 else 60_000],
     "clock_skew": lambda minute: [3_100] if minute % 60 == 0 else _NONE,
-    # A burst of every hour is worked off in five minutes.
+    # An hourly burst is processed in five minutes.
     "recovery_scans_waiting": lambda minute: [1] if 2 <= minute % 60 < 5 else _NONE,
     "lateness": lambda minute: [*([200.0] * 10), *([12_000.0] if minute % 60 == 0 else [])],
     "tasks_failed": lambda _: [1],
-    # One of a hundred attempts fails; now and then there is only one, and it fails.
+    # One in a hundred attempts fails; sometimes there is only one attempt, and it fails.
     "version_attempts": lambda minute: [1 if minute % 60 == 0 else 100],
     "version_failures": lambda _: [1],
     "attempts_lost": lambda minute: [3 if minute % 5 == 0 else 0],
@@ -101,12 +101,12 @@ SOON: Mapping[str, int] = {
     "OnTimeBurnRateFast": 30,
     "OnTimeBurnRateSlow": 230,
 }
-"""The number of minutes in which an alarm turns on."""
+"""The number of minutes within which an alarm must turn on."""
 _QUEUES_THAT_STAY_EMPTY = ("dead_letters", "lost_changes", "rejects")
 
 
 def sources_of(alarm: AlarmSpec | BurnRate) -> list[Source]:
-    """The metrics that an alarm watches."""
+    """Return the metrics that an alarm watches."""
     watched = alarm.level if isinstance(alarm, BurnRate) else alarm.watched
     return [*watched.sources.values()] if isinstance(watched, Expression) else [watched]
 
@@ -116,12 +116,12 @@ def series_of(
     day: Mapping[str, Callable[[int], Sequence[float]]],
     cause: Any = None,  # noqa: ANN401
 ) -> dict[str, dict[int, Sequence[float]]]:
-    """The metrics of an alarm on a kind of day; in the middle of it, those of the cause."""
+    """Return an alarm's metrics on a kind of day, with the values of the cause in the middle."""
     series: dict[str, dict[int, Sequence[float]]] = {}
     for source in sources_of(alarm):
         usual = day.get(source.name, lambda _: _NONE)
         if any(each in str(source.dimensions) for each in _QUEUES_THAT_STAY_EMPTY):
-            # Their functions, or people, empty them at once.
+            # These queues are emptied at once by their functions or by people.
             usual = QUIET[source.name]
         bad = (cause or {}).get(source.name, usual)
         series[key_of(source)] = {
@@ -132,14 +132,14 @@ def series_of(
 
 
 def test_every_alarm_has_a_cause_here() -> None:
-    """None is left out."""
+    """Every alarm has a cause in this module."""
     assert CAUSES.keys() == ALARMS.keys()
 
 
 @pytest.mark.parametrize("name", ALARMS)
 @pytest.mark.parametrize("day", [QUIET, BUSY], ids=["quiet", "busy"])
 def test_an_alarm_is_silent_on_a_healthy_day(name: str, day: Mapping[str, Callable[[int], Sequence[float]]]) -> None:
-    """It stays off on a quiet day and on a busy day, with its usual exceptions."""
+    """An alarm stays off on a quiet day and on a busy day with its usual exceptions."""
     series = series_of(ALARMS[name], day)
     assert not [each for each in range(BEFORE, BEFORE + BAD) if is_alarming(ALARMS[name], series, each)]
 
@@ -149,7 +149,7 @@ def test_an_alarm_is_silent_on_a_healthy_day(name: str, day: Mapping[str, Callab
 def test_an_alarm_goes_off_on_its_cause_and_ends_with_it(
     name: str, day: Mapping[str, Callable[[int], Sequence[float]]]
 ) -> None:
-    """It turns on within minutes of its cause, stays on, and ends when the metrics are healthy again."""
+    """An alarm turns on within minutes of its cause, stays on, and ends when the metrics are healthy again."""
     alarm = ALARMS[name]
     series = series_of(alarm, day, CAUSES[name])
     assert not is_alarming(alarm, series, BEFORE - 1)
@@ -158,7 +158,7 @@ def test_an_alarm_goes_off_on_its_cause_and_ends_with_it(
     assert on[0] < BEFORE + SOON[name]
     assert len(on) == BEFORE + BAD - on[0]
     assert not is_alarming(alarm, series, BEFORE + BAD + AFTER - 1)
-    # Old values of a metric that has no new ones decide for some time.
+    # Old values of a metric without new values decide for some time.
     ends = alarm.minutes if isinstance(alarm, BurnRate) else alarm.minutes + FURTHER * alarm.period
     assert not is_alarming(alarm, series, BEFORE + BAD + ends)
 
@@ -169,7 +169,7 @@ _COMMAND = re.compile(r"`(duetime [^`]+)`")
 
 @pytest.mark.parametrize("line", sorted(set(_COMMAND.findall(RUNBOOK))))
 def test_each_command_of_the_runbook_exists(line: str) -> None:
-    """Its words are a command, and its options exist."""
+    """Every command in the runbook exists, with its options."""
     words = shlex.split(line)[1:]
     path = max((each for each in COMMANDS if tuple(words[: len(each)]) == each), key=len, default=None)
     assert path is not None, line
@@ -181,7 +181,7 @@ def test_each_command_of_the_runbook_exists(line: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(set(re.findall(r"`([a-z]+_[a-z_]+)`", RUNBOOK))))
 def test_each_metric_and_setting_of_the_runbook_exists(name: str) -> None:
-    """A step names only metrics, settings, and fields of the API."""
+    """Every metric, setting and API field in the runbook exists."""
     settings = {each.name for each in fields(type(ENVIRONMENT))}
     schemas = document()["components"]["schemas"]
     task = {*schemas["TaskCreate"]["properties"], *schemas["Task"]["properties"]}

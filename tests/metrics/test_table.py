@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 SOURCES = ("layers/duetime/python/duetime", "functions")
 UNITS = {"count": Unit.COUNT, "measure": Unit.MILLISECONDS}
 BY_STATE = "tasks_"
-"""Prefix of metrics whose names end with a state."""
+"""The prefix of metrics whose names end with a state."""
 ENDED = {f"{BY_STATE}{state}" for state in TERMINAL}
 
 
 @cache
 def calls() -> Sequence[tuple[str, Unit, str]]:
-    """Each place of the code that counts or measures: the metric, its unit and the dimension that it is split by."""
+    """Return each place in the code that counts or measures, with metric, unit and split dimension."""
     return [*_calls()]
 
 
@@ -51,12 +51,12 @@ def _names(argument: ast.expr) -> set[str]:
 
 
 def test_what_the_code_writes_is_in_the_table_and_the_other_way_round() -> None:
-    """Every written metric can be looked up, and every listed one is written."""
+    """Every metric that the code writes is in the table, and every metric in the table is written."""
     assert {name for name, _, _ in calls()} == set(METRICS)
 
 
 def test_every_metric_is_written_as_the_table_says() -> None:
-    """A count is not a duration, and metrics have only the table's dimensions."""
+    """Each metric is written with the unit and the dimensions in the table."""
     for name, unit, dimension in calls():
         metric = METRICS[name]
         assert unit is metric.unit, name
@@ -66,18 +66,18 @@ def test_every_metric_is_written_as_the_table_says() -> None:
 
 
 def test_every_metric_names_functions_that_exist() -> None:
-    """The function that writes it is deployed."""
+    """Every function that the table names for a metric is deployed."""
     assert {function for metric in METRICS.values() for function in metric.functions} <= set(FunctionName)
 
 
 APART = {"test_table.py", "test_alarms_replayed.py"}
-"""Tests that name metrics without the code that counts."""
+"""Tests that name metrics but do not run the code that counts."""
 DEFECTS = {"dead_letter_errors", "expansions_failed"}
-"""Metrics of defects in the code itself, which no scenario can cause."""
+"""Metrics for defects in the code itself, which no scenario can cause."""
 
 
 def test_every_metric_is_looked_at_by_a_test() -> None:
-    """Another test checks the count of each metric, unless it counts defects of the code."""
+    """Another test checks the count of each metric, unless the metric counts defects in the code."""
     named = re.compile(rf"[\"']({'|'.join(METRICS)})[\"'{{]")
     paths = (path for path in (ROOT / "tests").rglob("test_*.py") if path.name not in APART)
     seen = {name for path in paths for name in named.findall(path.read_text(encoding="utf-8"))}

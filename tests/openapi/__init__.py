@@ -1,1 +1,1 @@
-"""The OpenAPI document as others use it: its examples, linters, and clients that are generated of it."""
+"""Tests of the OpenAPI document as users use it: its examples, linters, and generated clients."""

@@ -1,4 +1,4 @@
-"""The document as a file, and the API behind HTTP for generated clients."""
+"""Fixtures: the document as a file, and the API behind HTTP for generated clients."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 STRANGER = "stranger"
-"""Whom the gateway does not let in."""
+"""An owner that the gateway refuses."""
 
 
 @pytest.fixture(scope="session")
 def openapi_json(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The document that a deployment without authentication serves."""
+    """Return the document that a deployment without authentication serves."""
     path = tmp_path_factory.mktemp("document") / "openapi.json"
     path.write_text(json.dumps(document("none")), encoding="utf-8")
     return path
@@ -33,7 +33,7 @@ def openapi_json(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The address of the API; due tasks are processed before each response."""
+    """Return the API's address; due tasks are processed before each response."""
     monkeypatch.setitem(REGISTRY, "echo", Registered({"run": lambda _context, payload: payload}))
     stack = Stack.faked()
 
@@ -46,7 +46,7 @@ def url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
             super().answer()
 
         def _forbid(self) -> None:
-            """Refuse as API Gateway does: without calling the function, and in a different form."""
+            """Refuse a request as API Gateway does, without calling the function and in a different form."""
             self.rfile.read(int(self.headers.get("Content-Length") or 0))
             text = b'{"message":"Forbidden"}'
             self.send_response(403)

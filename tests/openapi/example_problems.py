@@ -1,4 +1,4 @@
-"""Errors that no recorded request meets: their problems are made from the errors themselves."""
+"""Errors that occur in no recorded request; their problems are created from the errors themselves."""
 
 from __future__ import annotations
 

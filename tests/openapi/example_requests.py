@@ -1,4 +1,4 @@
-"""The requests from which the examples of the OpenAPI document are recorded; the first of a kind is the example."""
+"""The requests from which the OpenAPI document's examples are recorded; the first request of a kind is the example."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ END:VCALENDAR\r
 
 
 def ask_for_everything(account: Recorder) -> None:
-    """Have every operation succeed in every way, and fail in the usual ones."""
+    """Call every operation so that it succeeds in every way, and fails in the usual ways."""
     _create(account)
     _read(account)
     _control(account)
@@ -124,7 +124,7 @@ def _control(account: Recorder) -> None:
 
 
 def _report(account: Recorder) -> None:
-    """An endpoint accepts the work, and reports its progress."""
+    """Accept the work as an endpoint, and report its progress."""
     account.target = lambda phase, _context: Accepted() if phase == "run" else "done"
     target = {"kind": "http", "url": URL, "queries": ["progress"]}
     task = account.create(kind="transfer", target=target, notify_within_seconds=600)
@@ -214,11 +214,11 @@ def _locks_and_leases(account: Recorder) -> None:
     account.ask("GET", f"/v1/tasks/{waiting}/explain")
     account.ask("GET", "/v1/locks/db-18")
     account.create(delay_seconds=3600, locks=[{"key": "db-18"}, {"key": "gpu", "mode": "shared"}])
-    # The lock is taken away below: the lease that holds it comes last.
+    # The lock is released by force below, so the lease that holds it comes last.
     leases.sort(key=lambda lease: lease["task"]["lock"] is not None)
     ids = [lease["id"] for lease in leases]
     account.ask("DELETE", "/v1/locks/db-17")
-    # Another worker's caller gets the tasks of all owners; with such a lease it may only create tasks.
+    # Another worker's caller gets the tasks of all owners, but with such a lease it may only create tasks.
     foreign = {"X-Duetime-Lease": ids[1], "X-Duetime-Owner": "worker"}
     account.ask("GET", "/v1/tasks", headers=foreign)
     account.ask("POST", f"/v1/leases/{ids[1]}/heartbeat", {"percent": 40, "message": "frame 17"})

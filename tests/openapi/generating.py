@@ -1,4 +1,4 @@
-"""Clients that popular generators make from the document, each with a program that uses it."""
+"""Clients that popular generators create from the document, each with a program that uses the client."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ if TYPE_CHECKING:
 
 
 def use_python(openapi_json: Path, folder: Path, *arguments: str) -> None:
-    """Generate with openapi-python-client; its bodies are typed."""
+    """Generate a client with openapi-python-client, whose bodies are typed."""
     generated = folder / "generated"
     told = run(
         PYTHON / "openapi-python-client",
         *("generate", "--path", str(openapi_json), "--output-path", str(generated), "--meta", "none"),
         at=folder,
     )
-    # It cannot send the body of a calendar's iCalendar file.
+    # The generated client cannot send the body of a calendar's iCalendar file.
     assert told.count("WARNING") <= 1, told
     run(PYTHON / "python", str(CLIENTS / "use_python.py"), *arguments, at=folder, environ={"PYTHONPATH": str(folder)})
 
 
 def use_fetch(openapi_json: Path, folder: Path, *arguments: str) -> None:
-    """Generate types with openapi-typescript: the least bodies compile, and responses have the expected types."""
+    """Generate types with openapi-typescript: minimal bodies compile, and responses have the expected types."""
     _prepare(folder)
     run(node_program("openapi-typescript"), str(openapi_json), "--output", "schema.d.ts", at=folder)
     _use(folder, "use_fetch", arguments)
 
 
 def use_hey_api(openapi_json: Path, folder: Path, *arguments: str) -> None:
-    """Generate with @hey-api/openapi-ts, whose functions are named by the operations."""
+    """Generate a client with @hey-api/openapi-ts, whose functions have the operations' names."""
     _prepare(folder)
     shutil.copy(CLIENTS / "openapi-ts.config.mjs", folder)
     shutil.copy(openapi_json, folder / "openapi.json")
@@ -46,11 +46,11 @@ USES: Mapping[str, Callable[..., None]] = {
     "openapi-fetch": use_fetch,
     "hey-api": use_hey_api,
 }
-"""By generator: what makes a client of a document in a folder, and runs its program with arguments."""
+"""By generator, a function that creates a client in a folder and runs the client's program with arguments."""
 
 
 def _prepare(folder: Path) -> None:
-    """Have a folder in which TypeScript can be compiled, with the generators' run-time parts."""
+    """Prepare a folder in which TypeScript can be compiled, with the generators' runtime packages."""
     shutil.copy(CLIENTS / "tsconfig.json", folder)
     shutil.copy(MODULES.parent / "package.json", folder)
     (folder / "node_modules").symlink_to(MODULES)

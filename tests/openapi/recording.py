@@ -1,7 +1,7 @@
 """Records the examples of the OpenAPI document from the API itself: `python -m tests.openapi.recording`.
 
-A simulated account in virtual time answers `tests.openapi.example_requests`, so that ids and times are always the
-same. With `--check`, nothing is written: 1 if what is stored differs.
+A simulated account in virtual time answers `tests.openapi.example_requests`, so that ids and times are always the same.
+With `--check`, nothing is written, and the exit code is 1 if the stored examples differ.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ SEED = 7
 _JSON = "application/json"
 _REFUSED = 400
 _NAMES = {works.PLAIN: "report", works.UNDONE: "transfer", works.PHASED: "migrate", "simulation-pulled": "render"}
-"""What the handlers of the simulation are called in examples."""
+"""The names in examples for the simulation's task types."""
 
 
 class Recorder(Tasks):
-    """An account that records requests and responses; the first of each kind is the example.
+    """An account that records requests and responses; the first ones of each kind are the examples.
 
     Attributes:
         operations: the examples of each operation: its request by media type, its responses by status.
-        problems: a problem of each code.
+        problems: a problem for each code.
         webhooks: the requests made by the account itself.
     """
 
@@ -49,11 +49,11 @@ class Recorder(Tasks):
 
     @property
     def violations(self) -> list[Any]:
-        """None: that an operator frees a lock by force is an example, too."""
+        """Report no violation, because an operator's forced release of a lock is an example, too."""
         return []
 
     def ask(self, method: str, path: str, body: object = None, **more: Any) -> Reply:  # noqa: ANN401 - of `Users.ask`
-        """Send a request, and keep it with its response."""
+        """Send a request, and record it with its response."""
         reply = super().ask(method, path, body, **more)
         if isinstance(reply.body, dict) and "code" in reply.body:
             self.problems.setdefault(reply.body["code"], reply.body)
@@ -79,13 +79,13 @@ class Recorder(Tasks):
 
 
 def recorded() -> str:
-    """The text of the file of examples, as it should be."""
+    """Return the text of the examples file as it should be."""
     from tests.openapi import example_requests  # noqa: PLC0415 - it needs the recorder
 
     with Recorder() as recorder:
         example_requests.ask_for_everything(recorder)
         found = {"operations": recorder.operations, "problems": recorder.problems, "webhooks": recorder.webhooks}
-    # The document itself is no example of itself.
+    # The document is not an example of itself.
     found["operations"].pop(OPENAPI.id, None)
     for error in RARE:
         problem = problem_of(error, "urn:duetime:request:request")

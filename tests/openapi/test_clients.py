@@ -1,4 +1,4 @@
-"""Clients that popular generators make from the document, in real use: create, list, schedule, cancel, fail."""
+"""Clients from popular generators create, list, schedule and cancel tasks, and handle errors."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ pytestmark = pytest.mark.slow
 
 @pytest.mark.parametrize("generator", USES)
 def test_a_generated_client_does_what_it_is_asked(openapi_json: Path, url: str, tmp_path: Path, generator: str) -> None:
-    """Tags, due times and ids are sent correctly, bodies and responses are typed, refusals are parsed."""
+    """Tags, due times and ids are sent correctly, bodies and responses are typed, and refusals are parsed."""
     USES[generator](openapi_json, tmp_path, url, "ann", STRANGER)

@@ -1,4 +1,4 @@
-"""The document's descriptions: one of each operation and field, and none unused."""
+"""The document has a description for each operation and field, and no unused description."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ SCHEMAS = DOCUMENT["components"]["schemas"]
 PRIVATE = re.compile(
     r"\b(asked for|heed\w*|first design\w*|let (in|run)|looked at|sign of life|one's own|placed|goes on|gives? up)\b"
 )
-"""Words that are not those of the field, or that earlier versions of the texts had."""
+"""Words that are not those of the field, or that are from earlier versions of the texts."""
 
 
 def operations() -> Iterator[dict[str, Any]]:
-    """Every operation, and every request of the scheduler."""
+    """Return every operation, and every request by the scheduler."""
     for part in ("paths", "webhooks"):
         for methods in DOCUMENT[part].values():
             yield from methods.values()
 
 
 def descriptions(value: object) -> Iterator[str]:
-    """Every text of a part of the document."""
+    """Return every text in a part of the document."""
     if isinstance(value, list):
         for each in value:
             yield from descriptions(each)
@@ -40,7 +40,7 @@ def descriptions(value: object) -> Iterator[str]:
 
 
 def test_every_field_is_described() -> None:
-    """Each property of each model has a description, or refers to a model that has one."""
+    """Each property of each model has a description, or refers to a model that has a description."""
     bare = [
         f"{model}.{name}"
         for model, schema in SCHEMAS.items()
@@ -52,13 +52,13 @@ def test_every_field_is_described() -> None:
 
 
 def test_descriptions_say_more_than_summaries() -> None:
-    """The description of an operation does not repeat its summary, but for an action that needs no more words."""
+    """An operation's description does not repeat its summary, except for actions that need no more words."""
     same = {one["operationId"] for one in operations() if one["description"] == one["summary"]}
     assert same <= {"updateTask", "deleteTask"}
 
 
 def test_a_response_is_described_like_the_request_that_creates_it() -> None:
-    """A field has the text of the request that creates it, not of one that changes it, in any order."""
+    """A field has the same text as in the request that creates the resource, whatever the order of requests."""
 
     def said(requests: list[str]) -> str:
         fields = ("key", "scope", "seconds")
@@ -75,7 +75,7 @@ def test_a_response_is_described_like_the_request_that_creates_it() -> None:
 
 
 def test_each_meaning_by_name_is_used() -> None:
-    """None is left over from a renamed field."""
+    """Each description by name is used, so none is left over from a renamed field."""
     used = {
         name
         for schema in SCHEMAS.values()
@@ -86,7 +86,7 @@ def test_each_meaning_by_name_is_used() -> None:
 
 
 def test_texts_are_written_for_users() -> None:
-    """No text is in the words of the authors alone."""
+    """No text uses words that only the authors know."""
     parts = [DOCUMENT[name] for name in ("info", "tags", "paths", "webhooks", "components")]
     texts = set(descriptions(parts))
     assert {text for text in texts if PRIVATE.search(text)} == set()

@@ -1,4 +1,4 @@
-"""Examples of the OpenAPI document: complete, valid by the schemas, and recorded from the API."""
+"""The OpenAPI document's examples are complete, valid by the schemas, and recorded from the API."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 DOCUMENT: dict[str, Any] = json.loads(json.dumps(document()))
 ITSELF = "getOpenApiDocument"
 RARE = {(name, "202") for name in ("resumeTopology", "pauseSchedulesByTag", "resumeSchedulesByTag", "sendSignal")}
-"""Answers that only very many nodes of a topology, schedules, or tasks that wait for an event bring about."""
+"""Responses that only occur with very many topology nodes, schedules, or tasks that wait for an event."""
 GATEWAYS = {"401", "403", "413", "429"}
-"""Statuses that may be the gateway's alone."""
+"""Statuses that may come only from the gateway."""
 
 
 def operations() -> Iterator[dict[str, Any]]:
-    """Every operation, and every request of the scheduler."""
+    """Return every operation, and every request by the scheduler."""
     for part in ("paths", "webhooks"):
         for methods in DOCUMENT[part].values():
             yield from methods.values()
 
 
 def contents(operation: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The contents of a request and of its responses, with their places and descriptions."""
+    """Return the contents of a request and of its responses, with their places and descriptions."""
     for media_type, content in operation.get("requestBody", {}).get("content", {}).items():
         yield f"request {media_type}", content
     for status, response in operation["responses"].items():
@@ -41,7 +41,7 @@ def contents(operation: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def values(content: dict[str, Any]) -> list[Any]:
-    """The examples of a content."""
+    """Return the examples of a content."""
     named = [
         DOCUMENT["components"]["examples"][one["$ref"].rpartition("/")[2]] if "$ref" in one else one
         for one in content.get("examples", {}).values()
@@ -50,12 +50,12 @@ def values(content: dict[str, Any]) -> list[Any]:
 
 
 def test_the_examples_are_what_the_api_answers() -> None:
-    """Recording them anew changes nothing: run `make docs` when this fails."""
+    """Recording the examples again changes nothing; run `make docs` if this test fails."""
     assert recorded() == FILE.read_text(encoding="utf-8")
 
 
 def test_every_request_and_every_success_has_an_example() -> None:
-    """Whatever has a body shows one; of problems, each status shows its codes."""
+    """Every body has an example, and the problems of a status have an example for each code."""
     bare = [
         (operation["operationId"], where.partition(" ")[0])
         for operation in operations()
@@ -71,7 +71,7 @@ def test_every_request_and_every_success_has_an_example() -> None:
 
 @pytest.mark.parametrize("operation", list(operations()), ids=lambda operation: operation["operationId"])
 def test_examples_fit_their_schemas(operation: dict[str, Any]) -> None:
-    """Each example is one that the document itself allows, and a problem's code belongs to its status."""
+    """Each example is valid by its schema, and a problem's code belongs to its status."""
     for where, content in contents(operation):
         validator = OAS31Validator({**DOCUMENT, **content["schema"]})
         for value in values(content):
@@ -81,7 +81,7 @@ def test_examples_fit_their_schemas(operation: dict[str, Any]) -> None:
 
 
 def test_examples_name_no_other_operation() -> None:
-    """Every recorded example belongs to an existing operation, none to a renamed one."""
+    """Every recorded example belongs to an existing operation, and none to a renamed operation."""
     stored = json.loads(FILE.read_text(encoding="utf-8"))
     assert set(stored["operations"]) == {operation.id for operation in OPERATIONS} - {ITSELF}
     assert set(stored["webhooks"]) <= set(DOCUMENT["webhooks"])

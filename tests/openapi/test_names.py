@@ -1,4 +1,4 @@
-"""Names of operations and models, as generated clients show them: one noun for one thing, one verb for one action."""
+"""Names of operations and models in generated clients use one noun per thing and one verb per action."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ VAGUE = re.compile(r"(Response|Answer|Entry|Many|Ref|Fields|Body|Kind|Spec)$")
 
 
 def differs_by_one_letter(one: str, other: str) -> bool:
-    """Whether one name is the other with a letter more, or with another letter in its place."""
+    """Return whether two names differ only in one additional or different letter."""
     short, long = sorted((one, other), key=len)
     if len(long) == len(short):
         return sum(a != b for a, b in zip(one, other, strict=True)) == 1
@@ -32,38 +32,38 @@ def differs_by_one_letter(one: str, other: str) -> bool:
 
 
 def test_operations_are_verbs_of_a_small_set() -> None:
-    """Each id begins with a verb that has the same meaning everywhere."""
+    """Each id starts with a verb that has the same meaning everywhere."""
     verbs = {re.split("(?=[A-Z])", operation.id)[0] for operation in OPERATIONS}
     assert verbs <= VERBS
 
 
 def test_no_two_operations_are_mistaken_for_each_other() -> None:
-    """An id does not differ from another by one letter only."""
+    """No two operation ids differ in only one letter."""
     ids = [operation.id for operation in OPERATIONS]
     assert [pair for pair in combinations(ids, 2) if differs_by_one_letter(*pair)] == []
 
 
 def test_models_are_nouns_of_their_subject() -> None:
-    """No model is called by its role in the code, or by a word that could be of anything."""
+    """No model is named after its role in the code, or by a word that could mean anything."""
     allowed = {"BulkOperationKind"}
     assert {name for name in SCHEMAS if VAGUE.search(name)} <= allowed
     assert {"State", "Cause", "Retry", "Gap", "Fold", "Overlap", "Priority"} & set(SCHEMAS) == set()
 
 
 def test_pages_are_called_pages() -> None:
-    """Every response with a page token is `...Page`, except for the piece of an action by a filter."""
+    """Every response with a page token is named `...Page`, except the response of an action by filter."""
     paged = {name for name, schema in SCHEMAS.items() if "next_token" in schema.get("properties", {})}
     requests = {"BulkCancel", "BulkDelete", "BulkUpdate", "BulkRetry", "FilterActionResult"}
     assert paged - requests == {name for name in SCHEMAS if name.endswith("Page")}
 
 
 def test_each_mapped_name_is_of_a_model_in_use() -> None:
-    """The table of names has no entry left of a model that was renamed or removed."""
+    """The table of names has no entry for a model that was renamed or removed."""
     assert {name for name in descriptions.NAMES.values() if name not in SCHEMAS} == set()
 
 
 def test_two_models_with_one_name_are_an_error() -> None:
-    """A collision is found when the document is built, not by a client."""
+    """Two models with the same name are an error when the document is built, before a client uses it."""
     with pytest.raises(ValueError, match="two models are called Task"):
         descriptions.renamed({"Task": {}, "TaskResponse": {}})
     assert descriptions.reference("TaskResponse") == {"$ref": "#/components/schemas/Task"}

@@ -1,4 +1,4 @@
-"""The document's requests fit the API: each field can be used, and each example is accepted."""
+"""The requests in the document fit the API: each field can be used, and each example is accepted."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DOCUMENT: dict[str, Any] = json.loads(json.dumps(document("none")))
 JSON = "application/json"
 INVALID = {400, 422}
 BY_SETTINGS = {"arn"}
-"""Fields whose values the deployment's settings allow; this one's allow none, and declare no such type as pulled."""
+"""Fields whose values depend on the deployment's settings, which allow none of them here."""
 TIMINGS = {"cron", "rate", "interval", "dates", "permanent"}
 TIMED = {"createSchedule", "previewSchedule"}
 FAILED = {"outcome": "failed", "error": {"type": "NoSpace"}}
@@ -47,19 +47,19 @@ GOES_WITH: Mapping[tuple[str, str], Mapping[str, Any]] = {
         "nodes": {"list": {"type": "echo"}, "a": {"type": "echo", "depends_on": ["list"]}},
     },
 }
-"""What a field needs beside it."""
+"""Other fields of the body that a field needs."""
 BESIDE: Mapping[tuple[str, ...], Mapping[str, Any]] = {
     ("notify_on", "to"): {"failed": True},
     ("filter", "schedule"): {"type": "echo"},
 }
-"""What a field needs beside it in its own object."""
+"""Other fields of its own object that a field needs."""
 Path = tuple[str, ...]
 Schema = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Shared:
-    """An API over fakes of AWS, its resources by the names of parameters, and its tables."""
+    """An API over fakes of AWS, with resources by parameter name, and the names of its tables."""
 
     grounds: InProcess
     known: dict[str, Any]
@@ -68,7 +68,7 @@ class Shared:
 
 @pytest.fixture(scope="module")
 def shared() -> Shared:
-    """Built once, as it takes longer than a test."""
+    """Build an API once for all tests, because this takes longer than a test."""
     grounds = InProcess()
     with grounds.used():
         known = furnished(grounds)
@@ -77,14 +77,14 @@ def shared() -> Shared:
 
 @pytest.fixture
 def grounds(shared: Shared) -> Iterator[InProcess]:
-    """The API, with a few things of every kind that no other test has changed."""
+    """Return the API with a few resources of every kind that no other test has changed."""
     with shared.grounds.used():
         shared.grounds.restore(shared.tables)
         yield shared.grounds
 
 
 def resolved(schema: Schema) -> Schema:
-    """A schema, or the one that it refers to."""
+    """Return a schema, or the schema to which it refers."""
     name = schema.get("$ref", "").rpartition("/")[2]
     if not name:
         return schema
@@ -92,13 +92,13 @@ def resolved(schema: Schema) -> Schema:
 
 
 def choices(schema: Schema) -> list[Schema]:
-    """The forms that a value may have."""
+    """Return the forms that a value can have."""
     found = resolved(schema)
     return [form for each in found.get("anyOf") or found.get("oneOf") or () for form in choices(each)] or [found]
 
 
 def fields(schema: Schema, at: Path = ()) -> Iterator[tuple[Path, Schema, Schema]]:
-    """Each field of an object, at any depth: its path, its schema, and the object around it."""
+    """Return each field of an object at any depth, with its path, its schema, and the object around it."""
     for form in choices(schema):
         for name, field in form.get("properties", {}).items():
             yield (*at, name), field, form
@@ -108,12 +108,12 @@ def fields(schema: Schema, at: Path = ()) -> Iterator[tuple[Path, Schema, Schema
 
 
 def least(schema: Schema) -> Any:  # noqa: ANN401 - any JSON
-    """The smallest value of a schema: its required parts only."""
+    """Return the smallest value of a schema, with only its required parts."""
     return values(schema)[0]
 
 
 def values(schema: Schema) -> list[Any]:
-    """Values of a schema: its examples, and others."""
+    """Return values of a schema: its examples, and others."""
     found: list[Any] = [*resolved(schema).get("examples", ())]
     for form in choices(schema):
         found += [*form.get("examples", ()), *form.get("enum", ()), *([form["const"]] if "const" in form else ())]
@@ -132,13 +132,13 @@ def values(schema: Schema) -> list[Any]:
 
 
 def model_of(operation: Operation) -> Schema:
-    """The model of an operation's body."""
+    """Return the model of an operation's body."""
     content = DOCUMENT["paths"][operation.path][operation.method.lower()]["requestBody"]["content"]
     return resolved(content[JSON]["schema"])
 
 
 def base_of(operation: Operation, path: Path) -> dict[str, Any]:
-    """The least body that a field can be put into."""
+    """Return the smallest body into which a field can be put."""
     required = model_of(operation).get("required", ())
     found: dict[str, Any] = {name: BODIES[operation.id][name] for name in required}
     if operation.id in TIMED and not TIMINGS & set(path):
@@ -147,7 +147,7 @@ def base_of(operation: Operation, path: Path) -> dict[str, Any]:
 
 
 def body_of(operation: Operation, path: Path, value: object, around: Schema) -> dict[str, Any]:
-    """The smallest body with a value in a field, in an object that has this field."""
+    """Return the smallest body with a value in a field, in an object that has this field."""
     body = inner = base_of(operation, path)
     for name in path[:-1]:
         inner = inner.setdefault(name, {})
@@ -159,13 +159,13 @@ def body_of(operation: Operation, path: Path, value: object, around: Schema) -> 
 
 
 def candidates(operation: Operation, path: Path, field: Schema) -> list[Any]:
-    """Values that may be accepted."""
+    """Return values that may be accepted."""
     good = BODIES.get(operation.id, {}).get(path[0])
     return [*([good] if len(path) == 1 and good is not None else []), *values(field)]
 
 
 def faults(grounds: InProcess, known: dict[str, Any], operation: Operation, body: object) -> dict[str, str]:
-    """The fields that are refused, each with the reason."""
+    """Return the refused fields, each with the reason."""
     request = Corpus(0, known).good(operation, existing=1)
     answer = grounds.api.send(request.method, request.path, body)
     return {one["field"]: one["reason"] for one in answer.body["errors"]} if answer.status in INVALID else {}
@@ -178,11 +178,11 @@ PLACES = [
     for index, (path, field, around) in enumerate(fields(model_of(operation)))
     if path[-1] not in BY_SETTINGS and field.get("const") != "pull"
 ]
-"""The fields of every body, each with its number in it and the object around it."""
+"""The fields of every body, each with its number in the body and the object around it."""
 
 
 def cases(places: Sequence[tuple[Operation, int, Path, Schema, Schema]]) -> list[ParameterSet]:
-    """A case for each field."""
+    """Return a case for each field."""
     return [
         pytest.param(operation, path, field, around, id=f"{operation.id}-{'.'.join(path)}-{index}")
         for operation, index, path, field, around in places
@@ -190,7 +190,7 @@ def cases(places: Sequence[tuple[Operation, int, Path, Schema, Schema]]) -> list
 
 
 def furnished(grounds: InProcess) -> dict[str, Any]:
-    """Create the resources anew, and those that the examples name; their ids by the names of parameters."""
+    """Create the resources again, including those that examples name, and return their ids by parameter name."""
     found = grounds.fresh_world()
     grounds.api.send("PUT", "/v1/calendars/uk-holidays", {"weekdays": ["sun"]})
     grounds.api.send("POST", "/v1/schedules", {"name": "daily", "cron": "0 4 * * *", "task": {"type": "echo"}})
@@ -201,7 +201,7 @@ def furnished(grounds: InProcess) -> dict[str, Any]:
 
 @pytest.fixture
 def known(shared: Shared) -> dict[str, Any]:
-    """Ids of existing resources."""
+    """Return ids of existing resources."""
     return shared.known
 
 
@@ -209,7 +209,7 @@ def known(shared: Shared) -> dict[str, Any]:
 def test_each_field_can_be_used(
     grounds: InProcess, known: dict[str, Any], operation: Operation, path: Path, field: Schema, around: Schema
 ) -> None:
-    """Some value of the field is accepted: the document names none that is always refused."""
+    """At least one value of each field is accepted, so the document has no field that is always refused."""
     name = ".".join(path)
     told = []
     for value in candidates(operation, path, field):
@@ -227,9 +227,9 @@ def test_each_field_can_be_used(
 def test_each_example_of_a_field_is_accepted(
     grounds: InProcess, known: dict[str, Any], operation: Operation, path: Path, field: Schema, around: Schema
 ) -> None:
-    """A body with the example is not refused for it."""
+    """A body with a field's example is not refused because of the field."""
     name = ".".join(path)
-    # The settings of the deployment decide which ARNs may be called.
+    # The deployment's settings decide which ARNs may be called.
     for value in (each for each in resolved(field).get("examples", ()) if not str(each).startswith("arn:")):
         refused = faults(grounds, known, operation, body_of(operation, path, value, around))
         assert not {place: why for place, why in refused.items() if place.startswith(name)}, value
@@ -239,23 +239,24 @@ def test_each_example_of_a_field_is_accepted(
     "operation", [one for one in WITH_BODY if "examples" in model_of(one)], ids=lambda operation: operation.id
 )
 def test_each_example_of_a_body_is_accepted(grounds: InProcess, known: dict[str, Any], operation: Operation) -> None:
-    """The examples of its model are taken as they are; those of the operation were recorded when it succeeded."""
+    """The examples of a body's model are accepted; those of an operation were recorded when it succeeded."""
     for body in model_of(operation)["examples"]:
         assert faults(grounds, known, operation, body) == {}
 
 
 READ_BY = {"getSwitch": {"scope": ["type"], "name": ["mail"]}}
-"""What some operations read, where parameters of the same name mean another thing elsewhere."""
+"""Parameters of some operations whose names have other meanings in other operations."""
 _ELSEWHERE = {"getBulkOperation", "getPurge", "getSummary", "listSummaryOwners"}
 READING = [one for one in OPERATIONS if one.method == "GET" and one.id not in _ELSEWHERE]
-"""All that read, but for operations that only long requests begin, and counts that only the table's stream makes."""
+"""All reading operations, except those that only long requests start, and counts that only the table's stream creates.
+"""
 
 
 @pytest.mark.parametrize("operation", READING, ids=lambda operation: operation.id)
 def test_what_is_read_again_unchanged_is_not_sent_again(
     grounds: InProcess, known: dict[str, Any], operation: Operation
 ) -> None:
-    """Each GET has an ETag, and responds 304 without a body to a request with it."""
+    """Each GET response has an ETag, and a request with this ETag gets a 304 without a body."""
     names = {**known, "name": [NAMES[0]], "topology_id": known["topology_id"][:1], **READ_BY.get(operation.id, {})}
     request = Corpus(0, names).good(operation, existing=1)
     first = grounds.api.send("GET", request.path, query=request.query)

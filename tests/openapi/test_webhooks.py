@@ -1,4 +1,4 @@
-"""The scheduler's requests to users' URLs are those of the document."""
+"""The scheduler's requests to users' URLs fit the document."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OF_THE_SENDER = {"Content-Type", "User-Agent"}
 
 
 def check(call: Call) -> None:
-    """Hold a request against the document: its method, its action, its headers and its body."""
+    """Check a request's method, action, headers and body against the document."""
     name = "targetBatch" if call.url.startswith(BATCH_URL) else WEBHOOKS[call.method]
     (described,) = DOCUMENT["webhooks"][name].values()
     parameters = {one["name"]: one for one in described["parameters"]}
@@ -43,7 +43,7 @@ def check(call: Call) -> None:
 
 
 def test_what_is_sent_fits_the_webhooks() -> None:
-    """Each phase of a success and of a failure, the question, and the outcome of both."""
+    """Each phase of a success and of a failure, the query, and both outcomes fit the document."""
     calls: list[Call] = []
     with Tasks() as tasks:
         tasks.heard = calls.append
@@ -65,7 +65,7 @@ def test_what_is_sent_fits_the_webhooks() -> None:
 
 
 def test_a_node_is_sent_the_results_that_it_asks_for() -> None:
-    """The document describes `inputs`."""
+    """The document describes `inputs` in the request for a node."""
     calls: list[Call] = []
     with Graphs() as graphs:
         graphs.heard = calls.append
@@ -78,7 +78,7 @@ def test_a_node_is_sent_the_results_that_it_asks_for() -> None:
 
 
 def test_several_tasks_in_a_request_fit_their_webhook() -> None:
-    """So does the response that the endpoint of the tests gives, by which the tasks succeed."""
+    """The request for several tasks and the endpoint's response, by which the tasks succeed, fit the document."""
     calls: list[Call] = []
     with Tasks() as tasks:
         tasks.heard = calls.append

@@ -1,4 +1,4 @@
-"""The linters and the generators of clients, which `make openapi-tools` installs."""
+"""The linters and the client generators that `make openapi-tools` installs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _QUIET = {"REDOCLY_TELEMETRY": "off", "SCARF_ANALYTICS": "false", "DO_NOT_TRACK"
 
 
 def run(program: Path | str, *arguments: str, at: Path, environ: Mapping[str, str] | None = None) -> str:
-    """Run a program that must succeed; return its output."""
+    """Run a program that must succeed, and return its output."""
     if isinstance(program, Path):
         assert program.exists(), f"{program.name} is not installed: run `make openapi-tools`"
     path = os.pathsep.join([str(PYTHON), str(MODULES / ".bin"), os.environ["PATH"]])
@@ -37,5 +37,5 @@ def run(program: Path | str, *arguments: str, at: Path, environ: Mapping[str, st
 
 
 def node_program(name: str) -> Path:
-    """A command of one of the Node packages."""
+    """Return a command of one of the Node.js packages."""
     return MODULES / ".bin" / name

@@ -1,4 +1,7 @@
-"""`duetime deploy`: its steps, its questions, and its exit codes. The CDK's command is a script that records calls."""
+"""`duetime deploy`: its steps, its questions, and its exit codes.
+
+A script that records calls stands in for the CDK's command.
+"""
 
 from __future__ import annotations
 
@@ -40,14 +43,14 @@ NOT_FOUND = "<ErrorResponse><Error><Code>ChangeSetNotFound</Code><Message>none</
 
 @dataclass
 class CloudFormation:
-    """Answers `DescribeChangeSet` with these pages, or that there is no such change set."""
+    """Responds to `DescribeChangeSet` with the given pages or, without pages, that there is no such change set."""
 
     pages: list[str] = field(default_factory=list)
     status: str = "CREATE_COMPLETE"
     deleted: list[str] = field(default_factory=list)
 
     def answer(self, request: dict[str, list[str]]) -> tuple[int, str]:
-        """The response to a request of the query protocol."""
+        """Return the response to a request in the query protocol."""
         if request["Action"] == ["DeleteChangeSet"]:
             self.deleted += request["ChangeSetName"]
             return 200, "<DeleteChangeSetResponse><DeleteChangeSetResult/></DeleteChangeSetResponse>"
@@ -62,7 +65,7 @@ class CloudFormation:
 
 @pytest.fixture
 def cloudformation(monkeypatch: pytest.MonkeyPatch) -> Iterator[CloudFormation]:
-    """CloudFormation's endpoint, for the SDK."""
+    """Serve CloudFormation's endpoint for the SDK."""
     fake = CloudFormation()
 
     class Answering(BaseHTTPRequestHandler):
@@ -74,7 +77,7 @@ def cloudformation(monkeypatch: pytest.MonkeyPatch) -> Iterator[CloudFormation]:
             self.wfile.write(body.encode())
 
         def log_message(self, *arguments: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Answering)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
@@ -92,7 +95,7 @@ def cloudformation(monkeypatch: pytest.MonkeyPatch) -> Iterator[CloudFormation]:
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project with one stack, in whose folder commands run."""
+    """Create a project with one stack, and change to its folder."""
     (tmp_path / "cdk.json").write_text("{}")
     artifacts = {"shop": {"type": "aws:cloudformation:stack", "properties": {"stackName": "duetime-shop"}}}
     manifest = {"artifacts": {**artifacts, "shop.assets": {"type": "cdk:asset-manifest"}}}
@@ -106,13 +109,13 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def deploy(*arguments: str) -> tuple[int, str]:
-    """Run the command without a terminal; return its exit code and its output."""
+    """Run the command without a terminal, and return its exit code and its output."""
     done = CliRunner().invoke(app, ["deploy", *arguments])
     return done.exit_code, done.output
 
 
 def steps(project: Path) -> list[str]:
-    """The calls of the CDK's command."""
+    """Return the calls of the CDK's command."""
     calls = (project / "calls.txt").read_text().splitlines()
     return [" ".join(word for word in call.split() if word in _STEPS) for call in calls]
 
@@ -121,7 +124,7 @@ _STEPS = {"synth", "diff", "deploy", "prepare-change-set", "execute-change-set"}
 
 
 def test_changes_are_shown_and_then_carried_out(project: Path, cloudformation: CloudFormation) -> None:
-    """The executed change set is the prepared and described one, of the named environment."""
+    """The executed change set is the prepared and described change set of the named environment."""
     cloudformation.pages = [CHANGE]
     code, output = deploy("--yes", "--environment", "prod")
     assert code == 0, output
@@ -139,7 +142,7 @@ def test_changes_are_shown_and_then_carried_out(project: Path, cloudformation: C
 def test_without_a_change_nothing_is_carried_out(
     project: Path, cloudformation: CloudFormation, pages: list[str]
 ) -> None:
-    """CloudFormation fails a change set without changes; it is deleted, if the CDK has not."""
+    """CloudFormation fails a change set without changes, which the command deletes if the CDK has not deleted it."""
     cloudformation.pages, cloudformation.status = pages, "FAILED"
     code, output = deploy("--yes")
     assert (code, "nothing to change" in output) == (0, True)
@@ -148,7 +151,7 @@ def test_without_a_change_nothing_is_carried_out(
 
 
 def test_new_outputs_are_a_change(project: Path, cloudformation: CloudFormation) -> None:
-    """A change set may be complete and change no resource."""
+    """A change set that only changes outputs is executed."""
     cloudformation.pages = [""]
     code, output = deploy("--yes")
     assert code == 0, output
@@ -168,7 +171,7 @@ def test_new_outputs_are_a_change(project: Path, cloudformation: CloudFormation)
 def test_a_loss_is_carried_out_only_if_the_stack_is_named(
     project: Path, cloudformation: CloudFormation, arguments: list[str], code: int
 ) -> None:
-    """`--yes` is not enough; an unconfirmed change set is deleted, so that nobody can execute it."""
+    """`--yes` is not enough for a loss; an unconfirmed change set is deleted, so that nobody can execute it."""
     cloudformation.pages = [CHANGE, LOSS]
     ended, output = deploy(*arguments)
     assert ended == code, output
@@ -179,7 +182,7 @@ def test_a_loss_is_carried_out_only_if_the_stack_is_named(
 
 
 def test_where_nobody_can_be_asked_yes_is_needed(project: Path, cloudformation: CloudFormation) -> None:
-    """In a pipeline a question would wait for ever."""
+    """Without a terminal, as in a pipeline, the command needs `--yes`, because a question would wait forever."""
     cloudformation.pages = [CHANGE]
     code, output = deploy()
     assert (code, "give --yes" in output) == (3, True)
@@ -188,7 +191,7 @@ def test_where_nobody_can_be_asked_yes_is_needed(project: Path, cloudformation: 
 
 @pytest.mark.parametrize("step", ["synth", "deploy"])
 def test_an_error_of_the_cdk_ends_it(project: Path, cloudformation: CloudFormation, step: str) -> None:
-    """The CDK has printed the reason; the exit code is 1, and there is no further step."""
+    """The CDK has printed the reason, the exit code is 1, and no other step follows."""
     cloudformation.pages = [CHANGE]
     (project / "fails.txt").write_text(step)
     code, output = deploy("--yes")
@@ -197,7 +200,7 @@ def test_an_error_of_the_cdk_ends_it(project: Path, cloudformation: CloudFormati
 
 
 def test_the_project_is_found_from_inside(project: Path) -> None:
-    """As with other tools: the nearest folder upward; otherwise the error says what to do."""
+    """The project is in the nearest folder upward; if there is none, the error says what to do."""
     (project / "handlers" / "shop").mkdir(parents=True)
     assert project_here(project / "handlers" / "shop").folder == project.resolve()
     with pytest.raises(ProjectNotFound, match=r"duetime init"):
@@ -205,7 +208,7 @@ def test_the_project_is_found_from_inside(project: Path) -> None:
 
 
 def test_of_several_stacks_one_is_named() -> None:
-    """The error lists them."""
+    """If a project has several stacks, the error lists them."""
     assert chosen_stack(["one", "two"], "two") == "two"
     with pytest.raises(StackNotFound, match="choose one with --stack: one, two"):
         chosen_stack(["one", "two"], "")
@@ -228,12 +231,12 @@ stack = {"type": "aws:cloudformation:stack", "properties": {"templateFile": "sho
 stack["environment"] = "aws://unknown-account/unknown-region"
 (out / "manifest.json").write_text(json.dumps({"version": "36.0.0", "artifacts": {"shop": stack}}))
 """
-"""A CDK app, as far as the CDK's command is concerned: a table whose name is that of the environment."""
+"""A minimal CDK app for the CDK's command: a table that is named after the environment."""
 
 
 @pytest.mark.slow
 def test_the_cdk_and_cloudformation_do_what_is_said(engine: Emulator, tmp_path: Path) -> None:
-    """A stack is created, is as expected, and its table is replaced only after a confirmation."""
+    """A stack is created, a deployment without changes does nothing, and a table is only replaced if confirmed."""
     (tmp_path / "cdk.json").write_text(json.dumps({"app": f"{sys.executable} app.py", "versionReporting": False}))
     (tmp_path / "app.py").write_text(APP)
     (tmp_path / "node_modules").symlink_to(ROOT / "node_modules")

@@ -1,4 +1,4 @@
-"""The example projects: their own tests pass, and they equal new projects of `duetime init`, with additions."""
+"""The example projects pass their own tests, and equal new projects of `duetime init` with additions."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from infra import ROOT
 
 EXAMPLES = ROOT / "examples"
 PROJECTS = {"shop": "shop", "celery-migration": "photo-lab"}
-"""The folders, with the names that the projects were made with."""
+"""The folders of the projects, with the names with which they were created."""
 MIGRATION = EXAMPLES / "celery-migration"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("project", PROJECTS)
 def test_their_tests_pass(project: str) -> None:
-    """In its own folder, with its own settings, and any warning is a failure."""
+    """The tests of each project pass in its own folder with its own settings, and any warning is a failure."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error", "--strict-markers"]
     folder = EXAMPLES / project
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603 - ours
@@ -33,14 +33,14 @@ def test_their_tests_pass(project: str) -> None:
 @pytest.mark.parametrize("name", ["app.py", "cdk.json", "package.json", ".gitignore", "handlers/requirements.txt"])
 @pytest.mark.parametrize("project", PROJECTS)
 def test_what_is_not_their_own_is_as_new_projects_have_it(project: str, name: str) -> None:
-    """Thus the examples stay equal to the template."""
+    """Files that an example has not changed equal those of a new project."""
     made = project_files(PROJECTS[project])[PurePosixPath(name)]
     assert (EXAMPLES / project / name).read_text(encoding="utf-8") == made
 
 
 @pytest.mark.parametrize(("project", "least"), [("shop", 10), ("celery-migration", 6)])
 def test_their_pages_name_files_that_exist(project: str, least: int) -> None:
-    """Each path in the tables of the README."""
+    """Each path in the tables of a README exists."""
     page = (EXAMPLES / project / "README.md").read_text(encoding="utf-8")
     named = [word for word in page.split("`") if word.endswith((".py", ".jsonl")) and " " not in word]
     assert len(named) >= least
@@ -48,7 +48,7 @@ def test_their_pages_name_files_that_exist(project: str, least: int) -> None:
 
 
 def test_the_migrated_schedules_are_those_that_the_importer_writes() -> None:
-    """With the types renamed, and without the options that the handlers have."""
+    """The migrated schedules equal the importer's output with renamed types and without the handlers' options."""
     done = CliRunner().invoke(
         app, ["import", "celery", *(str(MIGRATION / "before" / f"{n}.py") for n in ("app", "tasks"))]
     )

@@ -1,4 +1,4 @@
-"""`duetime init`: the project it makes, which works with the packages of this checkout."""
+"""The project that `duetime init` creates works with the packages of this checkout."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from infra import ROOT
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A new project."""
+    """Create a new project."""
     folder = tmp_path_factory.mktemp("projects") / "web-shop"
     create_project(folder)
     return folder
@@ -34,14 +34,14 @@ def run(project: Path, *command: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.slow
 def test_its_own_tests_pass(project: Path) -> None:
-    """Unchanged, with any warning as a failure."""
+    """The new project's tests pass unchanged, with any warning as a failure."""
     done = run(project, "pytest", "-q", "-p", "no:cacheprovider", "-W", "error", "--strict-markers", "--strict-config")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "4 passed" in done.stdout
 
 
 def test_it_is_formatted_and_has_no_findings(project: Path) -> None:
-    """By the rules of its own `pyproject.toml`."""
+    """The new project has no findings by the rules in its own `pyproject.toml`."""
     for arguments in (("format", "--check", "."), ("check", ".")):
         done = run(project, "ruff", *arguments, "--no-cache")
         assert done.returncode == 0, done.stdout
@@ -49,13 +49,13 @@ def test_it_is_formatted_and_has_no_findings(project: Path) -> None:
 
 @pytest.mark.slow
 def test_its_types_are_right(project: Path) -> None:
-    """Strictly, against the types that the packages publish."""
+    """The new project's types pass strict checks against the types that the packages publish."""
     done = run(project, "mypy", "--cache-dir", str(ROOT / "build" / "mypy-of-projects"))
     assert done.returncode == 0, done.stdout
 
 
 def test_it_is_complete() -> None:
-    """Each file that its page names exists, and no placeholder of the template is left."""
+    """Each file that the project's page names exists, and no placeholder of the template is left."""
     contents = project_files("web-shop")
     assert {
         PurePosixPath(name)
@@ -65,7 +65,7 @@ def test_it_is_complete() -> None:
 
 
 def test_it_pins_what_this_checkout_uses() -> None:
-    """The packages at this version, the Node tools at the versions that are tested here, and the same feature flags."""
+    """The project pins the packages to this version, and has the tested Node tools and the same feature flags."""
     contents = project_files("web-shop")
     settings = tomllib.loads(contents[PurePosixPath("pyproject.toml")])
     pinned = [*settings["project"]["dependencies"], *settings["dependency-groups"]["dev"]]
@@ -80,7 +80,7 @@ def test_it_pins_what_this_checkout_uses() -> None:
 
 
 def test_each_tool_finds_the_handlers() -> None:
-    """Tests, the type checker of the project, and that of editors."""
+    """The tests, the project's type checker and editors' type checkers find the handlers."""
     tool = tomllib.loads(project_files("web-shop")[PurePosixPath("pyproject.toml")])["tool"]
     folders = (tool["pytest"]["ini_options"]["pythonpath"], tool["mypy"]["mypy_path"], tool["pyright"]["extraPaths"])
     assert folders == (["handlers"],) * 3
@@ -88,20 +88,20 @@ def test_each_tool_finds_the_handlers() -> None:
 
 @pytest.mark.parametrize("name", ["1shop", "web shop", "../shop", "", "web--shop", "shöp", "-x"])
 def test_what_can_name_no_project_is_refused(name: str) -> None:
-    """Names are those of Python distributions, in ASCII."""
+    """A project's name must be a valid name for a Python distribution, in ASCII."""
     with pytest.raises(ProjectRejected, match="cannot name a project"):
         package_name(name)
 
 
 @pytest.mark.parametrize("name", ["duetime", "Handlers", "tests", "json", "class", "aws-cdk"])
 def test_a_package_that_another_would_hide_is_refused(name: str) -> None:
-    """The handlers' package must be found by its name, with any other packages installed."""
+    """A handlers' package that another installed package could hide is refused."""
     with pytest.raises(ProjectRejected, match="there is another package"):
         package_name(name)
 
 
 def test_a_folder_in_use_is_left_alone(tmp_path: Path) -> None:
-    """Nothing is written into a folder with other files, except a new Git repository."""
+    """Nothing is written into a folder with other files, except for a new Git repository."""
     folder = tmp_path / "web-shop"
     (folder / ".git").mkdir(parents=True)
     (folder / "notes.txt").write_text("mine")
@@ -113,7 +113,7 @@ def test_a_folder_in_use_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_the_command_says_what_is_next(tmp_path: Path) -> None:
-    """It exits with 0; in a folder that is in use, with 2 and the reason."""
+    """The command exits with 0 and the next steps or, if the folder is in use, with 2 and the reason."""
     folder = str(tmp_path / "web-shop")
     done = CliRunner().invoke(app, ["init", folder])
     assert done.exit_code == 0, done.output

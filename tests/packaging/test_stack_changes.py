@@ -1,4 +1,4 @@
-"""The effect of a change set on resources with data (`DescribeChangeSet`, CloudFormation API Reference)."""
+"""A change set's effect on resources with data (`DescribeChangeSet`, CloudFormation API Reference)."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import pytest
 from duetime_client.stack_changes import Loss, changes_of
 
 
-def described(**resource: Any) -> dict[str, Any]:  # noqa: ANN401 - as the API has it
-    """A response with one change."""
+def described(**resource: Any) -> dict[str, Any]:  # noqa: ANN401 - as in the API
+    """Return a response with one change."""
     facts = {"Action": "Modify", "LogicalResourceId": "TablesTasks80F1", "ResourceType": "AWS::DynamoDB::Table"}
     return {"Changes": [{"Type": "Resource", "ResourceChange": {**facts, **resource}}]}
 
 
 def target(name: str, recreation: str, attribute: str = "Properties") -> dict[str, Any]:
-    """A detail of a change."""
+    """Return a change's detail."""
     return {
         "Target": {"Attribute": attribute, "Name": name, "RequiresRecreation": recreation},
         "Evaluation": "Static",
@@ -44,20 +44,20 @@ def target(name: str, recreation: str, attribute: str = "Properties") -> dict[st
     ],
 )
 def test_each_action_on_a_table_is_or_is_not_a_loss(resource: dict[str, Any], loss: Loss | None) -> None:
-    """A retained resource is lost to the stack, too: the new table is empty. Uncertain cases count as losses."""
+    """A retained resource is also a loss, because the stack's new table is empty; uncertain cases count as losses."""
     changes = changes_of([described(**resource)])
     assert [each.loss for each in changes.losses] == ([loss] if loss else [])
 
 
 def test_a_function_that_is_replaced_is_no_loss() -> None:
-    """Only losses of data, an address or running work need a confirmation."""
+    """Only the loss of data, an address or running work needs a confirmation."""
     changes = changes_of([described(ResourceType="AWS::Lambda::Function", Replacement="True")])
     assert changes.losses == []
     assert changes.counts() == {"replaced": 1}
 
 
 def test_a_loss_names_the_resource_and_the_property() -> None:
-    """By the physical name, which a person can look up."""
+    """A loss names the resource by its physical name, which a user can look up."""
     details = [
         target("KeySchema", "Always"),
         target("Tags", "Never", "Tags"),
@@ -73,7 +73,7 @@ def test_a_loss_names_the_resource_and_the_property() -> None:
 
 
 def test_pages_are_read_as_one() -> None:
-    """Large change sets have several pages; changes of other kinds are left out; removals come first."""
+    """All pages of a large change set are read, changes of other kinds are left out, and removals come first."""
     pages = [
         described(Action="Add", LogicalResourceId="B", ResourceType="AWS::SQS::Queue"),
         {"Changes": [{"Type": "Hook"}]},

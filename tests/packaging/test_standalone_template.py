@@ -1,4 +1,4 @@
-"""`duetime template`: a template with its assets that needs neither the CDK nor its bootstrap."""
+"""`duetime template` writes a template and assets that need neither the CDK nor its bootstrap stack."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TEMPLATE: dict[str, Any] = {
 
 @pytest.fixture
 def assembly(tmp_path: Path) -> Path:
-    """The CDK's output: a template, a folder of code, and a file."""
+    """Create a CDK output with a template, a folder of code, and a file."""
     folder = tmp_path / OUTPUT
     (folder / "asset.a" / "worker").mkdir(parents=True)
     (folder / "asset.a" / "worker" / "handler.py").write_text("code")
@@ -57,7 +57,7 @@ def assembly(tmp_path: Path) -> Path:
 
 
 def test_assets_are_in_a_bucket_of_the_users_choice(assembly: Path, tmp_path: Path) -> None:
-    """Wherever the template names the CDK's bucket, it names the parameter; keys begin with the prefix."""
+    """Every reference to the CDK's bucket becomes the parameter, and keys start with the prefix."""
     written = write_standalone(assembly, "duetime-prod", tmp_path / "out")
     template = json.loads(written.template.read_text())
     code = template["Resources"]["Worker"]["Properties"]["Code"]
@@ -72,7 +72,7 @@ def test_assets_are_in_a_bucket_of_the_users_choice(assembly: Path, tmp_path: Pa
 
 
 def test_code_is_packed_the_same_each_time(assembly: Path, tmp_path: Path) -> None:
-    """A file can be read by Lambda's user, and an unchanged asset has unchanged bytes; former assets are removed."""
+    """Lambda's user can read each file, an unchanged asset has unchanged bytes, and former assets are removed."""
     packed = []
     for name in ("one", "two"):
         (tmp_path / name / "assets").mkdir(parents=True)
@@ -89,7 +89,7 @@ def test_code_is_packed_the_same_each_time(assembly: Path, tmp_path: Path) -> No
 
 
 def test_a_stack_that_needs_others_is_refused() -> None:
-    """Its values would be missing elsewhere."""
+    """A stack with values from other stacks is refused, because the values would be missing."""
     uses = {"Resources": {"A": {"Type": "AWS::SQS::Queue", "Properties": {"QueueName": {"Fn::ImportValue": "x"}}}}}
     with pytest.raises(StackNotStandalone, match="imports values of other stacks"):
         standalone(uses, ())
@@ -98,7 +98,7 @@ def test_a_stack_that_needs_others_is_refused() -> None:
 def test_what_cloudformation_would_refuse_is_refused(
     assembly: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Images, which are not files, and a template that is too large."""
+    """Images, which are not files, and a template that is too large are refused."""
     monkeypatch.setattr(standalone_template, "LARGEST_TEMPLATE", 100)
     with pytest.raises(StackNotStandalone, match="CloudFormation allows 100"):
         write_standalone(assembly, "duetime-prod", tmp_path / "out")
@@ -108,7 +108,7 @@ def test_what_cloudformation_would_refuse_is_refused(
 
 
 def test_the_command_synthesises_and_writes(assembly: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The environment is the named one; the output says what to do next."""
+    """The command synthesizes the named environment, and the output says what to do next."""
     (tmp_path / "cdk.json").write_text("{}")
     manifest = {"artifacts": {"a": {"type": "aws:cloudformation:stack", "properties": {"stackName": "duetime-prod"}}}}
     (assembly / "manifest.json").write_text(json.dumps(manifest))

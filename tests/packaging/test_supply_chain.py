@@ -24,7 +24,7 @@ WHEEL = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-no
 
 @pytest.fixture
 def wheel(tmp_path: Path) -> Path:
-    """The wheel of a distribution with one module."""
+    """Create a wheel of a distribution with one module."""
     path = tmp_path / "demo-1.0-py3-none-any.whl"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("demo.py", "")
@@ -36,7 +36,7 @@ def wheel(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("file", [CONSTRAINTS, ROOT / "infra" / "supply_chain" / "requirements.txt"])
 def test_every_pinned_version_has_a_hash(file: Path) -> None:
-    """`make lock` writes them."""
+    """Every pinned version has a hash, which `make lock` writes."""
     lines = file.read_text().splitlines()
     pins = [number for number, line in enumerate(lines) if "==" in line and not line.startswith((" ", "#"))]
     assert pins
@@ -57,7 +57,7 @@ def test_a_layer_takes_a_file_only_with_a_hash_that_was_pinned(wheel: Path, tmp_
 
 
 def test_a_document_is_summarized_by_licenses(tmp_path: Path) -> None:
-    """By expression, id or name, each once; a component without a license is listed separately."""
+    """Each license is listed once, by expression, id or name; components without a license are listed separately."""
     licenses = [
         [{"expression": "MIT OR Apache-2.0"}],
         [{"license": {"id": "MIT"}}, {"license": {"id": "MIT"}}, {"license": {"name": "Own"}}],

@@ -1,4 +1,4 @@
-"""The distributions: their metadata, and a project that is deployed from their wheels alone."""
+"""The distributions' metadata, and a project that is deployed only from their wheels."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def test_all_have_one_version_and_require_each_other_at_it() -> None:
-    """The deployed, tested and called code is that of one commit."""
+    """All distributions have one version and require each other at it, so that their code is from the same commit."""
     projects = {folder: project_of(folder)["project"] for folder in PACKAGES}
     (version,) = {project["version"] for project in projects.values()}
     for folder in (".", "client", "testing", "infra/cdk", "local"):
@@ -38,7 +38,7 @@ def test_all_have_one_version_and_require_each_other_at_it() -> None:
 
 
 def test_the_client_names_the_oldest_versions_that_it_works_with() -> None:
-    """It shares its environment with its user's programs: there are no upper bounds, and each lower bound is tested."""
+    """The client shares its user's environment, so it has no upper bounds, and each of its lower bounds is tested."""
     project = project_of("client")["project"]
     listed = [
         *project["dependencies"],
@@ -49,7 +49,7 @@ def test_the_client_names_the_oldest_versions_that_it_works_with() -> None:
 
 
 def test_the_makefile_knows_all_distributions() -> None:
-    """It builds a wheel of each, and pins its dependencies."""
+    """The Makefile builds a wheel of each distribution and pins its dependencies."""
     lines = (ROOT / "Makefile").read_text(encoding="utf-8").splitlines()
     listed = {name: value for name, _, value in (line.partition(" := ") for line in lines)}
     assert listed["FOLDERS"].split() == list(PACKAGES)
@@ -58,7 +58,7 @@ def test_the_makefile_knows_all_distributions() -> None:
 
 
 def test_the_wheel_of_the_constructs_has_what_a_deployment_uploads() -> None:
-    """Each file outside their package that the constructs read is where the wheel's module looks for it."""
+    """Each file outside of their package that the constructs read is where the wheel's module looks for it."""
     included = project_of("infra/cdk")["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
     found = {(ROOT / "infra/cdk" / source).resolve(): target for source, target in included.items()}
     assert found == {
@@ -67,7 +67,7 @@ def test_the_wheel_of_the_constructs_has_what_a_deployment_uploads() -> None:
 
 
 def test_a_wheel_installs_its_own_package_only() -> None:
-    """No wheel has a top-level package, such as `functions`, that a project may have, too; no command is broken."""
+    """No wheel has a top-level package, such as `functions`, that a project may have, and no command is broken."""
     for folder, package in PACKAGES.items():
         settings = project_of(folder)
         wheel = settings["tool"]["hatch"]["build"]["targets"]["wheel"]
@@ -79,7 +79,7 @@ def test_a_wheel_installs_its_own_package_only() -> None:
 
 
 def test_what_is_public_can_be_imported() -> None:
-    """Each name of the public interface is there, and has types."""
+    """Each name of the public interface can be imported, and has types."""
     assert all(getattr(duetime_cdk, name) is not None for name in duetime_cdk.__all__)
     assert (Path(duetime_cdk.__file__).parent / "py.typed").is_file()
     with pytest.raises(AttributeError, match="no attribute 'Absent'"):
@@ -87,13 +87,13 @@ def test_what_is_public_can_be_imported() -> None:
 
 
 def test_settings_are_read_without_the_construct_library() -> None:
-    """Only the stack needs it: it starts a process of Node."""
+    """Settings can be read without the construct library, which starts a Node.js process."""
     code = "import sys, duetime_cdk; assert duetime_cdk.PROD; sys.exit('aws_cdk' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0  # noqa: S603 - ours
 
 
 def test_the_project_is_where_its_cdk_json_is(tmp_path: Path) -> None:
-    """Also from a folder inside it; Node's packages are looked for there first."""
+    """The project is found from any folder in it, and Node packages are looked for there first."""
     (tmp_path / "handlers" / "shop").mkdir(parents=True)
     (tmp_path / "cdk.json").write_text("{}")
     assert project_folder(tmp_path / "handlers" / "shop") == tmp_path.resolve()
@@ -103,7 +103,7 @@ def test_the_project_is_where_its_cdk_json_is(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment with the wheels installed, and nothing of this checkout."""
+    """Create an environment with only the wheels installed."""
     folder = tmp_path_factory.mktemp("wheels")
     uv = Path(sys.executable).with_name("uv")
     for source in PACKAGES:
@@ -118,7 +118,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _run(command: list[str], folder: Path, environ: Mapping[str, str] | None = None) -> str:
-    """Run a command away from this checkout: neither its path nor its environment is inherited."""
+    """Run a command outside of this checkout, without its path and environment."""
     kept = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}}
     done = subprocess.run(  # noqa: S603 - tools and files of this checkout
         command, cwd=folder, env={**kept, **(environ or {})}, capture_output=True, text=True, check=False
@@ -129,13 +129,13 @@ def _run(command: list[str], folder: Path, environ: Mapping[str, str] | None = N
 
 @pytest.mark.slow
 def test_a_project_is_synthesised_from_wheels_alone(installed: Path, tmp_path: Path) -> None:
-    """A new project has the template that this checkout makes for the same settings, with the same hashes of assets.
+    """A new project's template equals this checkout's template for the same settings, including the hashes of assets.
 
-    It is tested from the wheels as well.
+    The project's tests also run with the wheels.
     """
     project = tmp_path / "web-shop"
     _run([str(installed.with_name("duetime")), "init", str(project)], tmp_path)
-    # Both come from `npm install`; here, they are those of the checkout.
+    # Users get both from `npm install`; this test uses those of the checkout.
     (project / "node_modules").symlink_to(ROOT / "node_modules")
     flags = json.dumps(json.loads((project / "cdk.json").read_text(encoding="utf-8"))["context"])
     out = tmp_path / "cdk.out"
@@ -159,14 +159,14 @@ def greet(context, payload):
 
 @pytest.mark.slow
 def test_a_project_runs_on_this_machine_from_wheels_alone(installed: Path, tmp_path: Path) -> None:
-    """`duetime dev` installs its embedded AWS, runs a task, and runs the next one with handlers saved in between."""
+    """`duetime dev` installs its embedded AWS, runs a task, and runs another task after the handlers were changed."""
     project = tmp_path / "web-shop"
     duetime = installed.with_name("duetime")
     _run([str(duetime), "init", str(project)], tmp_path)
     (project / "node_modules").symlink_to(ROOT / "node_modules")
     module = project / "handlers" / "web_shop" / "greetings.py"
     module.write_text(GREET.format(greeting="hello"))
-    # Its own first line; the module of the template has more.
+    # The command prints its own first line; the template module prints more.
     (module.parent / "__init__.py").write_text("from web_shop import greetings as greetings\n")
     printed = project / "printed.txt"
     with _developing(duetime, project, printed):
@@ -180,7 +180,7 @@ def test_a_project_runs_on_this_machine_from_wheels_alone(installed: Path, tmp_p
 
 @contextmanager
 def _developing(duetime: Path, project: Path, printed: Path) -> Iterator[None]:
-    """`duetime dev` in a project, from when its stack is up until it is ended."""
+    """Run `duetime dev` in a project while this context is open."""
     command = [str(duetime), "dev", "--port", str(free_port(0))]
     environ = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}}
     with (
@@ -193,7 +193,7 @@ def _developing(duetime: Path, project: Path, printed: Path) -> Iterator[None]:
             assert process.poll() is None, printed.read_text()
             yield
         finally:
-            # Not SIGINT: a background run of the tests ignores it, and so would this process.
+            # SIGINT is not used, because a background run of the tests, and so this process, ignores it.
             process.terminate()
             try:
                 process.wait(60)
@@ -202,7 +202,7 @@ def _developing(duetime: Path, project: Path, printed: Path) -> Iterator[None]:
 
 
 def _greeting(duetime: Path, project: Path) -> str:
-    """The result of a task."""
+    """Run a task and return its result."""
     task = json.loads(_run([str(duetime), "tasks", "create", "greet", "--wait", "--json"], project))
     assert task["state"] == "succeeded", task
     result: str = task["result"]
@@ -210,8 +210,8 @@ def _greeting(duetime: Path, project: Path) -> str:
 
 
 def _template_of_checkout(project: Path, out: Path) -> dict[str, Any]:
-    """The same stack, by the constructs of this checkout."""
-    from aws_cdk import App  # noqa: PLC0415 - it starts a process of Node
+    """Return the template of the same stack, made by this checkout's constructs."""
+    from aws_cdk import App  # noqa: PLC0415 - it starts a Node.js process
 
     from duetime_cdk import DuetimeStack  # noqa: PLC0415 - same
 
@@ -225,7 +225,7 @@ def _template_of_checkout(project: Path, out: Path) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_wheels_have_the_console_and_no_bytecode(installed: Path) -> None:
-    """The console is built before; caches of this machine are left out."""
+    """The console is built before the wheels, and this machine's caches are left out."""
     (wheel,) = (installed.parents[2] / "dist").glob("duetime_cdk-*.whl")
     names = zipfile.ZipFile(wheel).namelist()
     assert "duetime_cdk/assets/functions/console/static/index.html" in names
@@ -234,7 +234,7 @@ def test_wheels_have_the_console_and_no_bytecode(installed: Path) -> None:
 
 @pytest.mark.slow
 def test_the_wheel_of_the_client_has_the_template(installed: Path) -> None:
-    """All of its files, including hidden ones and those of pipelines."""
+    """The client's wheel has all files of the project template, including hidden files and those of pipelines."""
     (wheel,) = (installed.parents[2] / "dist").glob("duetime_client-*.whl")
     folders = [ROOT / "client" / "duetime_client" / name for name in (TEMPLATE, PIPELINES)]
     found = [path for folder in folders for path in folder.rglob("*") if path.is_file()]

@@ -1,4 +1,4 @@
-"""The workflows of this repository and of new projects: they parse, and every command in them exists."""
+"""The workflows of this repository and of new projects parse, and every command in them exists."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ ISSUES = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
 
 
 def roles_template() -> dict[str, Any]:
-    """The template of the roles of GitHub."""
-    # Not while every process of pytest-xdist collects these tests: the import takes half a second.
+    """Return the template for the roles of GitHub."""
+    # The module is imported here because every pytest-xdist process collects these tests and the import takes half a
+    # second.
     from cfnlint import decode  # type: ignore[import-untyped]  # noqa: PLC0415
 
     template: dict[str, Any] = decode.decode_str(PROJECT[ROLES])[0]
@@ -39,13 +40,13 @@ def roles_template() -> dict[str, Any]:
 
 
 def jobs_of(text: str) -> dict[str, Any]:
-    """The jobs of a workflow."""
+    """Return the jobs of a workflow."""
     jobs: dict[str, Any] = yaml.safe_load(text)["jobs"]
     return jobs
 
 
 def commands_of(text: str) -> Iterator[list[str]]:
-    """The command lines of all steps, as words, without `uv run` before them."""
+    """Return the command lines of all steps, as words and without `uv run`."""
     for job in jobs_of(text).values():
         for line in (line for step in job["steps"] for line in step.get("run", "").splitlines()):
             words = shlex.split(re.sub(r"\$\{\{[^}]*\}\}", "dev", line))
@@ -53,13 +54,13 @@ def commands_of(text: str) -> Iterator[list[str]]:
 
 
 def test_there_are_workflows() -> None:
-    """Those that test, synthesize and release; and those of projects."""
+    """There are workflows that test, synthesize and release, and workflows of projects."""
     assert sorted(WORKFLOWS) == ["project/ci.yml", "project/deploy.yml", "release.yml", "synth.yml", "test.yml"]
 
 
 @pytest.mark.parametrize("name", WORKFLOWS)
 def test_jobs_are_complete(name: str) -> None:
-    """Each has a machine and steps, waits for jobs that exist, and uses actions at a version."""
+    """Each job has a machine and steps, waits for jobs that exist, and uses actions with a version."""
     jobs = jobs_of(WORKFLOWS[name])
     for job in jobs.values():
         needs = job.get("needs", [])
@@ -72,7 +73,7 @@ def test_jobs_are_complete(name: str) -> None:
 
 @pytest.mark.parametrize("name", WORKFLOWS)
 def test_no_workflow_may_do_more_than_it_needs(name: str) -> None:
-    """The default is to read; only single jobs write, and none reads a stored secret."""
+    """By default a workflow may only read; only single jobs may write, and no job reads a stored secret."""
     workflow = yaml.safe_load(WORKFLOWS[name])
     assert workflow["permissions"].items() <= {"contents": "read", "id-token": "write"}.items()
     assert "secrets." not in WORKFLOWS[name]
@@ -80,7 +81,7 @@ def test_no_workflow_may_do_more_than_it_needs(name: str) -> None:
 
 @pytest.mark.parametrize("name", WORKFLOWS)
 def test_every_command_exists(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Targets of `make`, `duetime` with its options, and tools that the project installs."""
+    """Targets of `make`, `duetime` commands with their options, and tools that the project installs exist."""
     monkeypatch.setenv("DUETIME_URL", "https://api.example.org")
     monkeypatch.chdir(tmp_path)
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
@@ -97,7 +98,7 @@ def test_every_command_exists(name: str, tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_a_wrong_command_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The check of commands can fail."""
+    """A wrong command is found by the check of commands."""
     wrong = {"project/deploy.yml": PROJECT[PurePosixPath(FOLDER, "deploy.yml")].replace("--yes", "--sure")}
     monkeypatch.setattr(f"{__name__}.WORKFLOWS", wrong)
     with pytest.raises(Exception, match="--sure"):
@@ -105,7 +106,7 @@ def test_a_wrong_command_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 
 
 def test_prod_is_deployed_after_dev_and_an_approval() -> None:
-    """Its environment on GitHub requires the approval; the difference is shown by then."""
+    """The environment on GitHub requires an approval, before which the changes are shown."""
     jobs = jobs_of(WORKFLOWS["project/deploy.yml"])
     assert jobs["prod"]["environment"] == "prod"
     assert set(jobs["prod"]["needs"]) == {"diff", "dev"}
@@ -113,7 +114,7 @@ def test_prod_is_deployed_after_dev_and_an_approval() -> None:
 
 
 def test_only_one_job_of_a_release_has_an_identity() -> None:
-    """It runs no code of the checkout: it uploads artifacts that another job has built and checked."""
+    """The job with an identity runs no code of the checkout; it only uploads artifacts that another job has checked."""
     jobs = jobs_of(WORKFLOWS["release.yml"])
     assert [name for name, job in jobs.items() if "id-token" in job.get("permissions", {})] == ["publish"]
     assert [step["uses"].partition("@")[0] for step in jobs["publish"]["steps"]] == [
@@ -124,14 +125,14 @@ def test_only_one_job_of_a_release_has_an_identity() -> None:
 
 @pytest.mark.slow
 def test_the_roles_are_a_valid_template() -> None:
-    """CloudFormation's schemas accept it; remarks (I) are no errors."""
+    """CloudFormation's schemas accept the template of roles; remarks (I) are not errors."""
     from cfnlint.api import lint_all  # type: ignore[import-untyped]  # noqa: PLC0415 - as in `roles_template`
 
     assert [found for found in lint_all(PROJECT[ROLES]) if not found.rule.id.startswith("I")] == []
 
 
 def test_the_roles_may_do_what_the_commands_need_and_no_more() -> None:
-    """The role that shows differences reads; the other one deploys by the roles of the CDK only."""
+    """The role that shows changes can only read, and the deploying role can only use the CDK's roles."""
     template = roles_template()
     allowed = {
         name: {action for statement in _statements(template, name) for action in _listed(statement["Action"])}
@@ -152,7 +153,7 @@ def test_the_roles_may_do_what_the_commands_need_and_no_more() -> None:
 
 
 def test_the_roles_trust_one_repository_only() -> None:
-    """Its environment, or its branch; compared as a whole, without wildcards."""
+    """The roles trust only the repository's environment or branch, which is compared completely, without wildcards."""
     template = roles_template()
     for name, subject in (
         ("DiffRole", "repo:${Repository}:ref:refs/heads/${Branch}"),
@@ -165,7 +166,7 @@ def test_the_roles_trust_one_repository_only() -> None:
 
 
 def test_a_project_has_a_pipeline_only_if_it_is_asked_for(tmp_path: Path) -> None:
-    """`duetime init --ci github` adds two files to those that every project has."""
+    """`duetime init --ci github` adds two files to the files of every project."""
     create_project(tmp_path / "plain")
     done = CliRunner().invoke(app, ["init", str(tmp_path / "piped"), "--ci", "github"])
     assert done.exit_code == 0, done.output
@@ -180,7 +181,7 @@ def test_a_project_has_a_pipeline_only_if_it_is_asked_for(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("path", ISSUES, ids=lambda path: path.name)
 def test_the_forms_of_issues_are_complete(path: Path) -> None:
-    """Each field has a unique id and a label."""
+    """Each field in an issue form has a unique id and a label."""
     form = yaml.safe_load(path.read_text(encoding="utf-8"))
     fields = [each for each in form.get("body", []) if each["type"] != "markdown"]
     assert len({each["id"] for each in fields}) == len(fields)

@@ -1,8 +1,8 @@
-"""Run every interleaving of every pair of operations, or a part: `python -m tests.pairs --part 3/10`.
+"""Run every interleaving of every pair of operations, or a part of the pairs: `python -m tests.pairs --part 3/10`.
 
-`--part commit/20` is one of twenty, by the commit that is checked out: as commits follow each other, CI comes to all.
+`--part commit/20` runs one of twenty parts, which the checked-out commit selects. Over many commits, CI runs all parts.
 
-One interleaving alone also prints its calls: `python -m tests.pairs --again "scheduled patch-name pause 1 - late"`.
+A single interleaving also prints its calls: `python -m tests.pairs --again "scheduled patch-name pause 1 - late"`.
 """
 
 from __future__ import annotations
@@ -20,17 +20,21 @@ from tests.pairs.parts import Summary, chosen, interleaving_named, make_ready, s
 from tests.parts import Part, read_part
 
 _SHOWN = 3
-"""Interleavings that are shown of a pair of operations; the others are counted."""
+"""The number of interleavings that are printed for each pair of operations; the others are only counted."""
 
 
 def main(
-    part: Annotated[str, typer.Option(help="The part, and the number of parts: 3/10, or commit/10.")] = "1/1",
-    only: Annotated[str, typer.Option(help="Only pairs whose 'subject first second' has a match of this.")] = "",
-    faults: Annotated[bool, typer.Option(help="Also with one call that goes wrong.")] = True,  # noqa: FBT002 - a flag
-    jobs: Annotated[int, typer.Option(help="How many at once; 0 for as many as there are cores.", min=0)] = 0,
-    again: Annotated[str, typer.Option(help="Run this one interleaving, as a violation names it.")] = "",
+    part: Annotated[str, typer.Option(help="The part and the number of parts, such as 3/10 or commit/10.")] = "1/1",
+    only: Annotated[
+        str, typer.Option(help="Run only the pairs whose name 'subject first second' matches this pattern.")
+    ] = "",
+    faults: Annotated[bool, typer.Option(help="Also run interleavings in which one call fails.")] = True,  # noqa: FBT002 - a flag
+    jobs: Annotated[int, typer.Option(help="The number of parallel processes; 0 means one for each core.", min=0)] = 0,
+    again: Annotated[
+        str, typer.Option(help="Run only the interleaving with this name, which a violation prints.")
+    ] = "",
 ) -> None:
-    """Interleave two operations on one subject, call by call."""
+    """Interleave the AWS calls of two operations on one subject."""
     console = Console(soft_wrap=True, highlight=False)
     if again:
         sys.exit(_run_one(again, console))
@@ -64,7 +68,7 @@ def _part_of(text: str) -> Part:
 
 
 def _run_one(name: str, console: Console) -> int:
-    """Run one interleaving, and show its calls in their order, and how it ended."""
+    """Run one interleaving, and print its calls in their order and its outcome."""
     make_ready()
     found = interleaving_named(name)
     console.print(told(found), markup=False)
@@ -75,7 +79,7 @@ def _run_one(name: str, console: Console) -> int:
 
 if __name__ == "__main__":
     if os.environ.get("PYTHONHASHSEED") != "0":
-        # Python orders sets differently in each process: the name alone must decide.
+        # Python orders sets differently in each process, but only the name may determine an interleaving.
         command = [sys.executable, "-m", "tests.pairs", *sys.argv[1:]]
         os.execve(sys.executable, command, os.environ | {"PYTHONHASHSEED": "0"})  # noqa: S606 - itself once more
     typer.run(main)

@@ -1,4 +1,4 @@
-"""Topology definitions, with their replacements, removals and runs."""
+"""Topology definitions, and the operations that replace, remove, and run them."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ def _graph(node: str) -> dict[str, Any]:
 
 
 def _put(node: str, world: World, headers: Mapping[str, str] | None = None) -> Reply | None:
-    """Store a graph as the next version; no other content has its number."""
+    """Store a graph as the next version, and check that no other content has the version's number."""
     reply = world.ask("PUT", _PATH, _graph(node), headers=dict(headers or {}))
     if reply is not None and by_status(reply) is ACCEPTED:
         known, number = world.about["versions"], reply.body["version"]
         other = known.get(number, node)
         world.watching.check(other == node, f"version {number} was given to {other} and to {node}")
-        # The saved world's own definition is not changed.
+        # The definition in the saved world must not change.
         world.about["versions"] = {**known, number: node}
     return reply
 
 
 def _run(body: Mapping[str, Any], world: World) -> Reply | None:
-    """Run a version: its graph is that of the version in the response."""
+    """Run a version, and check that the run has the graph of the version in the response."""
     reply = world.ask("POST", f"{_PATH}/runs", dict(body))
     if reply is not None and by_status(reply) is ACCEPTED:
         number, nodes = reply.body["target"]["definition"]["version"], list(reply.body["payload"]["nodes"])
         wanted = world.about["versions"].get(number)
-        # The content of a version whose response is still missing is unknown.
+        # The content of a version is unknown if the response to its creation has not arrived yet.
         world.watching.check(wanted is None or nodes == [wanted], f"a run of version {number}, {wanted}, has {nodes}")
         world.watching.accepted_topologies.append(reply.body["id"])
     return reply
@@ -55,27 +55,27 @@ def _delete(world: World) -> Reply | None:
 
 
 def _put_anew(world: World) -> None:
-    """Delete a definition, and store another one with its name."""
+    """Delete a definition, and store another definition with the same name."""
     _delete(world)
     _put("anew", world)
 
 
 def _schedule(cron: str, world: World) -> Reply | None:
-    """Have a schedule run it."""
+    """Create a schedule that runs the definition."""
     target = {"kind": "topology", "definition": {"name": DEFINITION}}
     task = {"type": "import", "target": target}
     return world.ask("POST", "/v1/schedules", {"name": SCHEDULE, "cron": cron, "task": task})
 
 
 def _schedule_soon(world: World) -> Reply | None:
-    """The same, in each minute from now on."""
+    """Create a schedule that runs the definition in each minute from now on."""
     world.schedules.made(SCHEDULE, world.time.now())
     world.schedules.disturbed.add(SCHEDULE)
     return _schedule("* * * * *", world)
 
 
 def _runs_or_is_paused(world: World, _replies: Sequence[Reply | None]) -> None:
-    """A schedule may be created while its definition is deleted; it is then paused, and does not stay without runs."""
+    """A schedule created while its definition is deleted must either run or be paused."""
     stored, _ = world.schedules.store.read(OWNER, SCHEDULE)
     has_run = any(task.schedule_ref is not None for task in world.watching.tasks())
     is_paused = stored is None or stored.state is ScheduleState.PAUSED
@@ -111,7 +111,7 @@ def defined(world: World) -> None:
 
 
 def defined_scheduled(world: World) -> None:
-    """A definition with two versions, which a schedule runs."""
+    """A definition with two versions, and a schedule that runs the definition."""
     defined(world)
     reply = world.do(partial(_put, "second", world))
     assert reply is not None
@@ -130,7 +130,7 @@ def undefined(world: World) -> None:
 
 SUBJECTS = (
     Subject("defined", defined, OF_DEFINITIONS),
-    # Creating a schedule while its definition is deleted corresponds to no order of the two.
+    # Creating a schedule while its definition is deleted does not correspond to an order of the two operations.
     Subject("defined-used", defined, (SCHEDULE_SOON, *OF_DEFINITIONS, TRIGGER), is_compared=False),
     Subject("undefined", undefined, OF_DEFINITIONS),
     Subject("defined-scheduled", defined_scheduled, (*OF_DEFINITIONS, *OF_THEIR_SCHEDULES, TRIGGER)),

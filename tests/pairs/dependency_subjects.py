@@ -38,7 +38,7 @@ def _close(world: World) -> Reply | None:
 
 
 def _follow(world: World) -> Reply | None:
-    """Create a task that waits for the subject."""
+    """Create a task that waits for the subject's task."""
     body = {"type": works.PLAIN, "after": [world.about["task"]], "notify_within_seconds": 60}
     return world.ask("POST", "/v1/tasks", body)
 
@@ -54,7 +54,7 @@ FOLLOW = Operation("create-after", _follow, goes_on=True)
 
 
 def _waiting_behind(world: World, **fields: object) -> None:
-    """Have another task wait for the subject, which stays the subject."""
+    """Create another task that waits for the subject's task, which stays the subject."""
     task, fence, version = (world.about.get(name) for name in ("task", "fence", "version"))
     made(world, label="waiter", name="waiter", **fields)
     world.about["task"] = world.about["waiter"]
@@ -64,20 +64,20 @@ def _waiting_behind(world: World, **fields: object) -> None:
 
 
 def ordered(world: World) -> None:
-    """Its target has accepted the work, and another task waits behind it in the line of their key."""
+    """A task whose target has accepted the work; another task waits behind it in the line of their ordered key."""
     made(world, order=_ORDER)
     worked(world, "accepts")
     _waiting_behind(world, order=_ORDER)
 
 
 def ordered_later(world: World) -> None:
-    """Due in ten minutes, and another task waits behind it."""
+    """A task that is due in ten minutes; another task waits behind it in the line of their ordered key."""
     made(world, order=_ORDER, delay_seconds=600)
     _waiting_behind(world, order=_ORDER)
 
 
 def ordered_stopped(world: World) -> None:
-    """Has failed, and stops the line in which another task waits."""
+    """A failed task that stops the line in which another task waits."""
     made(world, order=_STOPPING, retry=_ONCE)
     worked(world, "fails")
     state_is(world, "failed")
@@ -85,25 +85,25 @@ def ordered_stopped(world: World) -> None:
 
 
 def parent(world: World) -> None:
-    """Its target has accepted the work, and another task runs after it."""
+    """A task whose target has accepted the work; another task runs after it."""
     made(world)
     worked(world, "accepts")
     _waiting_behind(world, after=[world.about["task"]])
 
 
 def parent_later(world: World) -> None:
-    """Due in ten minutes, and another task runs after it."""
+    """A task that is due in ten minutes; another task runs after it."""
     made(world, delay_seconds=600)
     _waiting_behind(world, after=[world.about["task"]])
 
 
 def member(world: World) -> None:
-    """A member of an open group, due in ten minutes."""
+    """A member of an open group; it is due in ten minutes."""
     made(world, group=_MEMBER, delay_seconds=600)
 
 
 def last_member(world: World) -> None:
-    """The only member of a closed group, accepted by its target; its next attempt would follow in minutes."""
+    """The only member of a closed group; its target has accepted the work, and a retry would follow in minutes."""
     made(world, group=_MEMBER, retry={"max_attempts": 3, "initial_seconds": 300, "max_seconds": 300})
     worked(world, "accepts")
     reply = world.do(partial(_close, world))
@@ -113,14 +113,14 @@ def last_member(world: World) -> None:
 
 
 def failed_member(world: World) -> None:
-    """The only member of an open group, failed."""
+    """The only member of an open group; it has failed."""
     made(world, group=_MEMBER, retry=_ONCE)
     worked(world, "fails")
     state_is(world, "failed")
 
 
 def _letting_others_go_on(among: Sequence[Operation]) -> tuple[Operation, ...]:
-    """Operations that let others in after their deciding write: if that fails, the others notice it by themselves."""
+    """Operations that let others run after their deciding write; the others notice the write even if a call fails."""
     return tuple(replace(each, goes_on=each.name not in {"get", "heartbeat"}) for each in among)
 
 

@@ -1,4 +1,4 @@
-"""Every interleaving of a pair of operations, and whether its end is one that some order of the two allows."""
+"""Runs of every interleaving of a pair of operations, and a check that an order of the two allows each outcome."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _Outcome: TypeAlias = "tuple[str, ...] | None"
 
 @dataclass(frozen=True)
 class Found:
-    """An interleaving that broke something."""
+    """An interleaving that violated an invariant."""
 
     interleaving: Interleaving
     result: Result
@@ -32,24 +32,24 @@ class Found:
 
 @dataclass(frozen=True)
 class _End:
-    """Possible ends: each operation's response, `None` for one that did not run, and the state."""
+    """A possible end: the response of each operation, `None` for an operation that was not run, and the state."""
 
     first: _Outcome
     second: _Outcome
     state: State
 
     def explains(self, pair: Pair, result: Result) -> bool:
-        """Whether an interleaving may have ended like this."""
+        """Whether an interleaving may have ended with this state and these responses."""
         return self.state == result.state and self.agrees(pair, result)
 
     def agrees(self, pair: Pair, result: Result) -> bool:
-        """Whether both had these responses."""
+        """Whether both operations had these responses."""
         first, second = result.outcomes
         return _agrees(pair.first, self.first, first) and _agrees(pair.second, self.second, second)
 
 
 def _agrees(operation: Operation, told: _Outcome, other: _Outcome) -> bool:
-    """Whether a response in an interleaving is that of an order; without the operation, none was accepted."""
+    """Whether a response is also possible in an order; if the order lacks the operation, no request was accepted."""
     if other is None or told is None:
         return ACCEPTED not in (other or ())
     if operation.is_repeatable:
@@ -66,14 +66,14 @@ class Memory:
 
     Attributes:
         settled: fingerprints of states that have settled without a violation.
-        orders: orders of whole requests that were run, by their operations and stops.
+        orders: results of orders of whole requests, by the orders' operations and stops.
     """
 
     settled: set[str] = field(default_factory=set)
     orders: dict[tuple[object, ...], Result] = field(default_factory=dict)
 
     def of(self, order: Interleaving, make: Callable[[Interleaving], Result]) -> Result:
-        """The end of an order, which is run at its first use."""
+        """The result of an order, which is run when its result is first needed."""
         names = [each.name if runs else None for each, runs in zip(order.pair.operations, order.runs, strict=True)]
         key = (*names, order.k, order.m, order.again)
         if key not in self.orders:
@@ -86,8 +86,8 @@ class Exploration:
 
     Attributes:
         runs: the number of interleavings run.
-        known: the number that did not have to settle, because an earlier one had left the same state.
-        calls: the number of calls of AWS in them.
+        known: the number of interleavings that did not have to settle, because an earlier one had left the same state.
+        calls: the number of AWS calls in these interleavings.
     """
 
     def __init__(
@@ -102,21 +102,21 @@ class Exploration:
         self._alone: tuple[Footprint, ...] = ()
 
     def found(self) -> Iterator[Found]:
-        """Run them; return those that broke something."""
+        """Run all interleavings, and return those that violated an invariant."""
         yield from self._in_order()
         yield from self._without_fault()
         for fault in self.faults:
             yield from self._with(fault)
 
     def alone(self, wanted: Interleaving) -> Found:
-        """One interleaving, whether or not it breaks something."""
+        """Run one interleaving, and return it whether or not it violated an invariant."""
         for _ in self._in_order():
             pass
         result = self._result(wanted)
         return Found(wanted, result, [*result.violations, *self._unexplained(wanted, result)])
 
     def _in_order(self) -> Iterator[Found]:
-        """One request after the other, in each order, and one of the two alone: the ends that are right."""
+        """Run the two operations in each order, and each operation alone, to learn the correct ends."""
         pair, swapped = self.pair, Pair(self.pair.subject, self.pair.second, self.pair.first)
         first = yield from self._learn(Interleaving(pair, runs=(True, False), is_order=True), self._orders)
         self._alone = first.footprints[0]
@@ -133,13 +133,13 @@ class Exploration:
                 yield from self._stepwise(each)
 
     def _learn_begun(self, pair: Pair) -> None:
-        """The second of several requests may have had no effect, if its outcome is unknown."""
+        """Learn the ends in which the second of several requests had no effect, because its outcome is unknown."""
         if pair.first.begun is None:
             return
         begun = replace(pair.first, name=f"{pair.first.name}-begun", act=pair.first.begun)
         for each in (Pair(pair.subject, begun, pair.second), Pair(pair.subject, pair.second, begun)):
             whole = self._memory.of(Interleaving(each, is_order=True), self._result)
-            # Between two requests of the other as well.
+            # The operation may also run between two requests of the other operation.
             for k in (None, *whole.requests[0]):
                 result = self._memory.of(Interleaving(each, k, is_order=True), self._result)
                 first, second = result.outcomes if each.first is begun else result.outcomes[::-1]
@@ -150,7 +150,7 @@ class Exploration:
                     self._orders.append(_End(second, first, state))
 
     def _stepwise(self, pair: Pair) -> Iterator[Found]:
-        """Requests of a user between two calls of a slow step end correctly."""
+        """Learn the ends in which a user's requests run between two calls of a slow step; these ends are correct."""
         wanted = Interleaving(pair, 1, is_order=True)
         while True:
             result = yield from self._learn(wanted, self._steps)
@@ -164,7 +164,7 @@ class Exploration:
         if result.violations and self.runs > before:
             yield Found(wanted, result, result.violations)
         first, second = result.outcomes if wanted.pair == self.pair else result.outcomes[::-1]
-        # Both operations decide whether placed occurrences are left out.
+        # Both operations together decide whether placed occurrences are left out of the comparison.
         end = _End(first, second, self._compared(result.state))
         if end not in ends:
             ends.append(end)
@@ -178,9 +178,9 @@ class Exploration:
                 return
             yield from self._second_stops(Interleaving(self.pair, k), result)
             first, second = result.footprints
-            # If its call has no data in common with the other's, stopping after it equals stopping before it.
+            # If a call has no data in common with the other operation, stopping after it equals stopping before it.
             k += 1
-            # By then the other may have done a part of it.
+            # By then, the other operation may have done a part of the first operation's work.
             while k < min(len(self._alone), len(first)) and self._may_skip(result):
                 if conflict(first[k - 1], second):
                     break
@@ -198,16 +198,18 @@ class Exploration:
                 yield from self._second_stops(wanted, result)
 
     def _second_stops(self, wanted: Interleaving, result: Result) -> Iterator[Found]:
-        """Have the second stop before each of its calls whose order with the first's remaining ones matters, from last.
+        """Stop the second operation before each of its calls whose order matters to the first's remaining calls.
+
+        The last of these calls is the first one to be tried.
 
         Args:
-            wanted: the interleaving in which it does not stop.
-            result: its result.
+            wanted: the interleaving in which the second operation does not stop.
+            result: the result of that interleaving.
         """
         calls = result.footprints[1]
         m, k = len(calls), wanted.k or 0
         while True:
-            # An abandoned one has run to its end before; only that call of it is still to come.
+            # An operation that abandoned its call has already run to its end; only the abandoned call is still to come.
             rest = result.footprints[0][k : k + 1] if wanted.fault is CallFault.LATE else result.footprints[0][k:]
             m = last_conflict(calls, m, rest) if self._may_skip(result) else m - 1
             if m < 1:
@@ -217,7 +219,7 @@ class Exploration:
                 return
 
     def _may_skip(self, result: Result) -> bool:
-        """Whether the calls of the two are all that happens meanwhile."""
+        """Whether no other work happens while the two operations make their calls."""
         return not self.pair.subject.lives and not any(map(starts_others, result.footprints))
 
     def _run(self, wanted: Interleaving) -> Generator[Found, None, Result]:
@@ -228,7 +230,10 @@ class Exploration:
         return result
 
     def _unexplained(self, wanted: Interleaving, result: Result) -> list[str]:
-        """The part of the end that no order explains. A step that stops midway may have more ends, but defines none."""
+        """The part of the end that no order explains.
+
+        A step that stops midway may have further ends, but defines none.
+        """
         first, second = operations = wanted.pair.operations
         has_fault = wanted.fault is not None
         if (first.is_step and second.is_step) or not wanted.pair.subject.is_compared:
@@ -245,14 +250,14 @@ class Exploration:
         return []
 
     def _unasked(self, wanted: Interleaving, result: Result) -> list[str]:
-        """The part of the end that only users write, and that none of the two has asked for."""
+        """The part of the end that only users write, and that neither operation has requested."""
         is_asked = any(each.is_asked for each in self.pair.operations)
         ends = [end for end in self._orders if end.agrees(self.pair, result)]
         if is_asked or not ends:
             # Some requests are accepted only during a step, such as a target's report on a running attempt.
             ends = [end for end in self._orders + self._steps if end.agrees(self.pair, result)]
         if wanted.fault is not None and not ends:
-            # An effect that the fault prevents gets the response of an unneeded one, and the follow-up notices it.
+            # If a fault prevents an effect, the response is that of an unneeded request; the follow-up notices this.
             beside = self._result(replace(wanted, m=0, is_order=True))
             ends = [*self._orders, *self._steps, _End(*beside.outcomes, self._compared(beside.state))]
         defined = definition_of(result.state)
@@ -261,9 +266,10 @@ class Exploration:
         return [self._told(replace(result, state=defined), [replace(e, state=definition_of(e.state)) for e in ends])]
 
     def _is_done_again(self, result: Result) -> bool:
-        """Whether it ended as if the first had been done before and after the second, as a repeat may be.
+        """Whether the end is the same as if the first operation had run both before and after the second.
 
-        Its nonce is not in the record after the second's write, so its effect is unknown.
+        A repeated call may have this effect. The record no longer contains the repeated call's nonce after the second's
+        write, so the call's effect is unknown.
         """
         twice = self._memory.of(Interleaving(self.pair, is_order=True, again=True), self._result)
         return _End(*twice.outcomes, self._compared(twice.state)).explains(self.pair, result)
@@ -292,12 +298,12 @@ class Exploration:
 
 
 def _makes_no_difference(fault: CallFault, *, is_last: bool) -> bool:
-    """Whether a fault of a read-only call equals another one: it is refused, or its process ends after it."""
+    """Whether a fault of a read-only call equals another fault: the call is refused, or its process ends after it."""
     return fault in {CallFault.LOST, CallFault.RESENT, CallFault.LATE} or (fault is CallFault.DIES and not is_last)
 
 
 def _short(state: State, other: State) -> str:
-    """The differences of a state from another."""
+    """The differences of a state from another state."""
     if not other:
         return "; ".join(" ".join(part) for part in state)
     mine = [part for part in state if part not in other]

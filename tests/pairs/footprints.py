@@ -1,4 +1,4 @@
-"""The data that calls of AWS touch: two calls without common data may be exchanged without a difference."""
+"""The data that AWS calls touch; exchanging two calls without common data makes no difference."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Mode(Enum):
-    """The kind of access. Two reads may change places, and so may two messages that are sent."""
+    """The kind of access. The order of two reads is irrelevant, and so is the order of two sent messages."""
 
     READ = "read"
     SEND = "send"
@@ -23,10 +23,10 @@ class Mode(Enum):
 
 
 Touch: TypeAlias = "tuple[Mode, tuple[str, ...]]"
-"""The kind of access, and the data: a path, which includes everything below it."""
+"""The kind of access, and the path of the accessed data; a path includes everything below it."""
 Footprint: TypeAlias = frozenset[Touch]
 EVERYTHING: Footprint = frozenset({(Mode.WRITE, ())})
-"""For unknown data."""
+"""The footprint of a call that touches unknown data."""
 _HELD, _NEW = "held", "new"
 _READS = frozenset({"get_item", "query", "batch_get_item", "get_object", "head_object"})
 _OF_ITEMS = frozenset({"get_item", "put_item", "update_item", "delete_item"})
@@ -43,7 +43,7 @@ def footprint_of(call: Call | None) -> Footprint:
             return _of_queue(call.operation, str(call.request.get("QueueUrl")))
         case "s3" if "Key" in call.request:
             return frozenset({(_mode(call.operation), ("s3", str(call.request["Key"])))})
-    # Work started elsewhere continues by itself.
+    # Work that the call starts in another service continues by itself.
     return EVERYTHING
 
 
@@ -58,22 +58,22 @@ def finished(url: str) -> Footprint:
 
 
 def is_read(footprint: Footprint) -> bool:
-    """Whether nothing is changed."""
+    """Whether the call only reads data."""
     return all(mode is Mode.READ for mode, _ in footprint)
 
 
 def starts_others(footprints: Iterable[Footprint]) -> bool:
-    """Whether other work besides these calls may go on."""
+    """Whether work other than these calls may continue."""
     return EVERYTHING in footprints
 
 
 def conflict(one: Footprint, others: Iterable[Footprint]) -> bool:
-    """Whether the order of one and the others makes a difference."""
+    """Whether the order of one call and the other calls makes a difference."""
     return any(_differs(mine, theirs) for other in others for mine in one for theirs in other)
 
 
 def last_conflict(footprints: Sequence[Footprint], before: int, others: Sequence[Footprint]) -> int:
-    """The last of the first calls whose place among the others makes a difference; -1 if there is none."""
+    """The index of the last of the first calls whose position among the other calls matters; -1 if there is none."""
     return next((n for n in range(before - 1, -1, -1) if conflict(footprints[n], others)), -1)
 
 

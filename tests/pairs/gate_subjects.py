@@ -1,4 +1,4 @@
-"""Tasks that wait for a person, for an event or for their rate, and the operations that decide about them."""
+"""Tasks that wait for a person, an event, or their rate, and the operations that decide about these tasks."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 _TIMEOUT = 20
 _LONG = 2_400
-"""Seconds for which a task waits for its event; if the signal is lost, it is found only then."""
+"""The number of seconds for which a task waits for its event; a lost signal is found only then."""
 _SOON = 20 * MINUTE
-"""A signal is found by then, also if a worker or a message was lost."""
+"""The time after which a task has found its signal, even if a worker or a message was lost."""
 _CRM = Rate("crm", 1, 60)
 _RATE = {"key": "crm", "limit": 1, "per_seconds": 60}
 _SWITCH = f"/v1/switches/type/{works.PLAIN}"
 
 
 def _decide(approve: bool, said: object, world: World) -> Reply | None:  # noqa: FBT001 - the field of the request
-    """Approve or reject the subject's task; a decision stays, and nobody has to wait for one."""
+    """Approve or reject the subject's task; a decision is final, and nobody has to wait before making it."""
     body = {"approve": approve, ("payload" if approve else "reason"): said}
     name = world.about.get("node", world.about["task"])
     world.topologies.signalled.add((name, approve))
@@ -50,7 +50,7 @@ def _decide(approve: bool, said: object, world: World) -> Reply | None:  # noqa:
 
 
 def _is_decided_once(world: World, _replies: Sequence[Reply | None]) -> None:
-    """One of two different decisions, or two payloads, is refused, unless the task was retried in between."""
+    """Only one of two different decisions or payloads is accepted, unless the task was retried in between."""
     ways = {actor.operation.name for actor in world.actors if ACCEPTED in actor.outcome} & _DECISIONS
     world.watching.check(len(ways) < 2, f"it was decided by {sorted(ways)}")
 
@@ -66,7 +66,7 @@ def _patch_target(world: World, **fields: object) -> Reply | None:
 
 
 def _waits_no_more(world: World, replies: Sequence[Reply | None]) -> None:
-    """A task for which a signal was accepted does not keep waiting for its event."""
+    """A task for which a signal was accepted does not continue to wait for its event."""
     task = world.watching.record(world.about["task"])
     is_sent = any(by_status(reply) is ACCEPTED for reply in replies)
     is_waiting = (
@@ -80,7 +80,7 @@ def _waits_no_more(world: World, replies: Sequence[Reply | None]) -> None:
 
 
 def _set_rate(limit: int, world: World) -> Reply | None:
-    # The faster of the rates applies to all tasks of the key, as long as one has it.
+    # As long as one task of the key has the higher rate, this rate applies to all tasks of the key.
     world.rates.asked.setdefault(_CRM.key, set()).update({_CRM, replace(_CRM, limit=limit)})
     return world.ask("PATCH", f"/v1/tasks/{world.about['task']}", {"rate": {"limit": limit}})
 
@@ -111,36 +111,36 @@ OF_RATES = (
 
 
 def approval(world: World) -> None:
-    """Waits for a person, for minutes to come."""
+    """A task that waits several minutes for a person's decision."""
     _awaited(world, 600)
 
 
 def approval_queued(world: World) -> None:
-    """Is due to wait for a person: its message is on the queue."""
+    """A task that is due to wait for a person's decision; its message is on the queue."""
     made(world, target={"kind": "approval", "timeout_seconds": 600})
     world.time.run_until(world.time.now() + 2 * SECOND)
 
 
 def approval_early(world: World) -> None:
-    """Waits for a person only in ten minutes."""
+    """A task that is due in ten minutes, and will then wait for a person's decision."""
     made(world, delay_seconds=600, target={"kind": "approval", "timeout_seconds": 600})
 
 
 def approval_node(world: World) -> None:
-    """A node of a topology that waits for a person."""
+    """A node of a topology; the node waits for a person's decision."""
     target = {"kind": "approval", "timeout_seconds": 600}
     topology_begun(world, a={"type": "approval", "target": target}, b={"type": works.PLAIN, "depends_on": ["a"]})
     world.do(partial(WORKER.act, world))
 
 
 def approval_overdue(world: World) -> None:
-    """Waited for a person for too long: its message is on the queue."""
+    """A task that has waited too long for a person's decision; its message is on the queue."""
     _awaited(world, _TIMEOUT)
     world.time.run_until(world.time.now() + (_TIMEOUT + 2) * SECOND)
 
 
 def approval_failed(world: World) -> None:
-    """Nobody has decided in time."""
+    """A task that has failed because nobody decided in time."""
     approval_overdue(world)
     worked(world)
     state_is(world, "failed")
@@ -153,20 +153,20 @@ def _awaited(world: World, seconds: int) -> None:
 
 
 def event_queued(world: World) -> None:
-    """Is due to wait for an event: its message is on the queue."""
+    """A task that is due to wait for an event; its message is on the queue."""
     made(world, target={"kind": "wait_for_event", "event": "paid", "timeout_seconds": _LONG})
     world.time.run_until(world.time.now() + 2 * SECOND)
 
 
 def event_waiting(world: World) -> None:
-    """Waits for an event, for minutes to come."""
+    """A task that waits several minutes for an event."""
     event_queued(world)
     worked(world)
     state_is(world, "waiting")
 
 
 def event_overdue(world: World) -> None:
-    """Waited for an event for too long: its message is on the queue."""
+    """A task that has waited too long for an event; its message is on the queue."""
     made(world, target={"kind": "wait_for_event", "event": "paid", "timeout_seconds": _TIMEOUT})
     worked(world)
     state_is(world, "waiting")
@@ -174,14 +174,14 @@ def event_overdue(world: World) -> None:
 
 
 def rate_queued(world: World) -> None:
-    """Two tasks of one rate are on queues; only one of them may start in a minute."""
+    """Two tasks of one rate, both on queues; only one of them may start in a minute."""
     made(world, label="other", name="other", priority="high", rate=_RATE)
     made(world, rate=_RATE)
     world.time.run_until(world.time.now() + 2 * SECOND)
 
 
 def rate_waiting(world: World) -> None:
-    """Waits for its turn, because another one has started."""
+    """A task that waits for its turn, because another task of its rate has started."""
     made(world, label="other", name="other", rate=_RATE)
     world.time.run_until(world.time.now() + 2 * SECOND)
     world.do(partial(WORKER.act, world))
@@ -191,7 +191,7 @@ def rate_waiting(world: World) -> None:
 
 
 def rate_due(world: World) -> None:
-    """The same when its turn has come: its message is on the queue, and another one's as well."""
+    """A task of a rate whose turn has come; its message is on the queue, and so is the message of another task."""
     rate_waiting(world)
     world.time.run_until(world.time.now() + MINUTE)
     made(world, label="next", name="next", rate=_RATE)

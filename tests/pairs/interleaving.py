@@ -1,4 +1,4 @@
-"""One interleaving of two operations, and its execution."""
+"""An interleaving of two operations, and its execution."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ class CallFault(StrEnum):
     """The fault of the call before which the first operation stops."""
 
     SLOW = "slow"
-    """It is made only when a short lease has ended, and the other operation has continued."""
+    """The call is made only when a short lease has ended and the other operation has continued."""
     REFUSED = "refused"
-    """The service throttles it until the SDK gives up."""
+    """The service throttles the call until the SDK gives up."""
     LOST = "lost"
-    """It is made before the other operation continues, and its response never comes."""
+    """The call is made before the other operation continues, and its response never arrives."""
     RESENT = "resent"
-    """It is made before and after the other operation continues: the SDK sends it again."""
+    """The call is made before and after the other operation continues, because the SDK sends it again."""
     LATE = "late"
-    """It is abandoned, and made when the other operation has continued."""
+    """The call is abandoned, and is made when the other operation has continued."""
     DIES = "dies"
-    """The process ends instead."""
+    """The process ends instead of making the call."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Pair:
 
     @property
     def operations(self) -> tuple[Operation, Operation]:
-        """Both."""
+        """Both operations of the pair."""
         return self.first, self.second
 
     def __str__(self) -> str:
@@ -53,15 +53,15 @@ class Pair:
 
 @dataclass(frozen=True)
 class Interleaving:
-    """The first operation stops before its call `k`, the second runs to its call `m`, the first ends, the second ends.
+    """The first operation stops before call `k`, the second runs up to its call `m`, the first ends, the second ends.
 
     Attributes:
-        k: number of a call of the first operation, from 0; `None`: it does not stop.
-        m: the same of the second.
+        k: the number of a call of the first operation, from 0; `None` if the operation does not stop.
+        m: the number of a call of the second operation, from 0; `None` if the operation does not stop.
         fault: the fault of call `k`.
         runs: which of the two operations are run.
-        is_order: it is an order of whole requests: time enough passes between them that no reader lags behind.
-        again: when both have ended, the first one is repeated, and has the response of the repetition.
+        is_order: whether whole requests follow each other, with enough time between them that no reader lags behind.
+        again: whether the first operation is repeated after both have ended; it then has the repetition's response.
     """
 
     pair: Pair
@@ -84,13 +84,13 @@ class Result:
     """The outcome of an interleaving.
 
     Attributes:
-        reached: whether the first, and the second, reached the call before which it was to stop.
-        outcomes: each client's response; `None` for an operation that was not run.
-        state: the state after both had ended.
-        is_known: an earlier interleaving has left the same state behind, and that has settled without a violation.
-        calls: how many calls each made.
-        all_calls: how many calls there were in all, those of settling included.
-        requests: before which call of each a request of it but the first began.
+        reached: whether the first and the second operation reached the calls before which they were to stop.
+        outcomes: each client's responses; `None` for an operation that was not run.
+        state: the state after both operations had ended.
+        is_known: whether an earlier interleaving left the same state, which settled without a violation.
+        calls: the number of calls that each operation made.
+        all_calls: the number of all calls, including those made while the state settled.
+        requests: for each operation, the calls before which its second and later requests began.
         made: the calls in the order in which they began.
         footprints: the data that each call touches.
     """
@@ -111,8 +111,8 @@ def run(interleaving: Interleaving, settled: set[str] | None = None) -> Result:
     """Run one interleaving from the subject's saved state until nothing can change any more.
 
     Args:
-        interleaving: which.
-        settled: fingerprints of states that have settled without a violation: they are skipped.
+        interleaving: the interleaving to run.
+        settled: fingerprints of states that have settled without a violation; these states do not settle again.
     """
     world = interleaving.pair.subject.world()
     try:
@@ -162,7 +162,7 @@ def _play(world: World, wanted: Interleaving, result: Result) -> None:
     result.reached = (is_reached[0], is_reached[1])
     result.outcomes = (first.outcome if first else None, second.outcome if second else None)
     if wanted.fault is CallFault.RESENT and first is not None:
-        # An operation that is already done is refused after somebody else's write: its nonce is overwritten.
+        # The refusal of an operation that is already done is ignored: another operation's write overwrites the nonce.
         result.outcomes = (tuple(UNKNOWN if each == REFUSED else each for each in first.outcome), result.outcomes[1])
     result.calls = (first.calls if first else 0, second.calls if second else 0)
     result.requests = (_requests(first), _requests(second))
@@ -191,6 +191,6 @@ def _rest(world: World, wanted: Interleaving) -> None:
 
 
 def _until(world: World, actor: Actor) -> None:
-    """Let things happen until an operation stops or ends."""
+    """Let time pass until an operation stops or ends."""
     if not world.run_until(lambda: actor.is_stopped or actor.is_done):
         world.watching.check(False, f"{actor.operation.name} does not come to an end")  # noqa: FBT003 - it does not hold

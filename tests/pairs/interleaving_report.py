@@ -1,4 +1,4 @@
-"""An interleaving that broke something, in words: its calls in their order, and how to run it again."""
+"""A text about an interleaving that violated an invariant: its calls in their order, and how to run it again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def told(found: Found) -> str:
-    """The run, its outcome, and the command that repeats it."""
+    """The run, its outcome, and the command that repeats the run."""
     pair, result = found.interleaving.pair, found.result
     outcomes = [
         f"{name} ({operation.name}): " + ("not run" if outcome is None else "/".join(outcome) or "done")

@@ -33,13 +33,13 @@ State: TypeAlias = tuple[Any, ...]
 _SOON = 2 * MINUTE
 _ABOUT = 5 * MINUTE
 _REQUESTED = {Cause.MANUAL, Cause.BACKFILL}
-"""Runs that are due at their request, or this long after it: on a whole second only by chance."""
+"""Causes of runs that are due at or after their request, and therefore on a whole second only by chance."""
 _MANY = 100
 _ROUNDED = SECOND // 2
 DEFINITION = "import"
-"""The name of the subjects' definition."""
+"""The name of the definition of all subjects."""
 _TIMES = re.compile(r"\b(?P<ms>1[789]\d{11})\b|\b(?P<s>1[789]\d{8})\b|(?P<hex>1a[0-9a-f]{9})(?![0-9a-f])")
-"""Milliseconds, the seconds of TTL, and the hexadecimal milliseconds in compressed data."""
+"""Times in milliseconds, TTL times in seconds, and hexadecimal milliseconds in compressed data."""
 _NONCES = re.compile(r"\b[a-z]+-\d+\.\d+\b")
 _DEFINED = {"due", "name", "tags", "priority", "payload", "state-of-schedule", "is", "cron", "task", "overlap"} | {
     *("calendars", "note", "dates", "are", "versions", "rate"),
@@ -48,14 +48,14 @@ _PRODUCED = (*(f"{each} " for each in Cause), "lock=")
 
 
 def state_of(world: World) -> State:
-    """The part of an account that does not depend on the times of its writes."""
+    """The part of an account's state that does not depend on the times of its writes."""
     tasks = sorted(_task_state(world, task) for task in world.watching.tasks())
     others = (_bulk_states, _lock_states, _schedule_states, _setting_states, _definition_states)
     return (*tasks, *(part for states in others for part in states(world)))
 
 
 def fingerprint_of(world: World) -> str:
-    """The data that decide how an account settles: all items, up to half a second and the names of writes."""
+    """The data that decide how an account settles: all items, without the writes' nonces, at half-second precision."""
     base = world.about["minute"]
 
     def rounded(found: re.Match[str]) -> str:
@@ -86,19 +86,19 @@ def fingerprint_of(world: World) -> str:
 
 
 def _item_text(item: Item) -> str:
-    """An item in words; compressed parts are unpacked first, as they have times in them, too."""
+    """The text of an item; compressed parts are decompressed first, because they also contain times."""
     parts = []
     for name, stored in sorted(item.items()):
         value, packed = stored, stored.get("B")
         with suppress(zlib.error):
-            # What is not compressed stays as it is.
+            # A part that is not compressed stays unchanged.
             value = value if packed is None else {"B": inflated(packed)}
         parts.append((name, value))
     return repr(parts)
 
 
 def without_placed(state: State) -> State:
-    """A state without placed occurrences that have not begun: the trigger places missing ones."""
+    """A state without the placed occurrences that have not begun, because the trigger places missing occurrences."""
     not_begun = ("state=scheduled", "state=cancelled")
     return tuple(
         part
@@ -108,7 +108,7 @@ def without_placed(state: State) -> State:
 
 
 def definition_of(state: State) -> State:
-    """The part of a state that only users write: no step of a function may change it."""
+    """The part of a state that only users write; no step of a function may change it."""
     return tuple(
         (part[0], *(each for each in part[1:] if each.partition("=")[0] in _DEFINED))
         for part in state
@@ -146,7 +146,7 @@ def _schedule_states(world: World) -> list[State]:
 
 
 def _setting_states(world: World) -> list[State]:
-    """Calendars and switches, apart from when they were written."""
+    """The state of calendars and switches, without the times of their writes."""
     calendar = DynamoCalendarStore(world.dynamodb, "tasks", None).read(OWNER, "holidays")  # type: ignore[arg-type]  # same
     switches = DynamoSwitchStore(world.dynamodb, "tasks").read(consistent=True).in_force  # type: ignore[arg-type]  # a fake
     told = [
@@ -217,7 +217,7 @@ def _task_state(world: World, task: Task) -> State:
 
 
 def _due(world: World, task: Task) -> Millis | str:
-    """When it is due; about when, if that depends on when the request was heard, which may be slow."""
+    """The task's due time, or an approximate one if it depends on when a possibly slow request arrived."""
     at: Millis = task.due_at - world.about["minute"]
     counts_from_request = task.schedule_ref is not None and task.schedule_ref.cause in _REQUESTED
     return at if at % SECOND == 0 and not counts_from_request else f"about {at // _ABOUT}"
@@ -231,7 +231,7 @@ def _lock_states(world: World) -> list[State]:
         living = [each for each in lock.holders if each.expires_at > world.time.now()]
         for holder in living:
             task = world.watching.record(holder.task_id.text)
-            # An attempt that was cut short before it took the lock leaves it to the last one's hold.
+            # An attempt that ended before it took the lock leaves the lock to the previous attempt's hold.
             is_well = world.faulty or holder.fence in {RESERVED, task.fence if task else RESERVED}
             world.watching.check(
                 task is None or task.state not in LEASED or is_well,

@@ -1,4 +1,4 @@
-"""Tasks whose targets are jobs that AWS runs: a job's end, its event, and its user's requests meanwhile."""
+"""Tasks whose targets are jobs that AWS runs: a job's end, the event of the end, and a user's requests meanwhile."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 _MACHINE = {"kind": "step_functions", "arn": JOBS, "wait": True}
 _CONTAINER = {"kind": "ecs", "arn": TASK_DEFINITION, "cluster": CLUSTER, "container": "report"}
 _UNLISTED = 90 * SECOND
-"""How long a job is not listed: longer than the lease of a worker that starts it."""
+"""The time during which a job is not listed; it exceeds the lease of the worker that starts the job."""
 _UNHEARD = 6 * MINUTE
-"""After this time a job has been looked for, with or without its event."""
+"""The time after which a job's end has been found, with or without its event."""
 
 
 def _end(status: Status, world: World) -> None:
-    """End the job that runs, as AWS does; its event is sent."""
+    """End the running job as AWS does, and send its event."""
     world.point("states.end")
     for job in world.executions_of_tasks.running():
         world.end_execution(job, status, "7")
@@ -38,13 +38,13 @@ def _tell_again(world: World) -> None:
 
 
 def _end_and_work(world: World) -> None:
-    """End the job, and work on its event at once."""
+    """End the job, and process its event at once."""
     _end(Status.SUCCEEDED, world)
     WORKER.act(world)
 
 
 def _tell_and_work_on(world: World) -> None:
-    """Send the event once more, work on it, and begin the next attempt."""
+    """Send the event of the job's end once more, process it, and begin the next attempt."""
     _tell_again(world)
     for _ in range(2):
         world.take(3 * SECOND)
@@ -61,27 +61,27 @@ NEXT_ATTEMPT = Operation("job-event-and-next-attempt", _tell_and_work_on, is_ste
 
 
 def job_starting(world: World, pause: int = 1) -> None:
-    """On the queue; its job has not begun."""
+    """A task on the queue; its job has not begun."""
     made(world, target=_MACHINE, notify_within_seconds=7200, retry={"max_attempts": 2, "initial_seconds": pause})
     world.time.run_until(world.time.now() + 2 * SECOND)
 
 
 def job_running(world: World) -> None:
-    """Its job runs."""
+    """A task whose job runs."""
     job_starting(world)
     worked(world)
     state_is(world, "running")
 
 
 def job_ended(world: World) -> None:
-    """Its job has succeeded; the event is on the queue."""
+    """A task whose job has succeeded; the job's event is on the queue."""
     job_running(world)
     world.do(partial(_end, Status.SUCCEEDED, world))
     world.time.run_until(world.time.now() + SECOND)
 
 
 def job_unheard(world: World) -> None:
-    """Its job has failed without an event, and the check of it is on the queue."""
+    """A task whose job has failed without an event; the check of the job is on the queue."""
     job_running(world)
     for job in world.executions_of_tasks.running():
         job.end(Status.FAILED, world.time.now(), "Boom")
@@ -91,7 +91,7 @@ def job_unheard(world: World) -> None:
 
 
 def job_checked(world: World) -> None:
-    """Its job has failed without an event after it was checked, and nothing is on the queue."""
+    """A task whose job has failed without an event after a check of the job; nothing is on the queue."""
     job_running(world)
     for _ in range(_UNHEARD // MINUTE):
         world.do(partial(TRIGGER.act, world))
@@ -103,20 +103,20 @@ def job_checked(world: World) -> None:
 
 
 def job_failed(world: World) -> None:
-    """Its job has failed, and another attempt may follow; the event is on the queue."""
+    """A task whose job has failed, and which may be retried; the job's event is on the queue."""
     job_running(world)
     world.do(partial(_end, Status.FAILED, world))
     world.time.run_until(world.time.now() + SECOND)
 
 
 def job_lost(world: World) -> None:
-    """Its job runs, but its worker died before noting that; its lease has ended."""
+    """A task whose job runs, but whose worker died before it noted the job; the worker's lease has ended."""
     job_starting(world)
     _lose_worker(world)
 
 
 def job_lost_again(world: World) -> None:
-    """The same of its second attempt; the job of the first one has failed."""
+    """A task in its second attempt whose worker died before it noted the job; the first attempt's job has failed."""
     job_starting(world, 30)
     worked(world)
     world.do(partial(_end, Status.FAILED, world))
@@ -128,7 +128,7 @@ def job_lost_again(world: World) -> None:
 
 
 def _lose_worker(world: World) -> None:
-    """Let a worker die as soon as its job runs, and its lease end."""
+    """Let a worker die as soon as its job runs, and let its lease end."""
     actor = world.begin(WORKER)
     assert not world.executions_of_tasks.running()
     assert world.run_until(world.executions_of_tasks.running)
@@ -141,14 +141,14 @@ def _lose_worker(world: World) -> None:
 
 
 def job_unlisted(world: World) -> None:
-    """On the queue; its job's service lists a job only a while after its start."""
+    """A task on the queue; its job's service lists a job only some time after the job's start."""
     world.job_services["batch"].listed_after = lambda: _UNLISTED
     made(world, target=JOB_TARGETS["batch"], notify_within_seconds=7200, retry={"max_attempts": 2})
     world.time.run_until(world.time.now() + 2 * SECOND)
 
 
 def job_undescribed(world: World) -> None:
-    """Its container runs, but is neither listed nor described yet."""
+    """A task whose container runs, but is neither listed nor described yet."""
     world.ecs.listed_after = lambda: _UNLISTED
     made(world, target=_CONTAINER, notify_within_seconds=7200)
     worked(world)

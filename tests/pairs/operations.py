@@ -28,14 +28,14 @@ ACCEPTED, REFUSED, UNKNOWN = "accepted", "refused", "unknown"
 
 
 def by_status(reply: Reply | None) -> str:
-    """Whether a request was accepted, refused, or may have been either."""
+    """Whether a request was accepted, was refused, or may have been either."""
     if reply is None or reply.status == UNAVAILABLE:
         return UNKNOWN
     return ACCEPTED if reply.status < REFUSALS else REFUSED
 
 
 def by_count(node_ref: str) -> Callable[[Reply | None], str]:
-    """The same for a request that is accepted even if it finds nothing to do."""
+    """A classification for requests that are accepted even if they find nothing to do: their count decides."""
 
     def told(reply: Reply | None) -> str:
         found = by_status(reply)
@@ -48,27 +48,27 @@ def by_count(node_ref: str) -> Callable[[Reply | None], str]:
 
 
 def _reads(reply: Reply | None) -> str:
-    """An operation that only reads changes nothing, with any response."""
+    """Classify an operation that only reads: whatever its response, it changes nothing."""
     return UNKNOWN if by_status(reply) is UNKNOWN else REFUSED
 
 
 @dataclass(frozen=True)
 class Operation:
-    """Something that may happen.
+    """An operation that may happen to a subject.
 
     Attributes:
-        act: does it, as a client in virtual time.
-        is_step: it is a step of a function or of DynamoDB, which does due work; otherwise a user's request.
-        is_asked: it is a step that makes a change that a user has asked for.
-        goes_on: it is a request that does more after the write that decides it, such as handing on a lock or placing
-            occurrences: others may come in between.
-        classify: the meaning of a response.
-        is_repeatable: an effect that exists already may count as its own, or not.
-        repeats: its requests, from 0, whose effect may exist already, and which may then have either response.
-        is_in_parts: if a call fails, it may be done in part, as its response then says.
-        begun: runs only the first of several requests, as if the next had no effect.
-        promise: checks accepted effects, after everything has ended.
-        not_beside: another operation whose work it may do in part, or not, whatever the order of the two.
+        act: runs the operation, as a client in virtual time.
+        is_step: whether it is a step of a function or of DynamoDB that does due work, and not a user's request.
+        is_asked: whether it is a step that makes a change requested by a user.
+        goes_on: whether it is a request that continues after its deciding write, such as to hand on a lock or to place
+            occurrences; other operations may run in between.
+        classify: returns the meaning of a response.
+        is_repeatable: whether an effect that already exists may count as the operation's own effect.
+        repeats: numbers, from 0, of its requests whose effect may already exist; they may then have either response.
+        is_in_parts: whether it may be partly done if a call fails; its response then says so.
+        begun: runs only the first of several requests, as if the next request had no effect.
+        promise: checks accepted effects after everything has ended.
+        not_beside: another operation whose work it may do in part, whatever the order of the two operations.
     """
 
     name: str
@@ -86,19 +86,19 @@ class Operation:
 
     @property
     def takes_time(self) -> bool:
-        """Whether others may come in between, and it continues."""
+        """Whether other operations may run before this one has ended."""
         return self.is_step or self.goes_on
 
 
 def _is_over(world: World, _replies: Sequence[Reply | None]) -> None:
-    """A stopped one neither runs nor waits to run."""
+    """A stopped task neither runs nor waits to run."""
     task = world.watching.record(world.about["task"])
     assert task is not None
     world.watching.check(task.is_terminal, f"a cancel was accepted, and the task is {task.state}")
 
 
 def _is_cancelled(world: World, replies: Sequence[Reply | None]) -> None:
-    """A task that was cancelled at once stays so; one that was asked to stop is not retried."""
+    """A task that was cancelled at once stays cancelled; a task that was asked to stop is not retried."""
     _is_over(world, replies)
     task = world.watching.record(world.about["task"])
     for reply in replies:
@@ -110,7 +110,7 @@ def _is_cancelled(world: World, replies: Sequence[Reply | None]) -> None:
 
 
 def _is_there(world: World, _replies: Sequence[Reply | None]) -> None:
-    """A reopened task is kept, however near it was to its removal."""
+    """A reopened task is kept, even if TTL was about to remove it."""
     world.watching.check(world.watching.record(world.about["task"]) is not None, "a task was reopened, and is gone")
 
 
@@ -131,14 +131,14 @@ def _patch_at(seconds: int, world: World) -> Reply | None:
 
 
 def _patch_matching(seconds: int, world: World) -> Reply | None:
-    """A change of one version only."""
+    """Change the task only if it still has the version that the subject read."""
     at = to_iso(world.about["minute"] + 6 * MINUTE + seconds * SECOND)
     headers = {"If-Match": f'"{world.about["version"]}"'}
     return world.ask("PATCH", _task(world), {"due_at": at, "name": "matched"}, headers=headers)
 
 
 def _notify(outcome: dict[str, Any], world: World) -> Reply | None:
-    # Neither a pull worker nor a handler's work elsewhere continues an attempt after reporting its end.
+    # After reporting an attempt's end, neither a pull worker nor a handler's external work continues the attempt.
     world.leases.clear()
     for effect in world.watching.live:
         effect.ended = effect.ended or world.time.now()
@@ -165,25 +165,25 @@ LARGE = ["%08x" % (n * 2654435761 % 2**32) for n in range(200)]
 _FAILED = {"outcome": "failed", "error": {"type": "Boom", "message": "told"}}
 _ERROR = {"error": {"type": "Boom", "message": "told"}}
 
-# The steps of functions.
+# Steps of functions
 
 
 _READERS = {"dead": "deadletter", **dict.fromkeys(("pulled", "intake", "sink", "rejects"), "")}
-"""The function for a queue, if not the workers'; some queues have none, or one that is given."""
+"""The functions that read the queues not read by workers; some queues have no function, or receive one explicitly."""
 
 
 def _create_task(name: str, world: World, **fields: object) -> Reply | None:
-    """Ask for a task with the unique key of the subject."""
+    """Send a request to create a task with the unique key of the subject."""
     return world.ask("POST", "/v1/tasks", {"type": works.PLAIN, "name": name, "delay_seconds": 600, **fields})
 
 
 def unique_key(until: str = "ended", on_conflict: str = "keep") -> dict[str, Any]:
-    """The field of a creation with the key of the subjects."""
+    """The field of a create request that contains the unique key of the subjects."""
     return {"unique": {"key": "only", "on_conflict": on_conflict, "until": until}}
 
 
 def _take_in(world: World) -> None:
-    """Have the intake process one of the messages on its queue."""
+    """Have the intake process one message from its queue."""
     answer = world.sqs.receive_message(
         QueueUrl=world.intake, MaxNumberOfMessages=1, MessageSystemAttributeNames=["All"]
     )
@@ -203,7 +203,7 @@ def _work(function: str, world: World) -> None:
 
 
 def _listening(world: World) -> None:
-    """The same, with targets that run until they get a request."""
+    """Have the workers process their messages with targets that run until they receive a request."""
     world.behavior = "listens"
     _work("worker", world)
 
@@ -322,7 +322,7 @@ OF_LEASES = (
 )
 STEPS = (WORKER, LISTENING, FAILING, ACCEPTING, TRIGGER, DEADLETTER, TTL)
 
-# Schedules.
+# Schedules
 
 SCHEDULE = "nightly"
 _NEW = {"name": SCHEDULE, "cron": "* * * * *", "task": {"type": works.UNDONE, "notify_within_seconds": 60}}
@@ -338,7 +338,7 @@ def _make(world: World) -> None:
 
 
 def _make_again(world: World) -> None:
-    """Delete a schedule, and create another with its name."""
+    """Delete a schedule, and create another schedule with the same name."""
     _delete(world)
     _make(world)
 
@@ -350,7 +350,7 @@ def _run_once(world: World) -> None:
 
 
 def _make_and_run(world: World) -> None:
-    """Create a schedule, and have it run; its target keeps running."""
+    """Create a schedule, and start one of its runs, whose target continues to run."""
     _make(world)
     _run_once(world)
 
@@ -378,7 +378,7 @@ def _fill_back(world: World) -> Reply | None:
 
 
 def _fill_missing(world: World) -> Reply | None:
-    """Backfill the missing runs of a period, a part of which has been backfilled."""
+    """Backfill the missing runs of a period that has been partly backfilled."""
     start = world.about["minute"] - 100 * MINUTE
     period = {"scheduled_after": to_iso(start), "scheduled_before": to_iso(start + 3 * MINUTE), "per_minute": 20}
     return world.ask("POST", f"{_OWN}/backfills", {**period, "only_missing": True})
@@ -399,7 +399,7 @@ def _calendar(method: str, body: object = None) -> Callable[[World], Any]:
 OF_SCHEDULES = (
     Operation("get", lambda world: world.ask("GET", _OWN), classify=_reads),
     Operation("patch-cron", lambda world: _update_schedule(world, cron="*/2 * * * *"), goes_on=True),
-    # Each task of a backfill that is being placed has the old or the new definition.
+    # Each task of a backfill that is being placed has either the old or the new definition.
     Operation(
         "patch-task",
         lambda world: _update_schedule(world, task={"type": works.UNDONE, "notify_within_seconds": 60}),
@@ -414,7 +414,7 @@ OF_SCHEDULES = (
     Operation("delete", lambda world: world.ask("DELETE", _OWN), is_repeatable=True),
     Operation("create", lambda world: world.ask("POST", "/v1/schedules", _NEW), goes_on=True),
     Operation("make-again", _make_again, goes_on=True, begun=_delete, repeats=frozenset({0})),
-    # The run's message may be delivered with those of a backfill.
+    # The run's message may be delivered with the messages of a backfill.
     Operation("make-and-run", _make_and_run, goes_on=True, begun=_make, not_beside="backfill"),
     TRIGGER,
     WORKER,
@@ -438,7 +438,7 @@ OF_CALENDARS = (
 
 
 def _free(world: World) -> Reply | None:
-    """Take a lock away from its holders, who may continue beside the next until they notice."""
+    """Take a lock away from its holders, which may continue beside the next holder until they notice the loss."""
     world.watching.freed("db")
     reply = world.ask("DELETE", "/v1/locks/db")
     world.watching.freed("db")
@@ -462,7 +462,7 @@ OF_SWITCHES = (
 )
 
 
-# Creations.
+# Requests to create tasks
 
 
 def _create(body: dict[str, Any], world: World) -> Reply | None:
@@ -493,7 +493,7 @@ OF_KEYS = (
 )
 
 
-# Topologies.
+# Topologies
 
 
 def _on_topology(verb: str) -> Callable[[World], Reply | None]:
@@ -501,7 +501,7 @@ def _on_topology(verb: str) -> Callable[[World], Reply | None]:
 
 
 def _retry(world: World) -> Reply | None:
-    """Have a topology run again, which it then does."""
+    """Request that a topology runs again, after which it must succeed."""
     reply = _on_topology("retry")(world)
     if by_status(reply) is ACCEPTED:
         world.about["ends"] = "succeeded"
@@ -513,14 +513,14 @@ def _on_node(verb: str, body: object = None) -> Callable[[World], Any]:
 
 
 def _state(state: str, world: World) -> None:
-    """Have the state machine's function do one state again."""
+    """Have the state machine's function run one state again."""
     world.wait_for(
         world.invoke("topology", {"state": state, "task_id": world.about["task"], "fence": world.about["fence"]})
     )
 
 
 def _stop_execution(world: World) -> None:
-    """Have somebody stop the execution, in the console of Step Functions."""
+    """Have somebody stop the execution in the console of Step Functions."""
     for execution in world.states.running():
         world.point("states.stop_execution")
         world.states.break_execution(execution.arn)

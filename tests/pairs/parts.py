@@ -1,4 +1,4 @@
-"""All pairs, their parts, and runs of them side by side."""
+"""All pairs of operations, the parts into which they are divided, and parallel runs of the pairs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.parts import Part
 
 _BETWEEN_COLLECTIONS = 5
-"""Pairs."""
+"""The number of pairs between two collections of garbage."""
 _NO_CALL = "-"
 
 
@@ -31,7 +31,7 @@ class Explored:
     """The outcome of a pair.
 
     Attributes:
-        told: each interleaving with a violation, in words.
+        told: a text about each interleaving with a violation.
     """
 
     pair: str
@@ -66,8 +66,8 @@ class Summary:
 
 @cache
 def every_pair() -> dict[str, Pair]:
-    """All pairs by their names: each operation of a subject first, and each of them second."""
-    # Either of two goes first, one after the other: they share these orders.
+    """All pairs by their names: each operation of a subject comes first in some pairs, and second in others."""
+    # The two pairs of the same operations follow each other, because they share the results of their orders.
     pairs = [
         Pair(each, *operations)
         for each in SUBJECTS
@@ -79,7 +79,7 @@ def every_pair() -> dict[str, Pair]:
 
 
 def chosen(part: Part, only: str = "") -> list[str]:
-    """The names of the pairs of one part; a pair's subject and operations alone decide its part."""
+    """The names of the pairs of one part; a pair's part depends only on its subject and its operations."""
     return [name for name in every_pair() if part.has(_in_any_order(name)) and re.search(only, name)]
 
 
@@ -89,7 +89,7 @@ def _in_any_order(name: str) -> str:
 
 
 def spread(names: Sequence[str], jobs: int, *, with_faults: bool) -> Iterator[Explored]:
-    """Explore pairs on this many cores, in their order."""
+    """Explore pairs in this many processes, and return the results in the order of the pairs."""
     explore = partial(explored, with_faults=with_faults)
     if jobs == 1:
         make_ready()
@@ -99,12 +99,12 @@ def spread(names: Sequence[str], jobs: int, *, with_faults: bool) -> Iterator[Ex
     try:
         yield from processes.map(explore, names, chunksize=4)
     finally:
-        # Running ones are awaited: their pipes are closed before the interpreter ends.
+        # Running processes are awaited: their pipes are closed before the interpreter ends.
         processes.shutdown(cancel_futures=True)
 
 
 def make_ready() -> None:
-    """Run without logs, and look for garbage rarely: most objects of a run live until its end."""
+    """Disable logs, and collect garbage rarely, because most objects of a run live until its end."""
     logging.disable(logging.CRITICAL)
     gc.collect()
     gc.freeze()
@@ -128,7 +128,7 @@ def explored(name: str, *, with_faults: bool = True) -> Explored:
 
 
 def interleaving_named(name: str) -> Found:
-    """Run the interleaving named in a violation, beside the orders that it is compared with."""
+    """Run the interleaving named in a violation, and the orders with which it is compared."""
     subject, first, second, k, m, fault = name.split()
     pair = every_pair()[f"{subject} {first} {second}"]
     made = None if fault == _NO_CALL else CallFault(fault)

@@ -1,4 +1,4 @@
-"""All subjects."""
+"""The list of all subjects."""
 
 from tests.pairs import definition_subjects, dependency_subjects, gate_subjects, job_subjects, subjects
 

@@ -1,4 +1,4 @@
-"""The subjects of operations, each built once and then used as the start of many runs."""
+"""The subjects of operations, each of which is built once and is then the start of many runs."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class Subject:
     """A subject of operations, in one state.
 
     Attributes:
-        build: creates it, in a new account.
-        operations: the possible operations on it.
-        is_compared: its ends are compared with those of an order; other work that continues by itself is not.
-        lives: it cannot be saved, because a part of it is running; it is built anew for each run.
+        build: creates the subject in a new account.
+        operations: the possible operations on the subject.
+        is_compared: whether its ends are compared with the ends of orders, which requires that no other work continues.
+        lives: whether a part of it is running, so that it cannot be saved, and is built again for each run.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Subject:
 
     def world(self) -> World:
         """An account with the subject."""
-        # Saved first: there is one account at a time.
+        # The account is saved first, because only one account exists at a time.
         saved = _quiet() if self.lives else _saved(self)
         world = World()
         world.restore(saved)
@@ -84,7 +84,7 @@ def answered(world: World, method: str, path: str, body: object = None, **more: 
 
 
 def made(world: World, label: str = "task", **fields: object) -> dict[str, Any]:
-    """A task, the subject unless another is named."""
+    """Create a task, which becomes the subject unless another label is given."""
     body = {"type": works.PLAIN, "name": "old", "notify_within_seconds": 60, **fields}
     reply = answered(world, "POST", "/v1/tasks", body)
     assert reply.status == 201, reply
@@ -102,7 +102,7 @@ def _task_now(world: World) -> Task:
 
 
 def asked(world: World, verb: str, body: object = None) -> None:
-    """Control the subject's task."""
+    """Send a control request for the subject's task."""
     reply = answered(world, "POST", f"/v1/tasks/{world.about['task']}/{verb}", body)
     assert reply.status < 300, reply
     world.about["version"] = reply.body["version"]
@@ -119,60 +119,60 @@ def worked(world: World, behavior: str = "done") -> None:
 
 
 def state_is(world: World, wanted: str) -> None:
-    """Make sure that the task is in a state."""
+    """Check that the subject's task is in this state."""
     state = str(_task_now(world).state)
     assert state == wanted, state
 
 
 def scheduled(world: World) -> None:
-    """Due in ten minutes."""
+    """A task that is due in ten minutes."""
     made(world, delay_seconds=600)
 
 
 def queued(world: World) -> None:
-    """Due, and its message is on the queue."""
+    """A task that is due; its message is on the queue."""
     made(world, type=works.UNDONE, rollback_on_failure=True)
     world.time.run_until(world.time.now() + 2 * SECOND)
 
 
 def too_late(world: World) -> None:
-    """On the queue, but its first attempt would be too late."""
+    """A task on the queue whose first attempt would be too late."""
     made(world, type=works.UNDONE, rollback_on_failure=True, expires_seconds=1)
     world.time.run_until(world.time.now() + 5 * SECOND)
 
 
 def pulled_too_late(world: World) -> None:
-    """The same for a task of pull workers."""
+    """A task of pull workers whose first attempt would be too late."""
     made(world, type=PULLED, expires_seconds=1)
     world.time.run_until(world.time.now() + 5 * SECOND)
 
 
 def unique(world: World) -> None:
-    """Has a unique key, and is due in minutes."""
+    """A task with a unique key that is due in minutes."""
     made(world, type=works.UNDONE, delay_seconds=600, **operations.unique_key())
 
 
 def unique_queued(world: World) -> None:
-    """The same for a task whose message is on the queue."""
+    """A task with a unique key whose message is on the queue."""
     made(world, type=works.UNDONE, **operations.unique_key("started"))
     world.time.run_until(world.time.now() + 2 * SECOND)
 
 
 def unique_ending(world: World) -> None:
-    """On the queue, has a unique key until its end, and one allowed attempt."""
+    """A task on the queue with a unique key until its end and only one allowed attempt."""
     made(world, retry={"max_attempts": 1}, **operations.unique_key())
     world.time.run_until(world.time.now() + 2 * SECOND)
 
 
 def unique_failed(world: World) -> None:
-    """Has failed, and had a unique key."""
+    """A failed task that had a unique key."""
     made(world, retry={"max_attempts": 1}, **operations.unique_key())
     worked(world, "fails")
     state_is(world, "failed")
 
 
 def unique_expired(world: World) -> None:
-    """Has failed without a start, and had a unique key until then."""
+    """A task that failed without a start, and had a unique key until then."""
     made(world, expires_seconds=1, **operations.unique_key("started"))
     world.time.run_until(world.time.now() + 5 * SECOND)
     worked(world)
@@ -180,25 +180,25 @@ def unique_expired(world: World) -> None:
 
 
 def queued_phased(world: World) -> None:
-    """The same for a task with all phases and a lock."""
+    """A task on the queue with all phases and a lock."""
     made(world, type=works.PHASED, rollback_on_failure=True, lock={"key": "db"}, payload=operations.LARGE)
     world.time.run_until(world.time.now() + 2 * SECOND)
 
 
 def soon(world: World) -> None:
-    """Due in a minute, which the trigger has already read."""
+    """A task that is due in a minute which the trigger has already read."""
     made(world, delay_seconds=60)
 
 
 def retrying(world: World) -> None:
-    """Failed once; the next attempt follows in minutes."""
+    """A task that failed once; its next attempt follows in minutes."""
     made(world, retry={"max_attempts": 3, "initial_seconds": 300, "max_seconds": 300})
     worked(world, "fails")
     state_is(world, "waiting")
 
 
 def locked_out(world: World) -> None:
-    """Waits for a lock that a pull worker holds."""
+    """A task that waits for a lock that a pull worker holds."""
     made(world, type=PULLED, lock={"key": "db"}, label="holder", name="holder", timeout_seconds=600)
     world.do(partial(world.lease, "X", 60))
     assert world.about["lease"]
@@ -208,13 +208,13 @@ def locked_out(world: World) -> None:
 
 
 def paused(world: World) -> None:
-    """Paused before it began."""
+    """A task that was paused before it began."""
     made(world, delay_seconds=600)
     asked(world, "pause")
 
 
 def paused_midway(world: World) -> None:
-    """Its attempt was paused, and left a checkpoint."""
+    """A task whose attempt was paused and left a checkpoint."""
     made(world, type=PULLED)
     world.do(partial(world.lease, "X", 60))
     asked(world, "pause")
@@ -223,14 +223,14 @@ def paused_midway(world: World) -> None:
 
 
 def accepted(world: World) -> None:
-    """Its target has accepted the work, and will notify."""
+    """A task whose target has accepted the work, and will report its end later."""
     made(world)
     worked(world, "accepts")
     state_is(world, "running")
 
 
 def accepted_locked(world: World) -> None:
-    """The same with a lock, for which another task waits."""
+    """A task whose target has accepted the work, and which holds a lock for which another task waits."""
     made(world, lock={"key": "db"})
     worked(world, "accepts")
     made(world, lock={"key": "db"}, label="waiter", name="waiter")
@@ -241,33 +241,33 @@ def accepted_locked(world: World) -> None:
 
 
 def succeeded(world: World) -> None:
-    """Done."""
+    """A task that has succeeded."""
     made(world, type=works.UNDONE, rollback_on_failure=True)
     worked(world)
     state_is(world, "succeeded")
 
 
 def failed(world: World) -> None:
-    """Failed for good."""
+    """A task that has finally failed."""
     made(world, type=works.UNDONE, retry={"max_attempts": 1}, payload=operations.LARGE)
     worked(world, "fails")
     state_is(world, "failed")
 
 
 def _expired(world: World, build: Callable[[World], None]) -> None:
-    """One that ended so long ago that TTL may remove it, and its contents, at any time."""
+    """A task that ended so long ago that TTL may remove the task and its contents at any time."""
     world.about["environ"] = {Variable.RETENTION_DAYS: "0.01"}
     world.environ.update(world.about["environ"])
     build(world)
     world.time.run_until(world.time.now() + 25 * MINUTE)
     for _ in range(3):
         world.do(partial(operations.TRIGGER.act, world))
-    # Its existence at this time is not promised.
+    # The task need not exist any more at this time.
     world.watching.accepted.clear()
 
 
 def queued_http(world: World) -> None:
-    """Due, on the queue, and its target is an endpoint."""
+    """A task on the queue whose target is an HTTP endpoint."""
     phases = ["prepare", "clean", "rollback"]
     made(
         world, target={"kind": "http", "url": URL, "phases": phases}, rollback_on_failure=True, payload=operations.LARGE
@@ -291,27 +291,27 @@ def event_twice(world: World) -> None:
 
 
 def rolling_back(world: World) -> None:
-    """To be rolled back; the message is on the queue."""
+    """A task that will be rolled back; its message is on the queue."""
     succeeded(world)
     asked(world, "rollback")
     world.time.run_until(world.time.now() + 2 * SECOND)
 
 
 def rolled_back(world: World) -> None:
-    """Undone."""
+    """A task that was rolled back."""
     rolling_back(world)
     worked(world)
     state_is(world, "rolled_back")
 
 
 def cancelled(world: World) -> None:
-    """Taken back."""
+    """A task that was cancelled."""
     made(world, delay_seconds=600)
     world.do(partial(world.ask, "POST", f"/v1/tasks/{world.about['task']}/cancel"))
 
 
 def dead_lettered(world: World) -> None:
-    """Its message was received too often."""
+    """A task whose message was received too often."""
     queued(world)
     for queue in world.sqs.queues.values():
         for held in queue.messages:
@@ -321,7 +321,7 @@ def dead_lettered(world: World) -> None:
 
 
 def worker_lost(world: World) -> None:
-    """Its worker died in the attempt, and the lease is over."""
+    """A task whose worker died during the attempt; the worker's lease has ended."""
     made(world, retry={"max_attempts": 3, "initial_seconds": 1})
     world.time.run_until(world.time.now() + 2 * SECOND)
     actor = world.begin(operations.LISTENING)
@@ -338,19 +338,19 @@ def worker_lost(world: World) -> None:
 
 
 def pulled(world: World) -> None:
-    """Of a pulled type, due, on its queue."""
+    """A due task of a pulled type; its message is on the queue of that type."""
     made(world, type=PULLED, timeout_seconds=600)
     world.time.run_until(world.time.now() + 2 * SECOND)
 
 
 def pulled_locked(world: World) -> None:
-    """The same with a lock."""
+    """A due task of a pulled type with a lock; its message is on the queue of that type."""
     made(world, type=PULLED, lock={"key": "db"}, timeout_seconds=600)
     world.time.run_until(world.time.now() + 2 * SECOND)
 
 
 def leased(world: World) -> None:
-    """A pull worker has it, and has acknowledged it."""
+    """A task that a pull worker has leased and acknowledged."""
     made(world, type=PULLED, timeout_seconds=600)
     world.do(partial(world.lease, "X", 60))
     world.do(partial(world.end_lease, "heartbeat"))
@@ -358,7 +358,7 @@ def leased(world: World) -> None:
 
 
 def leased_limited(world: World) -> None:
-    """A pull worker has it, and it is the only one of its type that may run."""
+    """A task that a pull worker has leased; no other task of its type may run at the same time."""
     reply = answered(world, "PUT", f"/v1/switches/type/{PULLED}", {"max_concurrent": 1})
     assert reply.status < 300, reply
     world.time.run_until(world.time.now() + SECOND)
@@ -366,20 +366,20 @@ def leased_limited(world: World) -> None:
 
 
 def leased_pausing(world: World) -> None:
-    """A pull worker has it, and a pause is requested."""
+    """A task that a pull worker has leased, and whose pause was requested."""
     leased(world)
     asked(world, "pause")
 
 
 def leased_stopping(world: World) -> None:
-    """A pull worker has it, and was asked to stop."""
+    """A task that a pull worker has leased, and which was asked to stop."""
     leased(world)
     reply = answered(world, "POST", f"/v1/tasks/{world.about['task']}/cancel", {"force": True})
     assert reply.status == 202
 
 
 def leased_locked(world: World) -> None:
-    """A pull worker has it with a lock, for which another task waits."""
+    """A task that a pull worker has leased, with a lock for which another task waits."""
     made(world, type=PULLED, lock={"key": "db"}, timeout_seconds=600)
     world.do(partial(world.lease, "X", 60))
     made(world, lock={"key": "db"}, label="waiter", name="waiter")
@@ -390,7 +390,7 @@ def leased_locked(world: World) -> None:
 
 
 def lease_over(world: World) -> None:
-    """A pull worker had it without a report, and the lease has ended."""
+    """A task that a pull worker leased and never reported on; the lease has ended."""
     made(world, type=PULLED, lock={"key": "db"}, timeout_seconds=600, retry={"max_attempts": 3, "initial_seconds": 1})
     world.do(partial(world.lease, "X", 5))
     world.time.run_until(world.time.now() + 15 * SECOND)
@@ -423,11 +423,11 @@ def bulk_redriving(world: World) -> None:
 
 
 def nothing(world: World) -> None:
-    """Nothing exists yet."""
+    """An account in which nothing exists yet."""
 
 
 def schedule_made(world: World, in_minutes: int = 1, **fields: object) -> None:
-    """A schedule that runs in each of twenty minutes, the first of which is this many minutes away."""
+    """Create a schedule that runs in each of twenty minutes, the first of which is this many minutes away."""
     first = world.about["minute"] // MINUTE % 60 + in_minutes
     minutes = ",".join(str((first + number) % 60) for number in range(20))
     name, task = operations.SCHEDULE, {"type": works.PLAIN, "notify_within_seconds": 60}
@@ -440,40 +440,40 @@ def schedule_made(world: World, in_minutes: int = 1, **fields: object) -> None:
 
 
 def overlap_control(world: World) -> None:
-    """A schedule of some minutes; its next occurrence is placed, and the trigger is about to place another."""
+    """A schedule of twenty minutes; its next occurrence is placed, and the trigger is about to place another one."""
     schedule_made(world, in_minutes=3)
     world.time.run_until(world.time.now() + MINUTE)
 
 
 def recurring_due(world: World) -> None:
-    """The same, an occurrence of which is on its queue."""
+    """A schedule of twenty minutes with an occurrence on its queue."""
     schedule_made(world)
     world.time.run_until((world.time.now() // MINUTE + 1) * MINUTE + 2 * SECOND)
 
 
 def recurring_busy(world: World) -> None:
-    """The same, with a running occurrence."""
+    """A schedule of twenty minutes with a running occurrence."""
     recurring_due(world)
     world.do(partial(operations.ACCEPTING.act, world))
     world.behavior = "done"
 
 
 def recurring_held(world: World) -> None:
-    """The same, paused."""
+    """A paused schedule of twenty minutes."""
     schedule_made(world, in_minutes=3)
     reply = answered(world, "POST", f"/v1/schedules/{operations.SCHEDULE}/pause")
     assert reply.status == 200, reply
 
 
 def recurring_gone(world: World) -> None:
-    """It was deleted when an occurrence was already placed."""
+    """A schedule that was deleted when one of its occurrences was already placed."""
     overlap_control(world)
     reply = answered(world, "DELETE", f"/v1/schedules/{operations.SCHEDULE}")
     assert reply.status == 200, reply
 
 
 def permanent(world: World) -> None:
-    """A schedule that runs again after the last run's end; a run is active."""
+    """A schedule that runs again after the end of its last run; a run is active."""
     schedule_made(world, permanent={"gap_seconds": 45})
     world.time.run_until(world.time.now() + 2 * SECOND)
     world.do(partial(operations.ACCEPTING.act, world))
@@ -493,7 +493,7 @@ def filling_back(world: World) -> None:
 
 
 def filled_back(world: World) -> None:
-    """A schedule with a backfilled period, whose runs have ended."""
+    """A schedule with a backfilled period whose runs have ended."""
     _fill_back(world, minutes=1, per_minute=20)
     for _ in range(3):
         world.do(partial(operations.TRIGGER.act, world))
@@ -518,7 +518,7 @@ def tagged(world: World) -> None:
 
 
 def tagged_held(world: World) -> None:
-    """The same, paused."""
+    """A paused schedule whose tasks have a tag."""
     tagged(world)
     reply = answered(world, "POST", f"/v1/schedules/{operations.SCHEDULE}/pause")
     assert reply.status == 200, reply
@@ -532,7 +532,7 @@ def switched_off(world: World) -> None:
 
 
 def topology_begun(world: World, **nodes: object) -> None:
-    """A topology whose execution has begun."""
+    """Create a topology, and wait until its execution has begun."""
     reply = answered(world, "POST", "/v1/topologies", {"nodes": nodes})
     assert reply.status == 201, reply
     world.about["task"] = reply.body["id"]
@@ -553,7 +553,7 @@ _NODES = {"a": {"type": PULLED, "timeout_seconds": 600}, "b": {"type": works.PLA
 
 
 def topology(world: World) -> None:
-    """A pull worker has its first node, and the second waits for it."""
+    """A topology whose first node is leased by a pull worker; the second node waits for the first."""
     topology_begun(world, **_NODES)
     fence = world.about["fence"]
     world.do(partial(world.lease, "X", 60))
@@ -562,7 +562,10 @@ def topology(world: World) -> None:
 
 
 def topology_condition(world: World) -> None:
-    """A pull worker has its first node; the second runs if the first returns a large number, otherwise the third."""
+    """A topology that runs its second node if its first returns a large number, and otherwise its third.
+
+    A pull worker has leased the first node.
+    """
     after = {"type": works.PLAIN, "depends_on": ["a"]}
     large, small = {**after, "when": "parents.a.result > `100`"}, {**after, "when": "parents.a.result <= `100`"}
     topology_begun(world, a=_NODES["a"], b=large, c=small)
@@ -573,13 +576,13 @@ def topology_condition(world: World) -> None:
 
 
 def topology_node_ends(world: World) -> None:
-    """Its first node is due on a queue of the workers."""
+    """A topology whose first node is due on a queue of the workers."""
     topology_begun(world, a={"type": works.PLAIN}, b={"type": works.PLAIN, "depends_on": ["a"]})
     world.about["ends"] = "succeeded"
 
 
 def topology_failed(world: World) -> None:
-    """Its first node has failed, and so has it."""
+    """A topology that has failed because its first node has failed."""
     once = {"max_attempts": 1}
     topology_begun(world, a={"type": works.PLAIN, "retry": once}, b={"type": works.PLAIN, "depends_on": ["a"]})
     world.behavior = "fails"
@@ -595,7 +598,7 @@ def topology_failed(world: World) -> None:
 
 
 def topology_retry(world: World) -> None:
-    """The same, with an accepted retry: the message is on the queue."""
+    """A failed topology with an accepted retry; its message is on the queue."""
     topology_failed(world)
     reply = answered(world, "POST", f"/v1/topologies/{world.about['task']}/retry")
     assert reply.status == 200, reply
@@ -607,17 +610,17 @@ _TASKS, _LEASES, _STEPS = operations.OF_TASKS, operations.OF_LEASES, operations.
 
 
 def named(names: str, among: Sequence[Operation]) -> tuple[Operation, ...]:
-    """Some operations by their names."""
+    """Select operations by their names."""
     by_name = {each.name: each for each in among}
     return tuple(by_name[name] for name in names.split())
 
 
 _TICK = (operations.TRIGGER,)
-# Nobody knows the fence of an attempt before the lease is handed out. A lock that is taken after a report by a guess is
-# held until the lease ends.
+# A client can only guess an attempt's fence before the lease is handed out. If a report with a guessed fence ends the
+# attempt, a lock that is taken afterwards is held until the lease ends.
 _NOT_REPORTED = tuple(each for each in _TASKS if not each.name.startswith("notify"))
-# If an occurrence is on its queue, a requested run is delivered with it, and with `skip` one of the two runs: which one
-# does not depend on the order of requests.
+# If an occurrence is on its queue, a requested run is delivered with the occurrence. With `skip`, only one of the two
+# runs, whatever the order of the requests.
 _OF_ONE_RUN = tuple(each for each in operations.OF_SCHEDULES if each.name != "make-and-run")
 _WORK = named("worker worker-listening worker-failing worker-accepting trigger", _STEPS)
 _ENDS = named("cancel-by-force notify-success notify-failure heartbeat", _TASKS)

@@ -54,10 +54,13 @@ HOLD = [
     "parent notify-success create-after",
     "last-member notify-success join",
 ]
-"""Pairs of every kind of subject; the others are run by `make pairs`."""
+"""Pairs of every kind of subject; `make pairs` runs the other pairs."""
 NEVER_ACCEPTED = {"delete-calendar", "switch-no-rate", "get", "get-bulk"}
-"""Operations that are accepted only after another one, because then no schedule names the calendar or there is a rate;
-and operations that only read."""
+"""The operations that no subject accepts as it was built.
+
+Some only read; the others need another operation first, because a schedule still names the calendar, or because no rate
+exists.
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -69,7 +72,7 @@ def _quiet() -> Iterator[None]:
 
 @pytest.mark.parametrize("name", HOLD)
 def test_no_interleaving_of_a_pair_breaks_a_promise(name: str) -> None:
-    """All ends are those of an order of the two, nothing accepted is lost, and refused requests change nothing."""
+    """Each end is an end of an order of the two, no accepted request is lost, and refused requests change nothing."""
     faults = () if name.startswith(("lock", "topology", "recurring")) else (CallFault.LOST,)
     exploration = Exploration(every_pair()[name], faults)
     assert [told(found) for found in exploration.found()] == []
@@ -77,7 +80,7 @@ def test_no_interleaving_of_a_pair_breaks_a_promise(name: str) -> None:
 
 
 def test_a_change_that_does_not_ask_for_the_version_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both of two changes of one version are accepted if the write does not name the version it read."""
+    """Both of two changes of one version are accepted if the write does not name the version that it read."""
     monkeypatch.setattr(update, "Guard", lambda **how: replace(Guard(**how), version=None))
     found = list(Exploration(every_pair()["scheduled patch-matching-05 patch-matching-55"], ()).found())
     assert "no order of the two is answered accepted and accepted" in found[0].violations[0]
@@ -85,14 +88,14 @@ def test_a_change_that_does_not_ask_for_the_version_is_found(monkeypatch: pytest
 
 
 def test_a_stop_that_is_accepted_and_forgotten_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The task is retried when its lease has ended: its user's response said otherwise."""
+    """A task is retried after its lease has ended, although the response to a stop said otherwise."""
     monkeypatch.setattr(TaskControl, "_ask", lambda _self, task, *_rest: task)
     found = list(Exploration(every_pair()["leased get cancel-by-force"], ()).found())
     assert any("a stop was accepted, and the task is succeeded" in each for each in found[0].violations)
 
 
 def _without_another_look(task_waits: EventWaits, task: Task) -> Postponed | None:
-    """The gate of a task that waits for an event, without the second look after the task was noted."""
+    """The gate of a task that waits for an event, without the second look after the wait was recorded."""
     if not isinstance(task.target, EventTarget):
         return None
     event, now = AwaitedEvent(task.owner, task.target.event, task.target.key), task_waits.runtime.now()
@@ -105,7 +108,7 @@ def _without_another_look(task_waits: EventWaits, task: Task) -> Postponed | Non
 
 @pytest.mark.parametrize("mistake", ["the sender does not look again", "the worker does not look again"])
 def test_a_signal_that_is_lost_is_found(monkeypatch: pytest.MonkeyPatch, mistake: str) -> None:
-    """A task begins to wait at that moment, and neither sees the other."""
+    """A signal is lost if it is sent at the moment when a task begins to wait and one of them does not look again."""
     if mistake == "the sender does not look again":
         monkeypatch.setattr(signals, "is_being_checked", lambda *_: False)
     else:
@@ -116,7 +119,7 @@ def test_a_signal_that_is_lost_is_found(monkeypatch: pytest.MonkeyPatch, mistake
 
 @pytest.mark.slow
 def test_each_operation_does_something_to_some_subject() -> None:
-    """An operation that is refused on every subject has no effect on others: all its pairs would be empty."""
+    """An operation that is refused on every subject has no effect on other operations; all its pairs would be empty."""
     accepted: dict[str, bool] = {}
     for subject in SUBJECTS:
         for operation in subject.operations:
@@ -132,7 +135,7 @@ def test_each_operation_does_something_to_some_subject() -> None:
 
 
 def test_an_interleaving_is_the_same_each_time() -> None:
-    """Its name alone decides which calls are made, when, and how it ends."""
+    """An interleaving's name alone determines its calls, their times, and its end."""
     name = "queued worker pause 2 1 late"
     one, other = interleaving_named(name), interleaving_named(name)
     assert str(one.interleaving) == name
@@ -142,7 +145,7 @@ def test_an_interleaving_is_the_same_each_time() -> None:
 
 
 def test_the_first_stops_before_its_call_and_the_second_before_its_own() -> None:
-    """A makes one call, B one, then A the others, then B the others."""
+    """A makes one call, then B makes one call, then A makes its remaining calls, then B makes its remaining calls."""
     pair = every_pair()["scheduled patch-at-05 patch-at-55"]
     result = run(Interleaving(pair, 1, 1))
     assert re.fullmatch("A(A?)B(B?)A+B+", "".join(actor for _, actor, _ in result.made))
@@ -150,7 +153,7 @@ def test_the_first_stops_before_its_call_and_the_second_before_its_own() -> None
 
 
 def test_a_subject_starts_the_same_for_everybody() -> None:
-    """One run leaves nothing behind for the next one."""
+    """One run of a subject leaves nothing behind for the next run."""
     pair = every_pair()["failed retry get"]
     before = run(Interleaving(pair, runs=(False, False))).state
     run(Interleaving(pair))
@@ -159,21 +162,21 @@ def test_a_subject_starts_the_same_for_everybody() -> None:
 
 @pytest.mark.parametrize("name", ["scheduled get pause", "scheduled get cancel"])
 def test_states_that_differ_by_milliseconds_settle_once(name: str) -> None:
-    """Also where the time of an action is packed with others, or TTL counts seconds."""
+    """States that differ only by milliseconds settle once, even if times are compressed or TTL counts seconds."""
     pair, settled = every_pair()[name], set[str]()
     stopped = [run(Interleaving(pair, k), settled) for k in (None, 0)]
     assert [each.is_known for each in stopped] == [False, True]
 
 
 def test_each_pair_is_in_one_part() -> None:
-    """Ten parts are all pairs, each once, and none is much larger than another."""
+    """Ten parts contain each pair exactly once, and no part is much larger than another part."""
     parts = [chosen(Part(number, 10)) for number in range(1, 11)]
     assert sorted(name for part in parts for name in part) == sorted(every_pair())
     assert max(map(len, parts)) < 1.15 * min(map(len, parts))
 
 
 def _without_identity(patch: pytest.MonkeyPatch) -> None:
-    """The number of its edition alone decides when a schedule is written, and its deletion leaves nothing."""
+    """Only the edition number decides whether a schedule is written; the schedule's deletion leaves nothing behind."""
 
     def remove(client: Any, table: str, marker: Any, *_rest: Any) -> bool:  # noqa: ANN401 - as in the adapter
         client.delete_item(TableName=table, Key={"p": marker["p"], "s": marker["s"]})
@@ -248,7 +251,7 @@ def test_what_was_found_before_is_found(
     told_of: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Each of these was a bug once, and no simulation of random faults had found it."""
+    """Each of these mistakes was once a bug that no simulation with random faults had found."""
     mistake(monkeypatch)
     violations = [each for found in Exploration(every_pair()[name], faults).found() for each in found.violations]
     assert any(told_of in each for each in violations), violations

@@ -1,4 +1,4 @@
-"""A simulated account in which two operations are interleaved call by call, and which starts from a saved state."""
+"""A simulated account that starts from a saved state, and in which two operations are interleaved call by call."""
 
 from __future__ import annotations
 
@@ -51,26 +51,28 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 LONGEST = 20 * MINUTE
-"""How long one operation may take in virtual time."""
+"""The longest virtual time that one operation may take."""
 SETTLED = 60 * MINUTE
-"""How long it may take until everything has ended."""
+"""The longest virtual time until everything must have ended."""
 _WAIT = json.loads(DEFINITION.read_text(encoding="utf-8"))["States"]["Nodes"]["ItemProcessor"]["States"]["Node"]
 EXECUTIONS_ENDED = _WAIT["HeartbeatSeconds"] * SECOND + 30 * MINUTE
-"""How long executions without dependents may take after that: their states ask this often."""
+"""The longest virtual time that executions without dependents may then take; their states poll at this interval."""
 _GOES_ON = 4 * MINUTE
-"""How long a permanent schedule is watched."""
+"""The time for which a permanent schedule is watched."""
 _HELD = 3 * MINUTE
 """The time after which paused tasks are resumed, so that they end."""
 _TRAVEL, _LAG = 3, 20
 _FAR = 10_000 * HOUR
 _SERVICES = {"lambda": "lambdas"}
 _API_SLOWNESS, _SLOWNESS = 12 * SECOND, 45 * SECOND
-"""How long a slow call takes: longer than a short lease, and longer than the lease of a worker. A request to the API is
-over after 29 seconds."""
+"""The durations of a slow call: longer than a short lease, and longer than a worker's lease.
+
+A request to the API times out after 29 seconds.
+"""
 _TIMEOUT = 5 * SECOND
-"""After how long the SDK gives up waiting for an answer."""
+"""The time after which the SDK stops waiting for a response."""
 _MALFORMED = {"path_not_found", "method_unsupported", "parameters_invalid", "unknown_field", "required", "wrong_type"}
-"""Codes of problems, and of their errors, of requests that cannot be accepted in any state."""
+"""Codes of problems and of their errors that mean that a request cannot be accepted in any state."""
 
 
 @dataclass(eq=False)
@@ -78,17 +80,17 @@ class Actor:
     """One of the two operations while it runs.
 
     Attributes:
-        stop_at: index, from 0, of the call before which it stops; `None` if it does not stop.
+        stop_at: the index, from 0, of the call before which the operation stops; `None` if it does not stop.
         fault: the fault of that call.
-        calls: how many calls of AWS it has begun; calls begun at the same instant count as one.
-        made: those calls, in words, with the time at which each began.
-        footprints: the data that each of those calls touches, by the numbers of `calls`.
-        touched: the data that AWS has touched for it since its last call.
+        calls: the number of AWS calls that it has begun; calls begun at the same instant count as one.
+        made: a text for each of these calls, with the time at which the call began.
+        footprints: the data that each of these calls touches, by the numbers of `calls`.
+        touched: the data that AWS has touched on behalf of the operation since its last call.
         requests: the number of calls that it had begun when it sent each of its requests.
-        replies: the responses that its client got; `None` for one that never came.
-        is_stopped: whether it waits until it may continue.
-        strand: its client.
-        late: makes its call that arrives late.
+        replies: the responses that its client received; `None` for a response that never arrived.
+        is_stopped: whether the operation waits until it may continue.
+        strand: the operation's client.
+        late: makes the operation's call that arrives late.
     """
 
     operation: Operation
@@ -108,12 +110,12 @@ class Actor:
 
     @property
     def is_done(self) -> bool:
-        """Whether it has ended."""
+        """Whether the operation has ended."""
         return self.strand is not None and self.strand.done
 
     @property
     def outcome(self) -> tuple[str, ...]:
-        """The responses that its client got."""
+        """The responses that the operation's client received."""
         return tuple(self.operation.classify(reply) for reply in self.replies)
 
 
@@ -131,7 +133,7 @@ class Saved:
     """The state of an account in which nothing runs.
 
     Attributes:
-        about: ids and other facts about it.
+        about: identifiers and other facts about the subject.
     """
 
     now: Millis
@@ -172,11 +174,11 @@ _WATCHED = {
     "dependencies": ("_ends",),
     "ordered_keys": ("_written_at", "_started", "_open", "_before", "_gone", "_begun"),
 }
-"""The watchers' memory of earlier writes, by their names in the account."""
+"""The watchers' memory of earlier writes, by the watchers' names in the account."""
 
 
 def _copied(value: Any) -> Any:  # noqa: ANN401 - whatever a watcher remembers
-    """A copy, also of the sets and lists in a mapping."""
+    """A copy of a value; sets, lists, and mappings inside a mapping are copied, too."""
     if not isinstance(value, dict):
         return copy(value)
     made = copy(value)
@@ -187,7 +189,7 @@ def _copied(value: Any) -> Any:  # noqa: ANN401 - whatever a watcher remembers
 
 
 def _is_malformed(reply: Reply) -> bool:
-    """Whether a request was refused for any subject: because its name is unknown to the API."""
+    """Whether a request was refused regardless of its subject, such as for a field that the API does not know."""
     problem = reply.body if isinstance(reply.body, dict) else {}
     faults = {fault["code"] for fault in problem.get("errors", [])}
     return problem.get("code") in _MALFORMED or bool(faults & _MALFORMED)
@@ -197,14 +199,15 @@ class World(FaultSimulation):
     """An account without random faults in which nothing happens by itself until it may settle.
 
     Attributes:
-        about: ids and other facts of the subject; `ends` is how it must end unless a user ends it.
+        about: identifiers and other facts about the subject; `ends` is the state in which it must end unless a user
+            ends it.
         behavior: the behavior of targets, by the name of a method.
         actors: the two operations.
     """
 
     def __init__(self) -> None:
         super().__init__(1, 0.0)
-        # Messages are received when an operation receives them, however soon that is.
+        # Messages are received as soon as an operation receives them.
         self.delivery = 0, 0
         # No calls arrive late here.
         self.attempts.is_off = True
@@ -227,19 +230,19 @@ class World(FaultSimulation):
         works.STAGE.remove(self)
         self.close()
 
-    # Without chance.
+    # Fixed delays
 
     def travel(self) -> None:
-        """Let a request or a response take its time."""
+        """Let the time pass that a request or a response takes."""
         self.take(_TRAVEL)
 
     def _lag(self) -> Millis:
         return _LAG
 
     def trace(self, who: object, *what: object) -> None:
-        """Note nothing: an actor's own calls are recorded."""
+        """Record nothing, because each actor already records its own calls."""
 
-    # States to start from.
+    # States to start from
 
     def saved(self) -> Saved:
         """This state, from which many runs can start."""
@@ -265,7 +268,7 @@ class World(FaultSimulation):
         )
 
     def restore(self, saved: Saved) -> None:
-        """Go on from a saved state."""
+        """Continue from a saved state."""
         self.time._now = saved.now
         self.table.partitions = {name: dict(partition) for name, partition in saved.partitions.items()}
         for name, entries in saved.entries.items():
@@ -279,7 +282,7 @@ class World(FaultSimulation):
         }
         self.jobs.names = list(saved.job_names)
         self.sqs._numbers = copy(saved.numbers)
-        # No machine has the name of an earlier one, which is a part of the nonces it draws.
+        # No machine has the name of an earlier machine, because nonces contain the machine's name.
         self._machines_made = saved.machines
         self.random.setstate(saved.random_source)
         self.about, self.leases = dict(saved.about), dict(saved.leases)
@@ -288,10 +291,10 @@ class World(FaultSimulation):
             for name, value in memory.items():
                 setattr(getattr(self, who), name, _copied(value))
 
-    # The owner of each call.
+    # The owner of each call
 
     def invoke(self, function: str, event: Mapping[str, Any]) -> Invocation:
-        """Begin an invocation; one that an actor's client begins belongs to the actor."""
+        """Begin an invocation, which belongs to the actor whose client began it."""
         invocation = super().invoke(function, event)
         assert invocation.strand is not None
         machine = invocation.strand.home
@@ -331,7 +334,7 @@ class World(FaultSimulation):
         return actor
 
     def ask(self, method: str, path: str, body: object = None, **more: Any) -> Reply | None:  # noqa: ANN401 - of `Users.ask`
-        """Send a request, as a part of an operation or of the preparation."""
+        """Send a request, as a part of an operation or of its preparation."""
         actor = self._clients.get(self.time.process())
         if actor is not None:
             actor.requests.append(actor.calls)
@@ -343,10 +346,10 @@ class World(FaultSimulation):
             actor.answered_at.append(self.time.now())
         return reply
 
-    # Pull workers.
+    # Pull workers
 
     def lease(self, worker: str, seconds: int) -> Reply | None:
-        """Have a pull worker ask for a task; its lease must have time left, and no other lease may be valid."""
+        """Have a pull worker request a task; its lease must have time left, and no other lease may be valid."""
         wanted = {"types": [PULLED], "wait_seconds": 0, "lease_seconds": seconds, "worker": worker}
         reply = self.ask("POST", "/v1/leases", wanted)
         for leased in reply.body["leases"] if reply is not None and reply.status == 200 else ():
@@ -373,10 +376,10 @@ class World(FaultSimulation):
         return task.lock.key if task is not None and task.lock is not None else None
 
     def end_lease(self, verb: str, body: object = None) -> Reply | None:
-        """Have a pull worker report on the task that it got last."""
+        """Have a pull worker report on the task that it received last."""
         name = self.about.get("lease", "none")
         if verb != "heartbeat":
-            # With any response, it does not continue.
+            # Whatever the response, the worker does not continue.
             self.leases = {task: each for task, each in self.leases.items() if each.name != name}
         reply = self.ask("POST", f"/v1/leases/{name}/{verb}", body)
         if verb == "heartbeat" and reply is not None and reply.status == 200:
@@ -385,14 +388,14 @@ class World(FaultSimulation):
                     self.leases[task] = replace(each, ends_at=_instant(reply.body["expires_at"]))
         return reply
 
-    # The end.
+    # The end
 
     def settle(self) -> None:
-        """Let everything end: ticks, workers, a pull worker; paused work continues."""
+        """Let everything end: the trigger, the workers, and a pull worker run, and paused work continues."""
         self.behavior = "done"
         self.calm_at = self.time.now() if self.faulty else None
         self.received_from = self.time.now()
-        # Work begun earlier began when the pair started it: it says nothing about usual delays.
+        # Work that began earlier was started by the pair, so it indicates nothing about usual delays.
         self.watching.lateness.clear()
         self.ticking = self.receiving = True
         for poller in self._pollers.values():
@@ -421,13 +424,13 @@ class World(FaultSimulation):
         self.watching.check_end()
 
     def _let_lines_go_on(self) -> None:
-        """Have each task that has failed and stops its line tried again."""
+        """Retry each task that has failed and stops its line."""
         for task in list(self.watching.tasks()):
             if stops_line(task):
                 self.do(partial(self.users.ask, "POST", f"/v1/tasks/{task.id}/retry"))
 
     def begin_execution(self, execution: Execution) -> None:
-        """Run a job that a task has started: it ends soon once everything settles, and earlier only on request."""
+        """Run a job that a task has started: while everything settles, it ends soon; before that, only on request."""
         super().begin_execution(execution)
         if self.ticking:
             self.time.start_process(partial(self._end_soon, execution))
@@ -441,7 +444,7 @@ class World(FaultSimulation):
             self.do(partial(self.users.ask, "POST", "/v1/rates/crm/resume"))
 
     def _end_jobs(self) -> None:
-        """End the jobs that run, but for those that are to be stopped."""
+        """End the running jobs, except those that are to be stopped."""
         for job in self.executions_of_tasks.running():
             task = self.watching.record(str(task_of_job(job.name)))
             if task is not None and task.requested_action == "cancel" and not self.faulty:
@@ -456,13 +459,13 @@ class World(FaultSimulation):
             self.send_job_event(self.ecs.tasks[arn]["startedBy"])
 
     def begin_job(self, service: FakeJobs, job: str) -> None:
-        """Run such a job of another service, likewise."""
+        """Run a job of another service; while everything settles, the job ends at once."""
         super().begin_job(service, job)
         if self.ticking:
             self.time.start_process(partial(self.end_job, service, job, well=True))
 
     def _check_stopped(self, job: Execution) -> None:
-        """A job whose task is to be cancelled is stopped soon; any end of it will do."""
+        """Check that the job of a task that is to be cancelled is stopped soon; the job may then end in any state."""
         self.take(_HELD)
         self.watching.check(job not in self.executions_of_tasks.running(), f"{job.name} was not stopped")
         self.end_execution(job, Status.SUCCEEDED, "7")
@@ -472,11 +475,11 @@ class World(FaultSimulation):
         self.end_execution(execution, Status.SUCCEEDED, "7")
 
     def _goes_on(self) -> bool:
-        """Whether something has still to end."""
+        """Whether some work has not ended yet."""
         return bool(self._open_tasks()) or bool(self.sqs.queues[self.intake].messages) or self.bulk.are_running
 
     def _let_executions_end(self) -> None:
-        """An execution whose run another one has taken over waits until its states ask again; nobody waits for it."""
+        """Let executions end whose runs were taken over by others; they wait until their states poll again."""
         self.ticking = False
         self.run_until(lambda: not self.states.running(), EXECUTIONS_ENDED)
 
@@ -485,23 +488,23 @@ class World(FaultSimulation):
         return operation is not None and operation.is_running
 
     def bulk_operation(self) -> BulkOperation | None:
-        """The bulk operation that the subject is about, if it is."""
+        """The bulk operation of the subject, if the subject has one."""
         operation_id = self.about.get("bulk")
         store = DynamoBulkStore(self.dynamodb, "tasks")  # type: ignore[arg-type]  # a fake
         return store.read(TaskId(operation_id)) if operation_id not in {None, "none"} else None
 
     def invoke_later(self, function: str, event: Mapping[str, Any]) -> None:
-        """Begin an invocation soon; a bulk operation that is a subject is carried out by steps until all settles."""
+        """Begin an invocation soon; a subject's bulk operation runs in the pair's steps until everything settles."""
         if function != "bulk" or "bulk" not in self.about or self.ticking:
             super().invoke_later(function, event)
 
     def _check_ends(self) -> None:
-        """A subject that nobody has ended ends as it should."""
+        """Check that a subject that no user has ended ends as it should."""
         self.watching.check(not self._is_bulk_running(), "the bulk operation goes on for ever")
         self._check_job_heard()
         wanted = self.about.get("ends")
         ended_by = [actor for actor in self.actors if actor.operation.name in ENDING]
-        # A repeated request may have been done and then refused: its nonce is overwritten by later writes.
+        # A repeated request may have been done and then refused, because later writes overwrite its nonce.
         if wanted is None or any(
             actor.fault == "resent" or not {ACCEPTED, UNKNOWN}.isdisjoint(actor.outcome) for actor in ended_by
         ):
@@ -514,7 +517,7 @@ class World(FaultSimulation):
         self.watching.check(task is not None and task.state == wanted, f"it should be {wanted}, and is {told}")
 
     def _check_job_heard(self) -> None:
-        """The end of a job is the end of its attempt, as soon as its event comes."""
+        """Check that an attempt ends as soon as the event of its job's end arrives."""
         ended_at = self.about.get("job_ended_at", 0)
         task = self.watching.record(self.about["task"]) if ended_at and not self.faulty else None
         for line in task.attempt_history[:1] if task is not None else ():
@@ -522,7 +525,7 @@ class World(FaultSimulation):
             self.watching.check(late <= MINUTE, f"the end of a job was heard {late} ms late")
 
     def check_promises(self) -> None:
-        """An accepted effect is true until somebody asks for another."""
+        """Check that an accepted effect is true until somebody requests another effect."""
         if self._has_checked:
             return
         self._has_checked = True
@@ -539,18 +542,18 @@ class World(FaultSimulation):
             self.do(partial(self.end_lease, "complete", {"result": 1}))
 
     def run_until(self, is_so: Callable[[], object], within: Millis = LONGEST) -> bool:
-        """Let things happen until something is so."""
+        """Let time pass until a condition is true."""
         return self.time.run_while(lambda: not is_so(), self.time.now() + within)
 
     def do(self, operation: Callable[[], T]) -> T:
-        """Do something as a client, and let time pass until it is done."""
+        """Run an operation as a client, and let time pass until the operation is done."""
         results: list[T] = []
         strand = self.time.start_process(lambda: results.append(operation()))
         assert self.run_until(lambda: strand.done)
         return results[0]
 
     def point(self, what: str) -> None:
-        """A point between two steps of AWS itself."""
+        """Mark a point between two steps of AWS itself."""
         actor = self._clients.get(self.time.process())
         if actor is not None:
             self._at_call(actor, what, None)
@@ -565,7 +568,7 @@ class World(FaultSimulation):
         actor.made.append((self.time.now(), what))
         footprint, actor.touched = footprint_of(call) | actor.touched, frozenset()
         if is_beside:
-            # Begun together with the one before, by another thread: they are one step.
+            # The call began together with the previous call, in another thread; both count as one step.
             actor.footprints[-1] |= footprint
             self._block(actor)
             return
@@ -596,7 +599,7 @@ class World(FaultSimulation):
             if not strand.done:
                 self.time.nudge(strand)
 
-    # The behavior of targets.
+    # The behavior of targets
 
     def _behave(self, phase: str, context: Context | Asked) -> object:
         if phase == "run":
@@ -613,7 +616,7 @@ class World(FaultSimulation):
         return Accepted()
 
     def _listens(self, context: Context | Asked) -> object:
-        """Work until a request comes, through two heartbeats at most."""
+        """Work until a request arrives, for at most two heartbeats."""
         until = self.time.now() + 22 * SECOND
         while self.time.now() < until:
             if context.requested_action == "pause":
@@ -629,13 +632,13 @@ def _instant(text: str) -> Millis:
 
 
 def _made_unheard(world: World, call: Call) -> None:
-    """Make a call of any kind whose response does not come."""
+    """Make a call of any kind whose response does not arrive."""
     with suppress(ClientError):
         getattr(_fake_of(world, call), call.operation)(**call.request)
 
 
 def _fake_of(world: World, call: Call) -> object:
-    """The fake for a call; executions started by tasks are separate from those of topologies."""
+    """The fake for a call; executions started by tasks are separate from executions of topologies."""
     if call.service == "states" and call.request.get("stateMachineArn") == JOBS:
         return world.executions_of_tasks
     return world.job_services.get(call.service) or getattr(world, _SERVICES.get(call.service, call.service))
@@ -661,7 +664,7 @@ def _lost(world: World, actor: Actor, call: Call) -> None:
 
 def _resent(world: World, actor: Actor, call: Call) -> None:
     if call.service in {"ecs", *world.job_services}:
-        # The SDK does not repeat a job's start that its service would treat as another job.
+        # The SDK does not repeat a request to start a job if the service would start another job.
         return
     _made_unheard(world, call)
     world.stop(actor)
@@ -691,7 +694,7 @@ FAULTS: dict[str, Callable[[World, Actor, Call], None]] = {
     "late": _late,
     "dies": _dies,
 }
-"""The action at the call with each fault."""
+"""The action of each fault at its call."""
 
 
 def _key_of(call: Call) -> str:

@@ -1,1 +1,1 @@
-"""Random faults in virtual time: the same seed makes the same run."""
+"""Fault simulations in virtual time: faults are random, and the same seed repeats the same run."""

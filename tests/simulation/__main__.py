@@ -1,6 +1,6 @@
 """Run many seeds and list those that broke a promise: `python -m tests.simulation --first 60 --seeds 1000`.
 
-One seed alone also prints its trace: `python -m tests.simulation --first 17 --seeds 1`.
+A single seed also prints its trace: `python -m tests.simulation --first 17 --seeds 1`.
 """
 
 from __future__ import annotations
@@ -28,37 +28,31 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 _LAST_LINES = 200
-"""Lines of a trace, unless all of it is written to a file."""
+"""The number of trace lines that are printed, unless the complete trace is written to a file."""
 _SHOWN = 5
 _AT_ONCE = 200
-"""Seeds given to the processes at once, if their number is unknown."""
+"""The number of seeds that are given to the processes at a time, if the total number is unknown."""
 BROKEN, CRASHED = 1, 3
-"""Exit codes: a promise was broken; the simulation itself failed, which says nothing about the core."""
+"""Exit codes if a promise was broken, and if the simulation itself failed, which is not a failure of the core."""
 
 
 def main(  # noqa: PLR0913, PLR0917 - the options of a command
     first: Annotated[int, typer.Option(help="The first seed.")] = 0,
-    seeds: Annotated[int, typer.Option(help="How many seeds.", min=1)] = 100,
+    seeds: Annotated[int, typer.Option(help="The number of seeds.", min=1)] = 100,
     rate: Annotated[
         list[float] | None,
-        typer.Option(
-            help="The chance of a fault at each call; of several one for each seed in turn; otherwise its own."
-        ),
+        typer.Option(help="The probability of a fault at each call. Several rates are used in turn; default: by seed."),
     ] = None,
-    theme: Annotated[
-        Theme | None, typer.Option(help="What the users are busy with; else it is left to chance.")
-    ] = None,
-    jobs: Annotated[int, typer.Option(help="How many at once; 0 for as many as there are cores.", min=0)] = 0,
-    trace: Annotated[Path | None, typer.Option(help="Where the whole trace of a single seed goes.")] = None,
-    restore: Annotated[bool, typer.Option(help="Restore the table to an earlier moment at a random one.")] = False,  # noqa: FBT002 - a flag
-    regions: Annotated[bool, typer.Option(help="Let a second Region take over at a random moment.")] = False,  # noqa: FBT002 - a flag
-    faults: Annotated[
-        int, typer.Option(help="Run seeds until this many faults were injected, however many it takes.")
-    ] = 0,
-    report: Annotated[Path | None, typer.Option(help="Where what is printed goes, too.")] = None,
+    theme: Annotated[Theme | None, typer.Option(help="What the users do; default: random.")] = None,
+    jobs: Annotated[int, typer.Option(help="The number of processes; 0 for one per core.", min=0)] = 0,
+    trace: Annotated[Path | None, typer.Option(help="The file for the complete trace of a single seed.")] = None,
+    restore: Annotated[bool, typer.Option(help="Restore the table to an earlier time at a random time.")] = False,  # noqa: FBT002 - a flag
+    regions: Annotated[bool, typer.Option(help="Let a second Region take over at a random time.")] = False,  # noqa: FBT002 - a flag
+    faults: Annotated[int, typer.Option(help="Run as many seeds as are needed to inject this many faults.")] = 0,
+    report: Annotated[Path | None, typer.Option(help="A file for a copy of the output.")] = None,
     until_broken: Annotated[bool, typer.Option(help="Stop at the first seed that breaks a promise.")] = False,  # noqa: FBT002 - a flag
 ) -> None:
-    """Run seeds, each with some minutes of simulation and the calm that it needs, in virtual time."""
+    """Run seeds in virtual time, each with some minutes of faults and the calm time that its tasks need to end."""
     console = Console(record=report is not None)
     if seeds == 1 and not (restore or regions or faults):
         sys.exit(_run_one(first, rate_of(first, rate), theme, trace, console))
@@ -72,7 +66,7 @@ def main(  # noqa: PLR0913, PLR0917 - the options of a command
     jobs = jobs or os.cpu_count() or 1
     outcomes = until_injected(faults, run, first, jobs) if faults else spread(run, range(first, first + seeds), jobs)
     ran = 0
-    # A person who stops it wants to know what has run.
+    # If a user interrupts the run, the summary of the finished seeds is still printed.
     with suppress(KeyboardInterrupt):
         for outcome in track(outcomes, "Simulations", None if faults else seeds, console=console, transient=True):
             ran += 1
@@ -105,7 +99,7 @@ def main(  # noqa: PLR0913, PLR0917 - the options of a command
 def until_injected(
     faults: int, run: Callable[[int], Outcome], first: int, jobs: int, at_once: int = _AT_ONCE
 ) -> Iterator[Outcome]:
-    """Run seeds until this many faults were injected."""
+    """Run seeds until this many faults were injected, and yield their outcomes."""
     injected = 0
     for begin in count(first, at_once):
         for outcome in spread(run, range(begin, begin + at_once), jobs):
@@ -123,7 +117,7 @@ def _tell(outcome: Outcome, console: Console) -> None:
 
 
 def _run_one(seed: int, rate: float | None, theme: Theme | None, trace: Path | None, console: Console) -> int:
-    """Run one seed, and show its trace: the whole of it, or its end; and the events before the first violation."""
+    """Run one seed, print the end of its trace or write the trace to a file, and print what led to a violation."""
     simulation = simulated(seed, rate, theme=theme)
     lines = told(simulation.lines)
     if trace is not None:
@@ -141,7 +135,7 @@ def _run_one(seed: int, rate: float | None, theme: Theme | None, trace: Path | N
 
 if __name__ == "__main__":
     if os.environ.get("PYTHONHASHSEED") != "0":
-        # Python orders sets differently in each process: a seed alone must decide.
+        # Python orders sets differently in each process, but a run must depend only on its seed.
         command = [sys.executable, "-m", "tests.simulation", *sys.argv[1:]]
         os.execve(sys.executable, command, os.environ | {"PYTHONHASHSEED": "0"})  # noqa: S606 - itself once more
     typer.run(main)

@@ -1,4 +1,4 @@
-"""The simulated account of our own tests: its endpoints, its handlers, and the roles of its functions."""
+"""The simulated AWS account of duetime's own tests, with its endpoints, its handlers, and its functions' roles."""
 
 from __future__ import annotations
 
@@ -46,19 +46,19 @@ class Account(account.Account):
 
     @cached_property
     def callback_bodies(self) -> list[bytes]:
-        """The posts to the callback URL, in order."""
+        """The bodies of the posts to the callback URL, in order."""
         return []
 
     def check_grant(self, function: str, service: str, operation: str, request: Mapping[str, Any]) -> None:
-        """Refuse calls that the function's role does not allow, and note used grants."""
+        """Refuse calls that the function's role does not allow, and record which grants are used."""
         grants.check(function, self.environ, service, operation, request)
 
     def act(self, phase: str, context: Asked, payload: Any) -> Any:  # noqa: ANN401 - any JSON
-        """Do a phase of a task, as an endpoint; users of the account decide how endpoints behave."""
+        """Execute a phase of a task, as an endpoint; subclasses decide how endpoints behave."""
         raise NotImplementedError
 
     def act_together(self, items: Sequence[BatchItem[Any]]) -> list[Any]:
-        """Run several tasks in one call; an exception in the list fails its task only."""
+        """Run several tasks in one call; an exception in the list fails only its own task."""
         return [self._acted(item) for item in items]
 
     def _acted(self, item: BatchItem[Any]) -> Any:  # noqa: ANN401 - any JSON, or an error
@@ -69,15 +69,15 @@ class Account(account.Account):
             return error
 
     def notified(self, notice_id: str, kind: str) -> int:
-        """Note a notice posted to its address; return the status of the response."""
+        """Record a notice that was posted to its address, and return the status of the response."""
         raise NotImplementedError
 
     def called_back(self, task_id: str, state: str) -> int:
-        """Note a task's outcome posted to its callback URL; return the status of the response."""
+        """Record a task's outcome that was posted to its callback URL, and return the status of the response."""
         raise NotImplementedError
 
     def respond(self, call: HttpCall) -> HttpResponse:
-        """Respond to a call as the endpoint of the tasks, or as the receiver of outcomes."""
+        """Respond to a call as the endpoint of tasks, or as the receiver of notices and outcomes."""
         if call.method == "GET":
             return HttpResponse(200, body=b'{"percent": 40}')
         if call.url.startswith(CALLBACK_URL):
@@ -105,7 +105,7 @@ class Account(account.Account):
         )
 
     def _batch(self, call: HttpCall) -> HttpResponse:
-        """Answer a request for several tasks."""
+        """Respond to a request for several tasks."""
         sent = json.loads(call.body)["items"]
         try:
             asked: list[Any] = [Asked(item["task_id"], item["fence"]) for item in sent]
@@ -115,7 +115,7 @@ class Account(account.Account):
         return HttpResponse(200, body=json.dumps({"results": [_outcome(result) for result in results]}).encode())
 
     def _rows(self, call: HttpCall) -> HttpResponse:
-        """Respond to a request that a task has described: it says itself which task it is of."""
+        """Respond to a custom request, whose body names its task."""
         told = json.loads(call.body)
         assert told["task"] == call.headers["Duetime-Task"], "its placeholders were not replaced"
         fence = int(call.headers["Duetime-Fence"])
@@ -128,7 +128,7 @@ class Account(account.Account):
 
 
 def _outcome(result: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON, or an error
-    """The response for several tasks, for one of them."""
+    """The part of a response for several tasks that concerns one task."""
     if isinstance(result, BaseException):
         return {"status": 500, "error": str(result)}
     return {"status": 202} if isinstance(result, Accepted) else {"status": 200, "result": result}

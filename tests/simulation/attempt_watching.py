@@ -1,6 +1,6 @@
-"""Invariants of attempts under any faults: who may write, their number, their duration, and their stops.
+"""Invariants of attempts under all faults: who may write, how many there are, how long they last, and how they stop.
 
-The rules are written again here, not taken from the watched code.
+The rules are written again here, independently of the code that they check.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MOVES: Mapping[str, str] = {
     "rolled_back": "rolled_back",
     "cancelled": "blocked cancelled",
 }
-"""By state, the states that may follow it."""
+"""For each state, the states that may follow it."""
 _STATE, _FENCE, _LEASE, _ATTEMPT_HISTORY, _ASKED, _DEFERRED, _ACTIONS, _DEPENDENTS = (
     ATTRIBUTES[name].name
     for name in (
@@ -53,32 +53,32 @@ _ENDED = frozenset({State.FAILED, State.CANCELLED})
 _RETRIABLE = frozenset(
     {
         *("Boom", "Timeout", "WorkerLost"),
-        # For a step, if the table fails or the lease has ended.
+        # Errors of a step, if the table fails or the lease has ended.
         *("Unavailable", "LeaseLost"),
         *("Panic", "CancelledError", "KeyboardInterrupt", "GeneratorExit", "BaseExceptionGroup"),
     }
 )
-"""Kinds of errors after which another attempt follows, if there is one left."""
+"""Types of errors after which another attempt follows, if the task has attempts left."""
 _BEGINNING = frozenset({"prepare", "run"})
 OVERDUE = 30 * SECOND
-"""How much longer than its timeout a call may go on: until it is noticed, others have ended, and its process has."""
+"""How much longer than its timeout a call may last, until the timeout is noticed and the process has ended."""
 SWITCHED = 85 * SECOND
-"""After this time every process goes by a switch, though some cannot read it at once."""
+"""The time after which all processes have read a switch, even if reading it fails at first."""
 MOST_UNRECEIVED = 3
-"""Leases of a pulled task in a row that nobody is heard of under, and that are no attempts."""
+"""The maximum number of consecutive leases of a pulled task that no report uses, and which count as no attempt."""
 TOLD = 25 * SECOND
-"""How long a request to stop or pause may take to reach the target: a third of a lease, and the target's own step."""
+"""The maximum time until a target learns of a request to stop or pause: a third of a lease, plus a target's step."""
 
 
 class AttemptWatching:
     """Watches the attempts of all tasks.
 
     Attributes:
-        deferred: until when the target of a task may notify that has accepted the work.
-        is_off: whether nothing is watched: for tests whose calls belong to nobody.
-        hears_all: whether all requests of users are reported here.
+        deferred: by task whose target has accepted the work, the time until which the target may notify.
+        is_off: whether nothing is watched, for tests whose calls belong to no process.
+        hears_all: whether all user requests are reported here.
         may_cancel: ids, names and types of tasks that users have asked to cancel.
-        errors: by task and fence, the class of the error in which a handler has ended.
+        errors: by task and fence, the class of the error with which a handler has ended.
     """
 
     def __init__(self, account: FaultSimulation) -> None:
@@ -97,7 +97,7 @@ class AttemptWatching:
         self.errors: dict[tuple[str, int], str] = {}
 
     def written(self, name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
-        """Look at a change of a record."""
+        """Check a change of a task's record."""
         if not self.is_off:
             self._watch(name, old, new)
 
@@ -133,12 +133,12 @@ class AttemptWatching:
             self._used[name] = 0
 
     def _hear(self, name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
-        """Note a write of those who work on a task: it is no user's request, and from no waiting task."""
+        """Record a write by the holder of a lease; user requests and writes for waiting tasks do not count."""
         if all(new.get(each) == old.get(each) for each in (_ASKED, _ACTIONS, _DEPENDENTS)):
             self._heard[name] = int(new[_FENCE]["N"])
 
     def _was_unreceived(self, name: str, old: Mapping[str, Any]) -> bool:
-        """Whether an ended lease was no attempt: without a report, which happens a limited number of times."""
+        """Whether an ended lease was no attempt, because no report used it; few such leases are allowed."""
         task = task_of(old)
         fence, claimer = self._claimed_by.get(name, (0, None))
         home = None if claimer is None else claimer.home
@@ -150,7 +150,7 @@ class AttemptWatching:
         return self._unreceived[name] <= MOST_UNRECEIVED
 
     def _count(self, name: str, old: Mapping[str, Any], new: Mapping[str, Any], after: State) -> None:
-        """Tasks put back or paused do not count; a failure ends a task only after its last attempt."""
+        """Check that a failure ends a task only after its last attempt; returned and paused attempts do not count."""
         is_put_back = after is State.PAUSED or (
             after is State.WAITING and new.get(_ATTEMPT_HISTORY) == old.get(_ATTEMPT_HISTORY)
         )
@@ -166,23 +166,23 @@ class AttemptWatching:
             self._used[name] = 0
 
     def _is_late(self, task: Task, attempt: int) -> bool:
-        """Whether the attempt after this one might have been too late; the record may count its rollbacks by now."""
+        """Whether the next attempt might have been too late; the record's attempt number may include rollbacks."""
         next_at = self._account.time.now() + max(task.retry.bound(attempt), OVERDUE)
         return task.retry_by is not None and next_at + 2 * SKEW > task.retry_by
 
     def _check_author(self, name: str, fence: int, author: Strand, what: str, new: Mapping[str, Any]) -> None:
-        """A worker ends, or renews the lease of, the attempts that it began itself, and no other's."""
+        """Check that a worker ends an attempt, or renews its lease, only if it began the attempt itself."""
         home = author.home
         known, claimer = self._claimed_by.get(name, (0, author))
         if not isinstance(home, Machine) or home.function != "worker" or known != fence or claimer is author:
             return
         target = task_of(new).target
-        # A process that finds that work elsewhere has ended.
+        # Work that runs elsewhere may be ended by a process that did not start it, because that process has ended.
         runs_elsewhere = isinstance(target, TopologyTarget) or is_job(target)
         self._check(runs_elsewhere, f"{name} went from {what} by {home}, but attempt {fence} is another process's")
 
     def _check_alone(self, name: str, author: Strand, after: State) -> None:
-        """Only its own process ends an attempt whose target still runs."""
+        """Check that an attempt whose target still runs is ended only by its own process."""
         others = [
             effect
             for effect in self._account.watching.live
@@ -192,29 +192,29 @@ class AttemptWatching:
         self._check(not others, f"{name} became {after} by {author.home} while {others} goes on")
 
     def _check_wanted(self, name: str, new: Mapping[str, Any]) -> None:
-        """Only tasks that somebody asked to cancel are cancelled; `DependencyWatching` checks the others."""
+        """Check that a user asked for each cancellation; `DependencyWatching` checks tasks that never started."""
         task = task_of(new)
         if task.was_never_let_start:
             return
         is_apart = task.node_ref is not None or task.schedule_ref is not None or isinstance(task.target, TopologyTarget)
-        # Members are cancelled with their group, and the task after it by its rule.
+        # Group members are cancelled with their group, and the task after the group is cancelled by its rule.
         is_apart = is_apart or task.group is not None or task.completes is not None
         is_wanted = is_apart or not self.hears_all or not self.may_cancel.isdisjoint({name, task.name, task.type})
         self._check(is_wanted, f"{name}, called {task.name!r}, was cancelled, and nobody has asked for that")
 
     def switched(self, task_type: str, most: int | None) -> None:
-        """An operator set how many of a type may run at once from now on; `None` means no limit."""
+        """Record how many tasks of a type an operator permits to run concurrently; `None` means without a limit."""
         if most is None:
             self._switches.pop(task_type, None)
         else:
             self._switches[task_type] = (self._account.time.now(), most)
 
     def unswitched(self) -> None:
-        """All limits are deleted."""
+        """Record that all limits were deleted."""
         self._switches.clear()
 
     def _check_switch(self, task: Task, phase: str) -> None:
-        """No task of a stopped type begins, and no more than the limit of a limited one."""
+        """Check that no task of a stopped type begins, and that the tasks of a limited type do not exceed its limit."""
         set_at, most = self._switches.get(task.type, (0, 0))
         claimed_at = self._account.watching.claimed_at
         if task.type not in self._switches or claimed_at.get(task.id.text, 0) < set_at + SWITCHED:
@@ -231,11 +231,11 @@ class AttemptWatching:
         )
 
     def asked_to_stop(self, task_id: str, fence: int) -> None:
-        """A user's response said that a running task will stop."""
+        """Record that a user's response said that a running task will stop."""
         self._stopped[task_id] = fence
 
     def began(self, task: Task, phase: str, fence: int) -> None:
-        """A target is called."""
+        """Check a call of a target."""
         name = task.id.text
         if phase not in _BEGINNING or task.fence != fence:
             return
@@ -246,12 +246,12 @@ class AttemptWatching:
         self._check(stopped is None or fence <= stopped, f"{name} began again although it was to stop for good")
 
     def fails(self, effect: Effect, kind: str) -> None:
-        """A handler ends in an error: its attempt ends by that, unless something fails that is not its own."""
+        """Record that a handler ends with an error, which must end its attempt unless another fault ends it first."""
         if effect.phase in _BEGINNING:
             self.errors[effect.task_id, effect.fence] = kind
 
     def _check_errors(self, name: str, task: Task) -> None:
-        """Without faults no attempt is lost whose handler has ended in an error, with any error or result."""
+        """Check that without faults, no attempt is lost if its handler ended with an error of any kind."""
         if self._account.faulty or not task.attempt_history:
             return
         for line in task.attempt_history:
@@ -260,7 +260,7 @@ class AttemptWatching:
             self._check(kind is None or not is_lost, f"attempt {line.fence} of {name} failed by {kind}, and was lost")
 
     def look(self) -> None:
-        """Look whether calls of targets last too long."""
+        """Check whether calls of targets last too long."""
         now = self._account.time.now()
         for effect in self._account.watching.live:
             if effect.lives and not effect.was_frozen:
@@ -271,7 +271,7 @@ class AttemptWatching:
             late = now - effect.attempt_began - effect.timeout
             self._check(late <= OVERDUE, f"{effect} goes on {late} ms after its time")
         asked_at = self._asked_at.get(effect.task_id)
-        # A task that runs in the call of another ends with that one, whatever its own user requests.
+        # A task that runs in another task's call ends with that call, regardless of requests for the task itself.
         is_alone = effect.task_id not in self._account.joined
         if asked_at is not None and effect.phase == "run" and is_alone and not self._account.faulty:
             task = self._account.watching.record(effect.task_id)

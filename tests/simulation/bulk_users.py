@@ -1,4 +1,4 @@
-"""Users who act on many tasks at once, and operators who set switches and free locks."""
+"""Users who act on many tasks at once, and operators who set switches and release locks."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 _ANSWERED = range(200, 500)
 _LOCKS = ("a", "b")
 _STOPPED = 0.4
-"""How many of the operations that last are stopped by their users."""
+"""The fraction of long-running operations that their users stop."""
 
 
 class BulkUsers:
-    """Actions of users and operators on several tasks, at random moments."""
+    """Actions of users and operators on several tasks, at random times."""
 
     def __init__(self, simulation: FaultSimulation, users: Users) -> None:
         self.simulation = simulation
@@ -33,7 +33,7 @@ class BulkUsers:
         self._changed: dict[str, str] = {}
 
     def use(self, until: Millis) -> None:
-        """Act as they do."""
+        """Act at random until this time."""
         calls: list[Callable[[], object]] = [
             *2 * [partial(self.users.create_batch, [0, 60, 300])],
             *(self._cancel_by_filter, self._change_by_filter, self._redrive, self._switch, self._free_lock),
@@ -45,7 +45,7 @@ class BulkUsers:
             self.random.choice(calls)()
 
     def restore(self) -> None:
-        """Remove everything that delays tasks."""
+        """Delete all switches, so that they no longer delay tasks."""
         self.simulation.attempts.unswitched()
         answer = self.users.ask("GET", "/v1/switches")
         for switch in answer.body["switches"] if answer is not None and answer.status == 200 else []:
@@ -56,7 +56,7 @@ class BulkUsers:
         return {"name": self.random.choice(stored)} if stored else {"type": works.PHASED}
 
     def _cancel_by_filter(self) -> None:
-        """Cancel the tasks that match a filter; sometimes repeat the request, and stop its operation."""
+        """Cancel the tasks that match a filter; sometimes repeat the request, and sometimes stop its operation."""
         meant = self._filter()
         self.simulation.attempts.may_cancel.update(meant.values())
         body = {"filter": meant, "force": self.random.random() < 0.5}
@@ -70,20 +70,23 @@ class BulkUsers:
         self.users.ask("GET", "/v1/bulk-operations")
 
     def _change_by_filter(self) -> None:
-        """Change the tasks that match a filter; only this changes priorities, so each task keeps the last one."""
+        """Change the priority of tasks that match a filter.
+
+        Nothing else changes priorities, so each task keeps its last priority.
+        """
         meant, priority = self._filter(), self.random.choice(["high", "low"])
         name = meant.get("name", "")
         self._changed.pop(name, None)
         answer = self.users.ask("POST", "/v1/tasks/update", {"filter": meant, "update": {"priority": priority}})
         if "name" not in meant:
-            # Of a type: all of its tasks that have not started.
+            # A filter by type changes all tasks of the type that have not started.
             self._changed.clear()
         elif answer is not None and answer.status == 200 and answer.body["affected"]:
             self._changed[name] = priority
             self.check_changed()
 
     def change_slowly(self, until: Millis) -> None:
-        """Change tags of many tasks, a few in a second, by operations that last for minutes; stop some of these."""
+        """Change the tags of many tasks with operations that last for minutes, and stop some of these operations."""
         draw = Random(f"{self.simulation.seed} slowly")  # noqa: S311 - repeatable on purpose
         while self.simulation.time.now() < until:
             self.simulation.take(draw.randrange(1, 40) * SECOND)
@@ -99,7 +102,7 @@ class BulkUsers:
                 self.users.ask("POST", f"/v1/bulk-operations/{answer.body['id']}/cancel")
 
     def check_changed(self) -> None:
-        """Changes that a user's response confirmed are in force."""
+        """Check that the changes that were confirmed to a user are in effect."""
         for task in self.simulation.watching.tasks():
             wanted = self._changed.get(task.name) if task.node_ref is None and task.schedule_ref is None else None
             is_so = wanted in {None, task.priority.value}
@@ -108,7 +111,7 @@ class BulkUsers:
             )
 
     def free_locks(self, until: Millis) -> None:
-        """Take locks away from their holders now and then, without other faults."""
+        """Force the release of locks now and then, without other faults."""
         while self.simulation.time.now() < until:
             self.simulation.take(self.random.randrange(1, 120 * SECOND))
             self._free_lock()
@@ -117,7 +120,7 @@ class BulkUsers:
         self.users.ask("POST", "/v1/tasks/retry", {"filter": {"type": works.PLAIN}, "limit": 3})
 
     def _switch(self) -> None:
-        """Stop a type or cap it for a while."""
+        """Stop or limit a type for a while."""
         name = self.random.choice([works.PLAIN, works.PHASED])
         how: dict[str, Any] = self.random.choice([{"stopped": True}, {"max_concurrent": 2}])
         path, body = f"/v1/switches/type/{name}", {**how, "reason": "by chance"}
@@ -132,7 +135,7 @@ class BulkUsers:
                 return
 
     def _free_lock(self) -> None:
-        """Take a lock away from its holders, who may continue beside the next until their next heartbeat."""
+        """Force the release of a lock, whose holders may continue beside the next holder until their next heartbeat."""
         key = self.random.choice(_LOCKS)
         self.simulation.watching.freed(key)
         self.users.ask("DELETE", f"/v1/locks/{key}")
@@ -146,7 +149,7 @@ class BulkUsers:
             self.users.ask("GET", "/v1/tasks", query="ids=" + ",".join(ids))
 
     def _keep_calendar(self) -> None:
-        """Create and delete a calendar of one name repeatedly."""
+        """Create, replace or delete a calendar, always of the same name."""
         path = "/v1/calendars/holidays"
         body = {"dates": [f"2031-01-{self.random.randrange(1, 28):02}"]}
         if self.random.random() < 0.7:

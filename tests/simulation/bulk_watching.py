@@ -1,4 +1,4 @@
-"""Invariants of bulk operations under any faults: one holder at a time, lasting ends, and none forgotten."""
+"""Invariants of bulk operations under all faults: each operation has one holder at a time, and ends permanently."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class BulkWatching:
     """Watches bulk operations.
 
     Attributes:
-        ended: the number that have ended.
+        ended: the number of operations that have ended.
     """
 
     def __init__(self, account: FaultSimulation) -> None:
@@ -30,11 +30,11 @@ class BulkWatching:
         self.ended = 0
 
     def written(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:
-        """Look at a write of the table; it may be of something else."""
+        """Check a write to the table; writes of other items are ignored."""
         if new is None or not new[schema.PARTITION_KEY]["S"].startswith(schema.BULK_PREFIX):
             return
         if _EPOCH not in new:
-            return  # what lies outside an operation's item
+            return  # This item belongs to an operation, but is not the operation itself.
         name, check = new[schema.SORT_KEY]["S"], self._account.watching.check
         if new[_STATE]["S"] == _RUNNING:
             self._running.add(name)
@@ -51,7 +51,7 @@ class BulkWatching:
         self._check_holder(name, old, new)
 
     def _check_holder(self, name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
-        """Only the process that has taken an operation, once the lease of the last one was over, writes its steps."""
+        """Check that only an operation's holder writes its steps, and that it has waited for the last lease's end."""
         check, writer = self._account.watching.check, self._writer()
         before, after = int(old[_EPOCH]["N"]), int(new[_EPOCH]["N"])
         check(before <= after <= before + 1, f"the bulk operation {name} went from epoch {before} to {after}")
@@ -66,7 +66,7 @@ class BulkWatching:
         check(holder is writer, f"the bulk operation {name} is held by {holder}, and was written by {writer}")
 
     def _writer(self) -> object:
-        """The machine of the present call; `None` for a call of pairs of operations, which belongs to nobody."""
+        """The machine of the current call; `None` in tests of pairs of operations, whose calls belong to no machine."""
         try:
             return self._account.time.author().home
         except RuntimeError:
@@ -74,11 +74,11 @@ class BulkWatching:
 
     @property
     def are_running(self) -> bool:
-        """Whether any has not ended yet."""
+        """Whether an operation has not ended yet."""
         return bool(self._running)
 
     def check_end(self) -> None:
-        """Every operation has ended."""
+        """Check that every operation has ended."""
         self._account.watching.check(not self._running, f"the bulk operations {sorted(self._running)} go on for ever")
 
 

@@ -1,4 +1,4 @@
-"""Users who create tasks of all kinds and act on them, pull workers, and targets that do something random."""
+"""Users who create tasks of all kinds and act on them, pull workers, and targets with random behavior."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Effect:
 
     @property
     def lives(self) -> bool:
-        """Whether it is still running."""
+        """Whether the call is still running."""
         return not self.is_over and not self.process.done
 
 
@@ -42,7 +42,7 @@ class Answer:
     """A response of the API.
 
     Attributes:
-        is_of_old: it comes from a function that was running when the table was restored.
+        is_of_old: whether it comes from a function that was running when the table was restored.
     """
 
     status: int
@@ -51,12 +51,12 @@ class Answer:
 
 
 class BusyUsers:
-    """The events in an account, or in several, by a seed.
+    """The events in one account or in several accounts, determined by a seed.
 
     Attributes:
-        seed: decides all of it.
-        rate: the chance of a fault at each call.
-        effects: every call of a target.
+        seed: determines all events.
+        rate: the probability of a fault at each call.
+        effects: all calls of targets.
         created: ids of the tasks whose creation was acknowledged.
         is_busy: whether users create tasks.
         behave: the behavior of a target, by default random.
@@ -71,28 +71,28 @@ class BusyUsers:
     behave: Callable[[str, Any], Any]
 
     if TYPE_CHECKING:
-        # Of the account, or of several together.
+        # Subclasses implement these methods, for one account or for several accounts together.
         def ask(self, method: str, path: str, body: object = None) -> Answer | None:
-            """Send a request; `None` if there is no response."""
+            """Send a request, and return `None` if there is no response."""
             ...
 
         def take(self, milliseconds: Millis) -> None:
-            """Let time pass."""
+            """Let this much time pass."""
             ...
 
         def check(self, holds: bool, violation: str) -> None:  # noqa: FBT001 - what is checked
-            """Note a violation."""
+            """Record a violation unless the condition holds."""
             ...
 
         def began(self, phase: str, task_id: str, fence: int) -> Effect:
-            """Note that a target was called."""
+            """Record that a target was called."""
             ...
 
         def check_report(self, answer: Answer | None, task_id: str, fence: int) -> None:
-            """Check the response to a report of an attempt."""
+            """Check the response to a report about an attempt."""
 
     def use(self) -> None:
-        """Create tasks, schedules and topologies, and cancel and retry some."""
+        """Create tasks, schedules and topologies at random, and control some of the tasks."""
         draw = Random(f"{self.seed} users")  # noqa: S311 - repeatable
         while True:
             self.take(draw.randrange(200, 8 * SECOND))
@@ -135,7 +135,7 @@ class BusyUsers:
         return "/v1/tasks", {**task, **more, "delay_seconds": draw.choice([0, 0, 3, 60, 400])}
 
     def pull(self) -> None:
-        """Work as a pull worker."""
+        """Lease and complete tasks as a pull worker."""
         draw = Random(f"{self.seed} puller {self.time.now()}")  # noqa: S311 - repeatable
         while True:
             wanted = {"types": [PULLED], "wait_seconds": 5, "lease_seconds": LEASE_SECONDS, "worker": "w"}
@@ -147,16 +147,16 @@ class BusyUsers:
     def _work_on(self, lease: Mapping[str, Any], draw: Random) -> None:
         task = lease["task"]
         effect = self.began("run", task["id"], task["fence"])
-        # No longer than the lease lasts.
+        # The work takes no longer than the lease lasts.
         self.take(draw.choice([0, 2, LEASE_SECONDS - 4]) * SECOND)
         effect.is_over = True
         answer = self.ask("POST", f"/v1/leases/{lease['id']}/complete", {"result": 1})
         self.check_report(answer, task["id"], task["fence"])
 
-    # The targets' side.
+    # The following methods are the targets' side.
 
     def act(self, phase: str, context: Any, payload: Any) -> Any:  # noqa: ANN401 - any JSON
-        """Do a phase of a task."""
+        """Execute a phase of a task."""
         del payload
         effect = self.began(phase, context.task_id, context.fence)
         try:

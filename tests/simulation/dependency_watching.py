@@ -1,6 +1,6 @@
-"""Invariants of tasks with an `after` under any faults: each starts, or ends, by outcomes that the others have had.
+"""Invariants of tasks with `after` under all faults: each task starts or ends as the outcomes of the others require.
 
-The condition of each rule is written again here. That none waits for ever is checked at the end, as for every task.
+The condition of each rule is written again here. A check at the end, as for all tasks, finds tasks that wait forever.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class DependencyWatching:
     """Watches tasks that wait for others.
 
     Attributes:
-        decided: how often tasks were released, or ended without running, by rule and result.
+        decided: how many tasks were released or ended without running, by rule and result.
     """
 
     def __init__(self, account: FaultSimulation) -> None:
@@ -35,7 +35,7 @@ class DependencyWatching:
         self.decided: Counter[tuple[str, str]] = Counter()
 
     def written(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:
-        """Look at a write of the table."""
+        """Check a write to the table."""
         if new is None or _STATE not in new:
             return
         task = task_of(new)
@@ -55,7 +55,7 @@ class DependencyWatching:
         self._account.watching.check(holds, f"{task.id} was {what} by {task.after.rule} of {self._ends_of(task)}")
 
     def _ends_of(self, task: Task) -> list[set[str]]:
-        """Every outcome that each of the others has had so far."""
+        """For each of the other tasks, all outcomes that it has had so far."""
         assert task.after is not None
         return [self._ends.get(str(each), set()) for each in task.after.task_ids]
 

@@ -1,4 +1,4 @@
-"""The outside of a simulated account: HTTP endpoints that tasks call, and receivers of outcomes."""
+"""The world outside a simulated account: HTTP endpoints that tasks call, receivers of outcomes, and AWS resources."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 URL = "https://worker.example.org/do"
 BATCH_URL = "https://worker.example.org/batch"
-"""The same for several tasks in a request."""
+"""The endpoint for requests with several tasks."""
 ROWS_URL = "https://api.example.org/rows"
-"""An API that knows nothing of duetime."""
+"""An API that is independent of duetime."""
 CONFLICT = 409
-"""What it answers now and then; to its users that is success."""
+"""The status that this API returns now and then, and that its users count as success."""
 RETRY_AFTER = 30
-"""How many seconds it asks for while it is down."""
+"""The `Retry-After` of the endpoint while it is down, in seconds."""
 CALLBACK_URL = "https://hooks.example.org/ended"
 NOTICE_URL = "https://hooks.example.org/notices"
 JOBS = "arn:aws:states:us-east-1:123456789012:stateMachine:jobs"
@@ -31,19 +31,19 @@ JOB_TARGETS = {
     "glue": {"kind": "glue", "arn": GLUE_JOB},
     "lambda": {"kind": "lambda", "arn": DURABLE_FUNCTION, "mode": "durable"},
 }
-"""Targets whose jobs run in services that a simulated account has one fake each of, by boto3's names of these."""
+"""Targets that run jobs in AWS services, by the boto3 name of the service; an account has a fake of each service."""
 JOB_RESOURCES = (JOB_DEFINITION, JOB_QUEUE, PROJECT, GLUE_JOB, DURABLE_FUNCTION)
 SINK = "arn:aws:sqs:us-east-1:123456789012:sink"
-"""A queue that tasks send messages to."""
+"""A queue to which tasks send messages."""
 SINK_URL = "https://sqs.us-east-1.amazonaws.com/123456789012/sink"
 
 
 @dataclass(frozen=True)
 class Asked:
-    """The facts that an endpoint has about its attempt; it cannot be asked to stop.
+    """What an endpoint knows about its attempt; an endpoint cannot be asked to stop.
 
     Attributes:
-        requested_action: always nothing; handlers get their user's requests here.
+        requested_action: always `None`; handlers get their user's requests here.
     """
 
     task_id: str
@@ -52,5 +52,5 @@ class Asked:
 
 
 def message_owner(body: str) -> str:
-    """The task that a message on the sink was sent for."""
+    """The task for which a message on the sink was sent."""
     return str(json.loads(body)["task_id"])

@@ -1,6 +1,6 @@
-"""Invariants of the events for other systems under any faults: their statements about receivers are true.
+"""Invariants of events for other systems under all faults: what the events say is true.
 
-Each write of the table passes the same functions as in a deployment, as its stream delivers it.
+Each write to the table goes through the same functions as in a deployment, where the table's stream delivers it.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ _HISTORY, _STARTED, _FENCE, _SCHEDULE_REF = (
 _BEGINNING = frozenset({"prepare", "run"})
 _EXPECTED = (None, None, 60, 120)
 _UNSURE = 15 * SECOND
-"""A success so near to the beginning or end of a period, or whose outcome is written so late, may be of another one."""
+"""A success this close to the start or end of a period, or written this late, may count for another period."""
 _LATE = MINUTE
-"""A first start that is so late has an event."""
+"""A first start that is at least this late has an event."""
 
 
 def expected_every(schedule: str) -> int | None:
-    """The seconds within which users expect a success of a schedule of this name, repeatedly."""
+    """The seconds within which users expect each success of the schedule with this name; `None` without expectation."""
     return Random(f"{schedule} expectation").choice(_EXPECTED)  # noqa: S311 - repeatable on purpose
 
 
@@ -49,8 +49,8 @@ class EventWatching:
     """Watches the events of late starts, and of schedules whose runs did not succeed in time.
 
     Attributes:
-        late: the number of events on tasks that have started late.
-        missed: the number of events on schedules without a successful run in time.
+        late: the number of events about the late start of each task.
+        missed: the number of events about schedules without a successful run in time.
     """
 
     def __init__(self, account: FaultSimulation) -> None:
@@ -60,15 +60,15 @@ class EventWatching:
         self._called_at: dict[str, Millis] = {}
         self._called: set[tuple[str, int]] = set()
         self._is_due: set[str] = set()
-        """Tasks of which an event must say that they have started late."""
+        """Tasks whose late start an event must report."""
         self._ids: dict[str, set[str]] = {}
         self.late: Counter[str] = Counter()
         self.missed = 0
         self._successes: dict[str, tuple[ScheduleRef, Millis, Millis]] = {}
-        """Of runs that have succeeded: of which schedule, when they ended, and when that was written."""
+        """For each successful run: its schedule, when it ended, and when its end was written."""
 
     def written(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:
-        """Look at a write of a record: the first end of an attempt says whether it was the first, and late."""
+        """Check a write of a task's record; the first end of an attempt decides whether the task started late."""
         self._stream.add(old, new)  # type: ignore[arg-type]  # items
         if new is not None and _SCHEDULE_REF in new:
             self._note_success(task_of(new))
@@ -76,7 +76,7 @@ class EventWatching:
             return
         is_claimed = old[_FENCE] != new[_FENCE]
         if _STARTED in old and (_STARTED not in new or (is_claimed and old[_STARTED] != new[_STARTED])):
-            # A task that was put back, also by its worker, has not started; nor has one with an unacknowledged lease.
+            # A task that was put back, or whose lease was never acknowledged, has not started.
             self._called_at.pop(new[schema.SORT_KEY]["S"], None)
         if _HISTORY in old or _HISTORY not in new:
             return
@@ -88,11 +88,11 @@ class EventWatching:
             self._is_due.add(task.id.text)
 
     def schedule_written(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:
-        """Look at a write of a schedule."""
+        """Check a write of a schedule."""
         self._stream.add(old, new)  # type: ignore[arg-type]  # items
 
     def _note_success(self, run: Task) -> None:
-        """Note when a run by the timing, not a backfill, has succeeded; one that is deleted or undone has not."""
+        """Record the success of a scheduled run, except a backfill's, and forget it if the run is deleted or undone."""
         line, ref = (run.attempt_history or (None,))[-1], run.schedule_ref
         if run.state is not State.SUCCEEDED or run.erased or line is None or line.started_at is None or ref is None:
             self._successes.pop(run.id.text, None)
@@ -101,14 +101,14 @@ class EventWatching:
             self._successes.setdefault(run.id.text, (ref, ended_at, now))
 
     def began(self, task: Task, phase: str, fence: int) -> None:
-        """A target is called."""
+        """Record that a target was called."""
         if phase not in _BEGINNING:
             return
         self._called_at.setdefault(task.id.text, self._account.time.now())
         self._called.add((task.id.text, fence))
 
     def _read(self) -> None:
-        """Process deliveries of the stream at once."""
+        """Process the stream's records at once."""
         changes = changes_of(self._stream.event(), FakeTelemetry())
         for event in events_of(changes):
             if event.kind is EventKind.TASK_LATE:
@@ -119,7 +119,7 @@ class EventWatching:
         self._stream.records.clear()
 
     def _check_missed(self, schedule: ScheduleSnapshot) -> None:
-        """An event on a period without a success is true."""
+        """Check that an event about a period without a success is true."""
         self.missed += 1
         length, state = expected_every(schedule.name), schedule.expectation
         assert state is not None
@@ -137,7 +137,7 @@ class EventWatching:
         task, check = self._account.watching.record(name), self._account.watching.check
         check(self.late[name] == 1, f"{name} has {self.late[name]} events of its late start, {self._ids[name]}")
         if task is None or task.pull_queue or not isinstance(task.target, HandlerTarget):
-            # Its calls are not watched; a pull worker starts with its first heartbeat, in any case.
+            # Calls of such tasks are not watched. A pull worker's task starts only with the worker's first heartbeat.
             return
         called_at = self._called_at.get(name)
         check(called_at is not None, f"{name} is said to have started late, and was not called")
@@ -145,6 +145,6 @@ class EventWatching:
         check(is_late, f"{name} is said to have started late, and was called in time")
 
     def check_end(self) -> None:
-        """No information is missing."""
+        """Check that each late start has an event."""
         for name in sorted(self._is_due):
             self._account.watching.check(self.late[name] == 1, f"{name} has started late, and no event says so")

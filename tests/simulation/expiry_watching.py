@@ -1,6 +1,6 @@
-"""Invariants of every item's expiry under any faults: it is never before the last moment of its need.
+"""Invariants of every item's expiry under all faults: no item expires while it may still be needed.
 
-`tests/time_to_live.py` has the rules; here they are checked at the writes themselves, and once everything has ended.
+The rules are in `tests/time_to_live.py`. They are checked here at each write, and after everything has ended.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ _STATE = ATTRIBUTES["state"].name
 _OPEN = frozenset({"blocked", "scheduled", "preparing", "running", "waiting", "paused", "rolling_back"})
 _MINUTE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d#")
 LONGEST_ABSENCE = 365 * DAY
-"""How long the trigger may be away, and still find every timer."""
+"""The longest time for which the trigger may be absent and still find every timer."""
 REMEMBERED = DAY
-"""How long an idempotency key is promised to be remembered."""
+"""The minimum time for which an idempotency key is remembered."""
 _LATE = 70 * SECOND
-"""A write may be under way for a minute, and its clock be behind."""
+"""A write may take a minute, and its clock may be behind."""
 
 
 _REDIRECTED = "u"
-"""Of the item of an idempotency key: it stands for a task that was there before, since a repetition of its request."""
+"""An attribute of an idempotency key's item: a repeated request found an existing task, which the key now names."""
 _KEY_HOLDER = "i"
-"""Of the item of a unique key: the task that took it."""
+"""An attribute of a unique key's item: the task that holds the key."""
 
 
 def expiry_of(item: Mapping[str, Any]) -> Millis | None:
-    """When DynamoDB may remove an item; `None` if never."""
+    """The time from which DynamoDB may delete an item; `None` if it does not expire."""
     return int(item[schema.TTL]["N"]) * SECOND if schema.TTL in item else None
 
 
@@ -46,8 +46,8 @@ class ExpiryWatching:
     """Watches when items expire.
 
     Attributes:
-        may_stay: whether contents may be left for ever: a removal of their expiry has arrived after their task's end,
-            long after its sender gave it up.
+        may_stay: whether contents may be left forever, because a removal of their expiry arrived after the end of their
+            task, long after its sender had given up.
     """
 
     def __init__(self, account: FaultSimulation) -> None:
@@ -55,7 +55,7 @@ class ExpiryWatching:
         self.may_stay = False
 
     def written(self, new: Mapping[str, Any] | None) -> None:
-        """Look at a write of the table."""
+        """Check a write to the table."""
         if new is None:
             return
         partition, now = new[schema.PARTITION_KEY]["S"], self._account.time.now()
@@ -75,12 +75,12 @@ class ExpiryWatching:
             self._check(expires_at is not None or is_controlled(new), f"{partition} is kept for ever")
         elif partition.startswith(schema.UNIQUE_KEY_PREFIX) and expires_at is not None:
             task = self._account.watching.record(new[_KEY_HOLDER]["S"])
-            # An erased task cannot be retried, and takes no key again.
+            # An erased task cannot be retried, so it does not take the key again.
             is_safe = task is None or task.erased or _let_go(task) or (task.expires_at or expires_at) < expires_at
             self._check(is_safe, f"{partition} may be removed before its task {new[_KEY_HOLDER]['S']}")
 
     def check_kept(self, task_id: str) -> None:
-        """Data outside of a record without expiry has none: its user has just read of it."""
+        """Check that contents outside a record without expiry do not expire, as the task's user has just read them."""
         task = self._account.watching.record(task_id)
         for content in _items_of(task) if task is not None and task.expires_at is None else ():
             item = self._account.table.get((f"{schema.CONTENT_PREFIX}{task_id}", content.name))
@@ -88,7 +88,7 @@ class ExpiryWatching:
             self._check(is_kept, f"{content.name} of {task_id} may be removed while its task is kept")
 
     def check_end(self) -> None:
-        """Data outside a record stays as long as the record, and not for ever."""
+        """Check that contents outside a record are kept as long as the record, and not forever."""
         runtime: dict[str, list[Mapping[str, Any]]] = {}
         for item in self._account.table.every():
             if item[schema.PARTITION_KEY]["S"].startswith(schema.CONTENT_PREFIX):
@@ -99,7 +99,7 @@ class ExpiryWatching:
             self._check_contents(task, runtime.get(task.id.text, []))
             if task.node_ref is None and task.finished_at is not None and not task.erased:
                 kept = (task.expires_at or 0) - task.finished_at
-                # Nothing may be invoked for days between the outcome and the steps after it.
+                # For days, no process may run between the outcome and the steps that follow it.
                 is_right = -9 * DAY < kept - retention.of(task.type) < _LATE
                 self._check(is_right, f"{task.id} of type {task.type} is kept for {kept / DAY:.2f} days after its end")
 
@@ -113,7 +113,8 @@ class ExpiryWatching:
                 self._check(is_safe or task.finished_at is None, f"{content.name} of {task.id} expires before it")
         if task.finished_at is not None and task.expires_at is not None:
             left = [name for name, expires_at in there.items() if expires_at is None]
-            # An API function that dies as it cancels or deletes a task has written the end, and leaves the contents.
+            # An API function that crashes while it cancels or deletes a task may have written its end, but not the
+            # contents' expiry.
             is_cut_off = self._account.faulty and task.state is State.CANCELLED and task.node_ref is None
             self._check(not left or is_cut_off or self.may_stay, f"{left} of {task.id}, which expires, never expires")
 
@@ -122,7 +123,7 @@ class ExpiryWatching:
 
 
 def is_controlled(item: Mapping[str, Any]) -> bool:
-    """Whether the owner of a rate has paused or pinned it."""
+    """Whether a rate was paused or pinned by its owner."""
     return any(item.get(name, {"N": "0"})["N"] != "0" for name in ("pz", "pl"))
 
 
@@ -133,6 +134,6 @@ def _items_of(task: Task) -> Iterator[Content]:
 
 
 def _let_go(task: Task) -> bool:
-    """Whether a task has started that had its unique key until then: no later move gives it the key again."""
+    """Whether a task gave up its unique key when it started, so that it can never take the key again."""
     until_start = task.debounce is not None or (task.unique is not None and task.unique.until.value == "started")
     return until_start and task.started_at is not None

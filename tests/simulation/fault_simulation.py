@@ -1,4 +1,4 @@
-"""A simulation over a whole account: for a while everything can fail; then everything ends."""
+"""A fault simulation of a complete account: for some minutes all calls can fail, and then all work must end."""
 
 from __future__ import annotations
 
@@ -58,48 +58,50 @@ if TYPE_CHECKING:
     from tests.simulation.watching import Effect
 
 DELIVERIES = [(0, 0), (0, 60), (0, 300), (150, 300)]
-"""How long messages take, in milliseconds: none at all as in most tests, or as with SQS and Lambda."""
+"""Ranges of delivery times in milliseconds: immediate as in most tests, or as long as with SQS and Lambda."""
 RATES = [0.0, 0.002, 0.01, 0.03]
 STORM = 8 * MINUTE
 _MILD = 0.4
-"""How many of the simulations without a rate have faults that must not make anything late."""
+"""The fraction of the simulations without a rate that have faults which must not delay any task."""
 _LARGE_RESULTS = 0.1
-"""How many of the results lie outside their records."""
+"""The fraction of the results that are stored outside their records."""
 _GROWS, _MOST_SHARDS = 0.6, 16
 _LOOKS = 5 * SECOND
 _AGES, _MOMENTS = 5, 12
-"""One of this many seeds is watched for months afterwards, at this many moments."""
+"""In one of this many seeds, the account is watched for months afterwards, at this many times."""
 _STREAMED = 5
-"""In one of this many seeds the table's stream is read: in those watched for months, while TTL removes tasks."""
+"""In one of this many seeds, the table's stream is read, also for months while TTL deletes tasks."""
 _JOBS = 5
-"""In one of this many seeds users have AWS run jobs as well."""
+"""In one of this many seeds, users also have AWS run jobs."""
 _RETENTIONS = 3
-"""In one of this many seeds some types have another retention."""
+"""In one of this many seeds, some types have another retention."""
 _HOT_KEYS = 4
-"""In one of this many seeds with tasks some keys get new tasks faster than messages are delivered."""
+"""In one of this many seeds with tasks, some keys get new tasks faster than messages are delivered."""
 _GROUPS = 3
-"""In one of this many seeds with tasks there are groups."""
+"""In one of this many seeds with tasks, there are groups."""
 _SIGNALS = 3
-"""In one of this many seeds with tasks there are tasks that wait for events."""
+"""In one of this many seeds with tasks, some tasks wait for events."""
 _DEPENDENCIES = 3
-"""In one of this many seeds with tasks there are tasks that start after others."""
+"""In one of this many seeds with tasks, some tasks start after others."""
 _SLOW_BULK = 3
-"""In one of this many seeds with tasks and faults there are bulk operations that last for minutes."""
+"""In one of this many seeds with tasks and faults, there are bulk operations that last for minutes."""
 _FROZEN_HOLDERS = 0.02
-"""Before how many of its calls a process that carries out such an operation stands still."""
+"""The probability that a process which runs a bulk operation is suspended before a call."""
 _ORDERED = 3
-"""In one of this many seeds with tasks users create many tasks of ordered keys."""
+"""In one of this many seeds with tasks, users create many tasks with ordered keys."""
 _RATES_CHANGE = 5
-"""In one of this many seeds with tasks the rates of tasks that wait are raised and lowered."""
+"""In one of this many seeds with tasks, the rates of waiting tasks are raised and lowered."""
 _RATES_CONTROLLED = 5
-"""In one of this many seeds with tasks rates are paused, pinned and reset."""
+"""In one of this many seeds with tasks, rates are paused, pinned and reset."""
 _SILENCES = 6
-"""In one of this many seeds with faults everything stands still for days before the calm."""
+"""In one of this many seeds with faults, no function is invoked for days before the calm."""
 _NOTICED = 15 * SECOND
-"""A process that stood still notices within this time that it has lost a lease, and ends."""
+"""The time within which a process that was suspended notices that it has lost a lease, and ends."""
 TASKS_CALM, CALM = 75 * MINUTE, 13 * HOUR
-"""All tasks must have ended by then: the second recovery scan, an hour later, finds what faults left. A state
-that waits with a token nobody knows any more begins anew after twelve hours."""
+"""The time by which all tasks must have ended: the second recovery scan, an hour later, finds what faults left behind.
+
+A topology's state that waits with a token which Step Functions has lost begins again after twelve hours.
+"""
 
 
 Given = ParamSpec("Given")
@@ -107,14 +109,14 @@ Returned = TypeVar("Returned")
 
 
 class Theme(Enum):
-    """The activity of the users of a simulation."""
+    """The activity of a simulation's users."""
 
     TASKS = "tasks"
-    """Some of them locked, deferred or pulled."""
+    """Tasks, some of which are locked, deferred or pulled."""
     SCHEDULES = "schedules"
     TOPOLOGIES = "topologies"
     JOBS = "jobs"
-    """Tasks whose targets are jobs that AWS runs, besides other tasks."""
+    """Tasks whose targets are jobs that AWS runs, in addition to other tasks."""
 
 
 THEMES = [
@@ -124,19 +126,19 @@ THEMES = [
     (Theme.SCHEDULES, Theme.TOPOLOGIES),
 ]
 PEOPLE = {1: 3, 2: 1}
-"""How many users are busy with tasks, by how many themes there are."""
+"""The number of users who work with tasks, by the number of themes in the simulation."""
 
 
 class Boom(Exception):
-    """The errors that a target raises."""
+    """An ordinary error that a target raises."""
 
 
 class Panic(BaseException):
-    """An error of a handler that is no `Exception`, as extensions in Rust raise."""
+    """An error of a handler that is not an `Exception`, like the errors that Rust extensions raise."""
 
 
 FILE = "caf\udce9.txt"
-"""A text of a handler that UTF-8 cannot write, as a file name with a foreign byte is."""
+"""A handler's text that cannot be encoded in UTF-8, like a file name with a foreign byte."""
 _ERRORS: list[Callable[[], BaseException]] = [
     *4 * [lambda: Boom("by chance")],
     lambda: Boom(FILE),
@@ -146,24 +148,24 @@ _ERRORS: list[Callable[[], BaseException]] = [
     lambda: Panic(FILE),
     lambda: BaseExceptionGroup("many", [Panic(), KeyboardInterrupt()]),
 ]
-"""What handlers raise by chance."""
+"""The errors that handlers raise at random."""
 _REPORTS = 0.1
-"""The share of calls of handlers that report such a text as their progress."""
+"""The fraction of handler calls whose reported progress is a text that cannot be encoded in UTF-8."""
 _UNWRITABLE = {"file": FILE}
 _BATCHES = 2
-"""One of this many simulations has tasks of a batch handler."""
+"""In one of this many simulations, tasks have a batch handler."""
 _FAILING_BATCHES = 0.1
-"""How many calls of a batch handler fail all of their tasks."""
+"""The fraction of calls of a batch handler that fail all their tasks."""
 _UNWRITABLE_RESULTS = 0.05
-"""How many of the results cannot be kept."""
+"""The fraction of results that cannot be stored."""
 _LOSSES = 2
-"""In how many further attempts a task is lost that was lost as the faults ended."""
+"""The number of further attempts in which a task is lost that was already lost when the faults ended."""
 _LOST_WITH_MESSAGES = 0.5
-"""How many of the processes that are killed are lost with the messages that they work on."""
+"""The fraction of killed processes whose messages are also lost."""
 
 
 def _is_step(call: Call) -> bool:
-    """Whether a call records that an attempt moves to its next phase."""
+    """Whether a call writes that an attempt moves to its next phase."""
     values = call.request.get("ExpressionAttributeValues") or {}
     if call.operation != "update_item" or ":state" not in values:
         return False
@@ -176,16 +178,16 @@ class FaultSimulation(Account):
 
     Attributes:
         theme: the main activity of the users; `None` for a random one.
-        is_brief: whether it ends with the first promise that it breaks.
-        faulty: whether calls may fail in ways that delay something.
-        is_calm: whether the simulation is over.
-        calm_at: since when.
-        silent_until: the end of days without any invocation.
-        received_from: nobody received messages before, so earlier due tasks begin late.
-        watching: the invariants; `locks`, `schedules` and `topologies` are those that are only about them.
-        changed_schedules: the names of schedules written since the last check.
+        is_brief: whether the simulation ends with the first promise that is broken.
+        faulty: whether calls may fail in ways that delay tasks.
+        is_calm: whether the time of faults is over.
+        calm_at: when the time of faults ended.
+        silent_until: the end of the days without any invocation.
+        received_from: the time before which no messages were received, so that earlier tasks begin late.
+        watching: the invariants; `locks`, `schedules`, `topologies` and others are invariants of their subjects.
+        changed_schedules: the names of schedules that were written since the last check.
         calm_after: the time from the last fault until everything had ended.
-        crash: the first error of the watchers. It must end the simulation: a function treats it as an error of its own.
+        crash: the first error of a watcher, which must end the simulation, as a function treats it as its own error.
     """
 
     silent_until: Millis = 0
@@ -201,7 +203,7 @@ class FaultSimulation(Account):
         self.faulty = bool(self.rate)
         self.is_mild = not self.faulty and self.random.random() < _MILD
         self.is_calm = False
-        # Apart from the other draws.
+        # This uses a separate random generator, so that the other draws of a seed stay the same.
         self.delivery = Random(f"{seed} delivery").choice(DELIVERIES)  # noqa: S311 - repeatable on purpose
         self.most_receives = self.random.choice([1000, 1000, 25, 5] if self.faulty else [1000, 1000, 25])
         for queue in self.sqs.queues.values():
@@ -249,7 +251,7 @@ class FaultSimulation(Account):
         works.STAGE.append(self)
 
     def simulate(self, duration: Millis = STORM) -> None:
-        """Let users and faults act for a while, then let everything end."""
+        """Let users and faults act for a while, then let everything end, and check the invariants."""
         try:
             end = self.time.now() + duration
             if self.seed % _STREAMED == 0:
@@ -282,7 +284,7 @@ class FaultSimulation(Account):
             raise self.crash
 
     def reporting(self, watch: Callable[Given, Returned]) -> Callable[Given, Returned]:
-        """The watchers, called by the watched parts: their errors are kept."""
+        """Wrap a watcher that the watched code calls, so that its errors are kept in `crash`."""
 
         def call(*given: Given.args, **named: Given.kwargs) -> Returned:
             try:
@@ -294,7 +296,7 @@ class FaultSimulation(Account):
         return call
 
     def _begin_batches(self, end: Millis) -> None:
-        """Have users create tasks of batch handlers, and groups of tasks."""
+        """Let users create groups, tasks of batch handlers, and tasks that wait for events, others or their turn."""
         if self.seed % _GROUPS == 1:
             self.time.start_process(partial(self.group_users.use, end))
         if self.seed % _SIGNALS == 2:
@@ -305,12 +307,12 @@ class FaultSimulation(Account):
             self.time.start_process(partial(self.users.use_ordered_keys, end))
         if self.uses_batches:
             if self.faulty:
-                # Without faults, tasks must be on time.
+                # This happens only with faults, because without faults all tasks must be on time.
                 self.worker_batch = 30, SECOND
             self.time.start_process(partial(self.users.use_batches, end))
 
     def _begin_users(self, end: Millis) -> None:
-        # An occurrence is sent by the trigger itself, once: if that fails, it is the first scan's.
+        # The trigger sends an occurrence only once. If a mild fault prevents this, the first scan sends it late.
         themes = [each for each in THEMES if Theme.SCHEDULES not in each] if self.is_mild else THEMES
         wanted = Theme.TASKS if self.theme is Theme.JOBS else self.theme
         themes = [each for each in themes if wanted in each] or themes
@@ -335,9 +337,9 @@ class FaultSimulation(Account):
         self._begin_bulk(end)
 
     def _begin_bulk(self, end: Millis) -> None:
-        """Have users and operators act on many tasks at once; without faults only free locks."""
+        """Let users and operators act on many tasks at once; without faults, only force the release of locks."""
         if self.faulty:
-            # Their actions make tasks late on purpose.
+            # These actions make tasks late on purpose.
             self.time.start_process(partial(self.bulk_users.use, end))
             if self.seed % _SLOW_BULK == 0:
                 self.time.start_process(partial(self.bulk_users.change_slowly, end))
@@ -355,29 +357,29 @@ class FaultSimulation(Account):
             self.time.start_process(partial(self.users.control_rates, end))
 
     def _look(self) -> None:
-        """Check repeatedly the facts that no write and no call shows."""
+        """Repeatedly check conditions that neither writes nor calls reveal."""
         while True:
             self.take(_LOOKS)
             self.attempts.look()
             self.occurrences.look()
 
     def _goes_on(self) -> bool:
-        """Whether there is anything left to find out."""
+        """Whether the simulation continues."""
         return self.crash is None and not (self.is_brief and self.watching.violations)
 
     def _let_pass(self, until: Millis) -> None:
-        """Let time pass; not beyond the first broken promise, if that is all there is to find out."""
+        """Let time pass until this time, or until the simulation need not continue."""
         if self.time.run_while(self._goes_on, until):
             return
         self.time.run_until(until)
 
     def job_raised(self, machine: Machine, error: Exception) -> None:
-        """Note an error that no thread may raise."""
+        """Record an error in one of a machine's threads, which must not raise errors."""
         super().job_raised(machine, error)
         self.watching.check(False, f"a job of {machine} raised {error!r}")  # noqa: FBT003 - it does not hold
 
     def ends(self, machine: Machine) -> None:
-        """Note that a process ends itself."""
+        """Record that a process ends itself."""
         if machine.strand is not None:
             self.watching.ending(machine.strand)
 
@@ -411,7 +413,7 @@ class FaultSimulation(Account):
         self.calm_after = self.time.now() - began
 
     def _fall_silent(self) -> None:
-        """Let nothing be invoked for days, as if the account failed; TTL continues meanwhile."""
+        """Invoke no function for days, as if the account failed, while TTL continues."""
         self.count("days of silence")
         ticking, self.ticking, self.receiving = self.ticking, False, False
         for puller in self.pullers:
@@ -423,20 +425,20 @@ class FaultSimulation(Account):
         self.pullers = [self.time.start_process(self.users.pull) for _ in self.pullers]
 
     def _expire_some(self) -> None:
-        """Remove some of the expired items, as TTL may."""
+        """Delete some of the expired items, like TTL."""
         over = [key for key, at in self._with_expiry() if at <= self.time.now()]
         for key in self.random.sample(over, self.random.randint(0, len(over))):
             self.table.write(self.time.now(), key, None)
         self.streams.expired()
 
     def _check_tasks_are_over(self) -> None:
-        """A token that Step Functions has lost is found only by its own timeout; nothing else takes as long."""
+        """Check that all tasks have ended, unless a token was lost, which is detected only by its timeout of hours."""
         if "token lost" not in self.faults:
             for task in self._open_tasks():
                 self.watching.check(False, f"{task.id} is still {task.state}")  # noqa: FBT003 - it does not hold
 
     def _age(self) -> None:
-        """Months pass, and TTL removes all that it may, in any order: the rest can be read without an error."""
+        """Let months pass, in which TTL deletes expired items in any order, and check that the rest can be read."""
         for puller in self.pullers:
             self.time.kill(puller)
         self.stand_still()
@@ -462,22 +464,22 @@ class FaultSimulation(Account):
         return any(self.jobs.running()) or bool(self.schedules.going_on())
 
     def fault_for(self, machine: Machine, operation: str) -> Fault | None:
-        """The fault of the next call, if it has one."""
+        """The fault of the next call, or `None`."""
         self._freeze_holder(machine)
         own = self.job_users.fault_for(machine, operation) or self.streams.fault_for(machine)
         return own or super().fault_for(machine, operation)
 
     def begin_execution(self, execution: Execution) -> None:
-        """Run the work that a task has started."""
+        """Run the execution that a task has started."""
         super().begin_execution(execution)
         self.job_users.run_execution(execution)
 
     def begin_container(self, arn: str) -> None:
-        """Run what a task has started."""
+        """Run the container that a task has started."""
         self.job_users.run_container(arn)
 
     def begin_job(self, service: FakeJobs, job: str) -> None:
-        """Run what a task has started."""
+        """Run the job that a task has started in another service."""
         self.job_users.run_job(service, job)
 
     def _resume_all(self) -> None:
@@ -487,7 +489,7 @@ class FaultSimulation(Account):
         self.signal_users.end_all()
 
     def _cause_faults(self, until: Millis) -> None:
-        """Have something happen now and then that no single call of AWS is to blame for."""
+        """Cause faults at random that do not belong to a single AWS call."""
         incidents: list[Callable[[], None]] = [
             *(self._kill, self._stop_ticks, self._deploy_anew, self._stop_execution, self._cut_off),
             *(self._freeze_one, self._step_clock, self._heat, self._refuse_sends, self._break_endpoint),
@@ -504,18 +506,18 @@ class FaultSimulation(Account):
         return [each for each in self.machines if each.strand is not None]
 
     def _kill(self) -> None:
-        """End a process in the midst of its work."""
+        """End a process in the middle of its work."""
         if busy := self._busy():
             self.count("machine killed")
             victim = self.random.choice(busy)
             self.trace(victim, "is killed")
-            # Drawn apart: the draws of older seeds go on as they were.
+            # This uses a separate random generator, so that the other draws of a seed stay the same.
             if Random(f"{self.seed} {self.time.now()}").random() < _LOST_WITH_MESSAGES:  # noqa: S311 - repeatable
                 self._lose_messages_of(victim)
             victim.die()
 
     def _lose_messages_of(self, machine: Machine) -> set[str]:
-        """Lose the messages that a process works on, as if nobody had put them back; return their tasks."""
+        """Lose the messages that a process works on, as if they were never returned, and return their tasks."""
         mine = {effect.task_id for effect in self.watching.live if effect.lives and effect.process is machine.strand}
         for queue in self.sqs.queues.values():
             lost = [each for each in queue.messages if any(task_id in each.body for task_id in mine)]
@@ -525,7 +527,7 @@ class FaultSimulation(Account):
         return mine
 
     def _lose_workers(self) -> None:
-        """Lose some of the workers with all their tasks: the last fault, and the calm shows which are found."""
+        """Lose some workers with all their tasks as the last fault; the calm shows whether the tasks are found."""
         for machine in self._busy() if self.faulty else ():
             apart = Random(f"{self.seed} {machine}")  # noqa: S311 - repeatable
             if machine.function == "worker" and apart.random() < _LOST_WITH_MESSAGES:
@@ -535,7 +537,7 @@ class FaultSimulation(Account):
                 machine.die()
 
     def _lose_again(self, task_id: str) -> None:
-        """Lose the worker and the message of a task in its next attempts, too: each is found as the first one is."""
+        """Lose a task's worker and message again in its next attempts, which must be found like the first."""
         machine = self.time.process().home
         if self._losses.get(task_id, 0) and isinstance(machine, Machine):
             self._losses[task_id] -= 1
@@ -545,12 +547,12 @@ class FaultSimulation(Account):
             machine.die()
 
     def _stop_ticks(self) -> None:
-        """Stop the invocations of the trigger, or begin them again."""
+        """Stop or restart the trigger's invocations."""
         self.count("ticks stopped")
         self.ticking = not self.ticking
 
     def _stop_execution(self) -> None:
-        """Stop an execution of the state machine, as a person may."""
+        """Stop an execution of the state machine, as a user may do."""
         if executions := self.states.running():
             self.count("execution stopped")
             stopped = self.random.choice(executions)
@@ -558,7 +560,7 @@ class FaultSimulation(Account):
             self.states.break_execution(stopped.arn)
 
     def _cut_off(self) -> None:
-        """Let no call of a process arrive for a while."""
+        """Block all calls of a process for a while."""
         if busy := self._busy():
             self.count("machine cut off")
             victim = self.random.choice(busy)
@@ -568,7 +570,7 @@ class FaultSimulation(Account):
                 self.deliver_in_flight_again()
 
     def _step_clock(self) -> None:
-        """Set a clock, by no more than clocks may differ."""
+        """Change a process's clock, within the allowed difference between clocks."""
         if self.machines:
             self.count("clock stepped")
             stepped = self.random.choice(self.machines)
@@ -576,7 +578,7 @@ class FaultSimulation(Account):
             stepped.step_clock(self.drawn_skew())
 
     def _freeze_one(self) -> None:
-        """Let a process stand still for a while."""
+        """Suspend a process for a while."""
         if going := [each for each in self._busy() if each.strand and not self.time.is_frozen(each.strand)]:
             self.count("machine frozen")
             at_work = {effect.process.home for effect in self.watching.live if effect.lives}
@@ -585,19 +587,19 @@ class FaultSimulation(Account):
             self.time.start_process(partial(self._freeze, self.random.choice(victims), duration))
 
     def _freeze_holder(self, machine: Machine) -> None:
-        """Now and then suspend a process that runs a bulk operation, past its lease."""
+        """Sometimes suspend a process that runs a bulk operation until its lease has ended."""
         is_holder = machine.function == "bulk" and self.seed % _SLOW_BULK == 0
         if is_holder and self.faulty and not self.is_calm and self._holders.random() < _FROZEN_HOLDERS:
             self.count("machine frozen")
             self.time.start_process(partial(self._freeze, machine, 80 * SECOND))
-            # The other process is to freeze it first.
+            # Wait until the other simulated process has suspended this one.
             self.take(1)
 
     def _freeze(self, machine: Machine, duration: Millis) -> None:
-        """Suspend a machine, perhaps past its leases, and then continue as if nothing had happened."""
+        """Suspend a machine, perhaps beyond its leases, and then let it continue as if nothing had happened."""
         strand = machine.strand
         if strand is None:
-            # It has ended in the meantime.
+            # The process has ended in the meantime.
             return
         self.trace(machine, "stands still for", duration)
         self.watching.freezes(strand)
@@ -607,7 +609,7 @@ class FaultSimulation(Account):
             self.watching.check_thawed(strand)
 
     def _heat(self) -> None:
-        """Let one partition of the table throttle for a while: a minute's that is near, or any that is there."""
+        """Throttle a table partition for a while: the partition of a minute in the near future, or any other one."""
         partitions = sorted(self.table.partitions)
         minutes = [each for each in partitions if each[:2] == "20"]
         if not partitions:
@@ -617,7 +619,7 @@ class FaultSimulation(Account):
         self.hot_until[hot] = self.time.now() + self.random.choice([5, 20, 60, 240]) * SECOND
 
     def _deliver_at_lease_ends(self) -> None:
-        """Have tasks that are at work delivered to others just before their leases end, by any clock."""
+        """Deliver running tasks to other workers shortly before their leases end, by any clock."""
         for effect in self.watching.live:
             task = self.watching.record(effect.task_id) if effect.lives else None
             if task is not None and task.lease_expires_at is not None and not task.awaiting_notification:
@@ -625,12 +627,12 @@ class FaultSimulation(Account):
                 self.time.start_process(partial(self.deliver_at, effect.task_id, at))
 
     def _refuse_sends(self) -> None:
-        """Let the queues refuse messages for a while: received ones are processed."""
+        """Let the queues refuse new messages for a while, while received messages are processed."""
         self.trace("sqs", "takes no messages")
         self.sends_fail_until = self.time.now() + self.random.choice([20, 240, 300]) * SECOND
 
     def _refuse_creations(self) -> None:
-        """Let the table refuse new records for minutes, and then the queues messages.
+        """Let the table refuse new records for minutes, and then let the queues refuse new messages.
 
         Clients that repeat requests with their idempotency keys complete their creations long after the tasks' minutes.
         """
@@ -644,14 +646,14 @@ class FaultSimulation(Account):
             self._refuse_sends()
 
     def _leave_unread(self) -> None:
-        """Let nobody receive from one queue for a while: it grows long while others are processed."""
+        """Receive no messages from one queue for a while, so that it grows long while others are processed."""
         url = self.random.choice(sorted(self._pollers))
         self.count("queue left unread")
         self.trace("sqs", "is not received from", url)
         self.unread_until[url] = self.time.now() + self.random.choice([20, 120, 240]) * SECOND
 
     def _freeze_between_phases(self) -> None:
-        """Suspend the next worker that records a step of its attempt just before the write, past its lease."""
+        """Suspend the next worker that is about to write a step of its attempt, until its lease has ended."""
 
         def freeze(call: Call) -> None:
             strand = call.machine.strand
@@ -660,7 +662,7 @@ class FaultSimulation(Account):
             self.before_call = None
             self.count("frozen between phases")
             self.time.start_process(partial(self._freeze, call.machine, 55 * SECOND))
-            # The other process is to freeze it first.
+            # Wait until the other simulated process has suspended this one.
             self.take(1)
 
         self.before_call = freeze
@@ -671,7 +673,7 @@ class FaultSimulation(Account):
         self.endpoint_down_until = self.time.now() + self.random.choice([30, 120]) * SECOND
 
     def _deploy_anew(self) -> None:
-        """Deploy older, newer or this code, with more shards now and then; running processes keep theirs."""
+        """Deploy older, newer or the current code, sometimes with more shards; running processes keep their code."""
         self.count("deployed")
         self.generation += 1
         self.code = self.random.choice(list(Generation))
@@ -682,20 +684,20 @@ class FaultSimulation(Account):
             self.environ[Variable.SHARDS] = str(self.shards)
         self.trace("deploy", self.code.value, "shards", self.shards)
 
-    # The behavior of targets.
+    # The following methods are the behavior of targets.
 
     def notified(self, notice_id: str, kind: str) -> int:
-        """Note a notice posted to its address; return the status of the response."""
+        """Respond to a notice that was posted to its address, and return the status of the response."""
         del notice_id, kind
         return 200
 
     def called_back(self, task_id: str, state: str) -> int:
-        """Note a task's outcome posted to its callback URL; return the status of the response."""
+        """Record a task's outcome that was posted to its callback URL, and return the status of the response."""
         self.watching.called_back(task_id, state)
         return 200
 
     def act(self, phase: str, context: Context | Asked, payload: Any) -> Any:  # noqa: ANN401 - any JSON
-        """Do a phase of a task, under the eyes of the invariants."""
+        """Execute a phase of a task, while the invariants watch."""
         del payload
         effect = self.reporting(self.watching.began)(phase, context.task_id, context.fence)
         try:
@@ -721,7 +723,7 @@ class FaultSimulation(Account):
         return self.seed % _BATCHES == 1
 
     def act_together(self, items: Sequence[BatchItem[Any]]) -> list[Any]:
-        """Run several tasks in one call, which takes as long as the first; one call in ten fails all of them."""
+        """Run several tasks in one call, which takes as long as its first task; one call in ten fails all tasks."""
         began = self.reporting(self.watching.began)
         effects = [began("run", item.context.task_id, item.context.fence) for item in items]
         try:
@@ -756,7 +758,8 @@ class FaultSimulation(Account):
 
     def _behave(self, phase: str, context: Context | Asked) -> Any:  # noqa: ANN401 - same
         draw = self.random.random()
-        # Drawn apart, as above. An endpoint has no context to report to, and raises nothing.
+        # This uses a separate random generator, like other draws. An endpoint has no context for progress, and raises
+        # only `Boom`.
         apart = Random(f"{self.seed} {context.task_id} {context.fence} {phase}")  # noqa: S311 - repeatable
         is_handler = not isinstance(context, Asked)
         if not isinstance(context, Asked) and apart.random() < _REPORTS:

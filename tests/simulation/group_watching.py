@@ -1,7 +1,7 @@
-"""Users of groups, and the invariants of groups, under any faults.
+"""Users of groups, and the invariants of groups, under all faults.
 
-The task of a group's completion runs only when every task that names the group has ended. The members follow from the
-records alone; their items are checked only at the end, when the counts must agree.
+The task of a group's completion runs only when all tasks that name the group have ended. The members are found from
+the records alone. The members' items are checked only at the end, when the counts must agree.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class GroupUsers:
     def __init__(self, account: FaultSimulation) -> None:
         self._account = account
         self.closed: dict[str, str] = {}
-        """The task after each group that was answered to be closed."""
+        """For each group whose closing was acknowledged, the task that runs after it."""
 
     def use(self, until: Millis) -> None:
-        """Sometimes create a group, and close it while tasks still join."""
+        """Repeatedly create a group, and close it while tasks may still join."""
         account, draw = self._account, Random(f"{self._account.seed} groups")  # noqa: S311 - repeatable
         number = 0
         while account.time.now() < until:
@@ -62,7 +62,7 @@ class GroupUsers:
                 account.users.ask("GET", f"/v1/groups/{group}")
 
     def _join(self, body: dict[str, Any], key: str, repeats: bool) -> None:  # noqa: FBT001 - a draw
-        """Create a member; some clients repeat a request without a response."""
+        """Create a member; some clients repeat a request that got no response."""
         for _ in range(3 if repeats else 1):
             headers = {"Idempotency-Key": key} if repeats else {}
             answer = self._account.users.ask("POST", "/v1/tasks", body, headers=headers)
@@ -87,7 +87,7 @@ class GroupUsers:
 
 
 class GroupWatching:
-    """Watches when tasks after groups run."""
+    """Watches when the tasks after groups run."""
 
     def __init__(self, account: FaultSimulation) -> None:
         self._account = account
@@ -95,9 +95,9 @@ class GroupWatching:
         self._ended: set[str] = set()
 
     def written(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:
-        """Look at a write of the table: every member has ended when the task after its group has run.
+        """Check that all members of a group have ended when the task after the group has run.
 
-        One that is retried by hand after that may be open again.
+        A member that is retried by a user afterwards may be open again.
         """
         if new is None or _STATE not in new:
             return
@@ -116,7 +116,7 @@ class GroupWatching:
             )
 
     def check_end(self) -> None:
-        """Each closed group has its task, which has ended, and counts its members."""
+        """Check that each closed group's task exists and has ended, and that the group counts its members correctly."""
         for group, completion in self._account.group_users.closed.items():
             task = self._account.watching.record(completion)
             is_over = task is not None and task.is_terminal

@@ -1,4 +1,4 @@
-"""An owner who attacks the others of an account: foreign ids, forged leases and page tokens, bombs and floods."""
+"""An owner who attacks the other owners of an account, with foreign ids, forged leases and page tokens, and floods."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _FOREIGN: tuple[tuple[str, str, object], ...] = (
     ("GET", "/attempts", None),
     ("GET", "/explain", None),
 )
-"""Operations on one task; the last part of the path, and the body."""
+"""Operations on one task: the method, the last part of the path, and the body."""
 _REPORTS = (
     ("complete", {"result": HOSTILE}),
     ("fail", {"error": {"type": "Boom", "message": HOSTILE}}),
@@ -47,26 +47,26 @@ _REPORTS = (
 )
 _DOUBLINGS = 20
 _BOMB = f"length(to_string(parents.a.outcome{'|[@,@]' * _DOUBLINGS})) > `1`"
-"""A text of two million characters, described by 160."""
+"""A condition of 160 characters that describes a text of two million characters."""
 _SHORT = {"timeout_seconds": 30, "notify_within_seconds": 60, "retry": {"max_attempts": 1}}
 _FLOOD, _LONG_POLLS = 20, 8
 
 
 class HostileOwner:
-    """Actions of the hostile owner, at random moments.
+    """Actions of the hostile owner, at random times.
 
     Attributes:
-        attacks: the number of each kind.
+        attacks: the number of attacks of each kind.
     """
 
     def __init__(self, simulation: FaultSimulation) -> None:
         self.simulation = simulation
-        # Apart from the other draws.
+        # This uses a separate random generator, so that the other draws of a seed stay the same.
         self.random = Random(f"{simulation.seed} hostile")  # noqa: S311 - repeatable
         self.attacks = dict.fromkeys(("foreign id", "forged lease", "forged page", "bomb", "flood", "foreign name"), 0)
 
     def attack(self, until: Millis) -> None:
-        """Attack until then."""
+        """Attack at random until this time."""
         kinds = (self._foreign, self._forge_lease, self._forge_page, self._bomb, self._flood, self._take_names)
         while self.simulation.time.now() < until:
             self.simulation.take(self.random.randrange(1, 8 * SECOND))
@@ -76,11 +76,11 @@ class HostileOwner:
         return self.simulation.users.ask(method, path, body, query, {**_HEADERS})
 
     def _send(self, path: str, body: object, query: str = "") -> None:
-        """Create something, with any response."""
+        """Send a creation request, whatever its response is."""
         self._ask("POST", path, body, query)
 
     def _check(self, answer: Reply | None, allowed: set[int], what: str) -> None:
-        """The API rejects requests about others; 503 is a fault of the simulation."""
+        """Check that the API rejected a request; a 503 is a fault of the simulation."""
         is_refused = answer is None or answer.status in {*allowed, 503}
         self.simulation.watching.check(is_refused, f"{HOSTILE}: {what} was answered {answer and answer.status}")
 
@@ -89,7 +89,7 @@ class HostileOwner:
         return self.random.choice(found[-10:]) if found else None
 
     def _foreign(self) -> None:
-        """Read, change and stop a task of the victim: it is as unknown as one that never was."""
+        """Read, change or stop a task of the victim, which must be treated like a task that never existed."""
         if (task_id := self._victim()) is None:
             return
         self.attacks["foreign id"] += 1
@@ -97,7 +97,7 @@ class HostileOwner:
         self._check(self._ask(method, f"/v1/tasks/{task_id}{rest}", body), {404}, f"{method} {task_id}{rest}")
 
     def _forge_lease(self) -> None:
-        """Report the end of the victim's attempt under a lease that was never handed out, in two names."""
+        """Report on the victim's attempt with a forged lease, first as the attacker and then as a permitted worker."""
         if (task_id := self._victim()) is None:
             return
         self.attacks["forged lease"] += 1
@@ -107,14 +107,14 @@ class HostileOwner:
         report, body = self.random.choice(_REPORTS)
         path = f"/v1/leases/{token_of(key)}/{report}"
         self._check(self._ask("POST", path, body), {403}, f"a forged lease of {task_id}")
-        # A worker that may lease the type guesses the attempt of another one.
+        # A worker that may lease the type guesses another worker's lease.
         answer = self.simulation.users.ask("POST", path, body)
         self._check(answer, {404, 409}, f"a guessed lease of {task_id}")
         polled = self._ask("POST", "/v1/leases", {"types": [PULLED], "wait_seconds": 0, "lease_seconds": LEASE_SECONDS})
         self._check(polled, {403}, "a poll for a type of others")
 
     def _forge_page(self) -> None:
-        """Go on in a list of the victim: by its token, and by its ids."""
+        """Try to read a list of the victim, with the list's page token and with the victim's ids."""
         self.attacks["forged page"] += 1
         page = self.simulation.users.ask("GET", "/v1/tasks", query="limit=1")
         token = page.body.get("next_token") if page is not None and page.status == 200 else None
@@ -132,14 +132,14 @@ class HostileOwner:
             self.simulation.watching.check(is_own, f"{HOSTILE} was shown {task['id']}")
 
     def _bomb(self) -> None:
-        """Run a topology whose condition describes a value of any size."""
+        """Create a topology whose condition describes a value of enormous size."""
         self.attacks["bomb"] += 1
         first = {"type": works.PLAIN, **_SHORT}
         nodes = {"a": first, "b": {**first, "depends_on": ["a"], "when": _BOMB}}
         self._ask("POST", "/v1/topologies", {"nodes": nodes, "timeout_seconds": 120})
 
     def _flood(self) -> None:
-        """Create many tasks that are due at once, and wait for many that never end."""
+        """Create many tasks that are due at once, and wait for many tasks that do not end in time."""
         self.attacks["flood"] += 1
         tasks = [{"type": works.PLAIN, "payload": "x" * 2_000, **_SHORT} for _ in range(_FLOOD)]
         self.simulation.time.start_process(partial(self._send, "/v1/tasks/batch", {"tasks": tasks}))
@@ -148,7 +148,7 @@ class HostileOwner:
             self.simulation.time.start_process(partial(self._send, "/v1/tasks", later, "wait_seconds=20"))
 
     def _take_names(self) -> None:
-        """Use the names that the victim uses, which mean other things to another owner."""
+        """Use the names that the victim uses, which mean other things for another owner."""
         self.attacks["foreign name"] += 1
         lock = {"key": self.random.choice(["a", "b", "db"])}
         self._ask("POST", "/v1/tasks", {"type": works.PLAIN, "lock": lock, **_SHORT})
@@ -160,7 +160,7 @@ class HostileOwner:
 
 
 class HostileSimulation(FaultSimulation):
-    """An account in which one owner attacks the users of the simulation, who are the operators and the pull workers.
+    """An account in which one owner attacks the simulation's users, who are the operators and the pull workers.
 
     Attributes:
         hostile: the attacker.

@@ -1,4 +1,4 @@
-"""Users of a simulated account whose tasks are jobs run by AWS, and AWS itself."""
+"""Users of a simulated account whose tasks are jobs that AWS runs, and the AWS services that run the jobs."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ _MACHINE = {"kind": "step_functions", "arn": JOBS, "wait": True}
 _CONTAINER = {"kind": "ecs", "arn": TASK_DEFINITION, "cluster": CLUSTER, "container": "report"}
 _TARGETS = (_MACHINE, _CONTAINER, *JOB_TARGETS.values())
 _LENGTHS = (0, 1, 20, 100, 400)
-"""How many seconds jobs take; some exceed their time limits."""
+"""The durations of jobs in seconds; some exceed their time limits."""
 _STARTS = frozenset({"start_execution", "run_task", "submit_job", "start_build", "start_job_run", "invoke"})
 _START_FAULTS = (Fault.CRASH_BEFORE, *2 * (Fault.CRASH_AFTER,), Fault.AWAY, Fault.LOST, Fault.LATE, Fault.STALLED)
 _START_RATE = 0.3
-"""How often a start of a job goes wrong where anything does: nobody knows what came of it then."""
+"""The probability that a job's start fails, if there are faults, so that its result is unknown."""
 _CANCELLED = 0.5
-"""How many of the tasks are cancelled by force in the minute in which they are to start."""
+"""The fraction of tasks that are cancelled by force within a minute of their due time."""
 _LISTED_AFTER = (0, 0, 1, 30)
-"""After how many seconds jobs are listed."""
+"""The delays, in seconds, after which a started job appears in lists."""
 
 
 class JobUsers:
-    """Creates tasks with jobs, which others control as they control any; and runs the jobs.
+    """Creates tasks with jobs, which other users control like other tasks, and runs the jobs.
 
     Attributes:
-        runs_jobs: whether jobs end by themselves; in a scenario the test ends them.
+        runs_jobs: whether jobs end by themselves; otherwise, the test ends them.
     """
 
     def __init__(self, simulation: FaultSimulation, users: Users) -> None:
@@ -49,7 +49,7 @@ class JobUsers:
         self._numbers = count(1)
 
     def use(self, until: Millis) -> None:
-        """Create tasks, each by a request that is repeated until it has a response."""
+        """Create tasks at random, each with a request that is repeated until it has a response."""
         self.runs_jobs = True
         pick = self.simulation.random.choice
         services: list[FakeEcs | FakeJobs] = [self.simulation.ecs, *self.simulation.job_services.values()]
@@ -86,7 +86,7 @@ class JobUsers:
         self.users.cancel_by_force(task_id)
 
     def fault_for(self, machine: Machine, operation: str) -> Fault | None:
-        """The faults of a call that starts a job, besides those of any call."""
+        """The fault of a call that starts a job, in addition to the faults that other calls may have."""
         is_start = self.runs_jobs and machine.function == "worker" and operation in _STARTS
         if not is_start or not self.simulation.rate or self.simulation.random.random() >= _START_RATE:
             return None
@@ -95,20 +95,20 @@ class JobUsers:
         return fault
 
     def run_execution(self, execution: Execution) -> None:
-        """Run an execution until it ends by itself, or somebody has stopped it."""
+        """Run an execution until it ends by itself or is stopped."""
         self.simulation.jobs.begun(execution.name, execution.arn)
         if self.runs_jobs:
             self.simulation.time.start_process(partial(self._execute, execution))
 
     def run_container(self, arn: str) -> None:
-        """Run a container, likewise."""
+        """Run a container until it ends by itself or is stopped."""
         name = self.simulation.ecs.tasks[arn]["startedBy"]
         self.simulation.jobs.begun(name, arn)
         if self.runs_jobs:
             self.simulation.time.start_process(partial(self._contain, arn, name))
 
     def run_job(self, service: FakeJobs, job: str) -> None:
-        """Run a job of another service, likewise."""
+        """Run a job of another service until it ends by itself or is stopped."""
         self.simulation.jobs.begun(service.names[job], job)
         if self.runs_jobs:
             self.simulation.time.start_process(partial(self._work, service, job))

@@ -1,4 +1,4 @@
-"""Invariants of the jobs that AWS runs for tasks: a task has one at a time, and its end is the attempt's."""
+"""Invariants of the jobs that AWS runs for tasks: a task has one job at a time, whose end is the attempt's end."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _ENDS = {
     AttemptOutcome.RETRIED: frozenset({False}),
     AttemptOutcome.FAILED: frozenset({False, None}),
 }
-"""Whether the job of an attempt has succeeded; `None` if there was none: its start was rejected, or nobody knows."""
+"""By outcome of an attempt, whether its job may have succeeded; `None` if there was no job, or the end is unknown."""
 
 
 class JobWatching:
     """Watches jobs.
 
     Attributes:
-        names: of every job that has begun.
+        names: the names of all jobs that have begun.
     """
 
     def __init__(self, account: FaultSimulation) -> None:
@@ -35,7 +35,7 @@ class JobWatching:
         self.names: list[str] = []
 
     def begun(self, name: str, job: str) -> None:
-        """Look at a job that begins: no other of its task runs, and the task has not ended."""
+        """Check that no other job of its task runs when a job begins, and that the task has not ended."""
         self.names.append(name)
         if (task_id := task_of_job(name)) is None:
             return
@@ -46,13 +46,13 @@ class JobWatching:
         self._account.watching.check(not has_ended, f"{name} began although its task has ended")
 
     def written(self, name: str, before: State, after: State) -> None:
-        """Look at a write of a task's record: none of its jobs outlives it."""
+        """Check that a task that ends has no running job."""
         if after in TERMINAL and before not in TERMINAL:
             left = list(self.running_of(name))
             self._account.watching.check(not left, f"{name} is {after}, and {left} is left running")
 
     def running(self) -> Iterator[tuple[str, str]]:
-        """The jobs that run, each with its name."""
+        """The running jobs, each with its name."""
         yield from ((each.name, each.arn) for each in self._account.executions_of_tasks.running())
         containers = self._account.ecs.tasks.items()
         yield from ((each["startedBy"], arn) for arn, each in containers if each["lastStatus"] == "RUNNING")
@@ -60,11 +60,11 @@ class JobWatching:
             yield from ((service.names[job], job) for job in service.running() if job in service.names)
 
     def running_of(self, task_id: str) -> Iterator[str]:
-        """The jobs of a task that run."""
+        """The running jobs of a task."""
         return (job for name, job in self.running() if task_of_job(name) == task_id)
 
     def check_end(self) -> None:
-        """No job is running, none was begun twice, and each attempt has the outcome of its job."""
+        """Check that no job is running, no job was begun twice, and each attempt has the outcome of its job."""
         check = self._account.watching.check
         check(not list(self.running()), f"{list(self.running())} are still running")
         check(len(set(self.names)) == len(self.names), "a job was begun twice")

@@ -1,4 +1,4 @@
-"""Invariants of locks under any faults: checked at every write of one."""
+"""Invariants of locks under all faults, which are checked at each write of a lock."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 _HOLDERS, _SHARED = "m", "sh"
 _PATIENCE = 10 * SECOND
-"""How long a task must have waited before nobody may overtake it: whoever joins the line looks once more."""
+"""The time after which a waiting task must not be overtaken; each task that joins the line checks once more."""
 _CLOCKS = 2 * SKEW
 _AT_WORK = frozenset({State.PREPARING, State.RUNNING})
 
 
 class LockWatching:
-    """Watches the holders and the lines of locks."""
+    """Watches the holders of locks and the tasks that wait for them."""
 
     def __init__(self, account: FaultSimulation) -> None:
         self._account = account
@@ -37,15 +37,15 @@ class LockWatching:
         self._lines: defaultdict[str, dict[tuple[str, str], tuple[Millis, bool]]] = defaultdict(dict)
 
     def freed(self, key: str) -> None:
-        """Somebody takes a lock away by force from all its holders."""
+        """Record that an operator forced the release of a lock by all its holders."""
         self._freed_at[key] = self._account.time.now()
 
     def was_freed(self, task: Task | None, since: Millis) -> bool:
-        """Whether a lock of a task was taken away by force since an instant."""
+        """Whether the release of one of a task's locks was forced since this time."""
         return task is not None and any(self._freed_at.get(lock.key, 0) >= since for lock in task.all_locks)
 
     def written(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:
-        """Look at a write of the table; it may be of something else."""
+        """Check a write to the table; writes of other items are ignored."""
         item = new or old
         if item is None or not item[schema.PARTITION_KEY]["S"].startswith(schema.LOCK_PREFIX):
             return
@@ -58,7 +58,7 @@ class LockWatching:
         for task_id, (fence, until) in before.items():
             now_by = after[task_id][0] if task_id in after else RESERVED
             if now_by == RESERVED and fence != RESERVED and not is_forced:
-                # Expired, or expired and reserved for its next attempt by the same write.
+                # The hold expired, and the same write may have reserved the lock for the task's next attempt.
                 self._check_gone(task_id, fence, until)
             elif RESERVED < now_by < fence:
                 self._violated(f"{task_id} holds a lock by fence {now_by} after fence {fence}")
@@ -71,11 +71,11 @@ class LockWatching:
                 self._check_line(new, key, task_id)
 
     def check_end(self) -> None:
-        """Without faults each hold was released by its own attempt, and did not have to expire.
+        """Check that without faults, each hold was released by its own attempt and did not have to expire.
 
-        A call of a target that does not end in time ends its process, and its hold expires. So does that of a lost
-        worker whose task is cancelled or has no attempt left: the next claim ends the task without the lock. So does a
-        lost worker's place under a limit of a switch that is deleted: the next attempt needs none.
+        There are three exceptions. A target call that does not end in time ends its process, and the hold expires. If
+        the task of a lost worker is cancelled or has no attempts left, the next claim ends the task without the lock.
+        If a lost worker held a place under the limit of a deleted switch, the next attempt needs no place.
         """
         overdue = self._account.watching.overdue
         for partition, item in self._held.items():
@@ -90,7 +90,7 @@ class LockWatching:
                     self._violated(f"{task_id} has ended, and did not give back {partition}")
 
     def _is_of_deleted_limit(self, partition: str) -> bool:
-        """Whether a lock enforced a limit of a switch that is not set any more."""
+        """Whether a lock enforced the limit of a switch that is no longer set."""
         of_switches = schema.LOCK_PREFIX + SYSTEM + "#"
         if not partition.startswith(of_switches):
             return False
@@ -99,7 +99,7 @@ class LockWatching:
         return partition.removeprefix(of_switches) not in limited
 
     def _note_line(self, item: Mapping[str, Any], *, is_there: bool) -> None:
-        """Note who waits, and since when."""
+        """Record which tasks wait for a lock, and since when."""
         line = self._lines[item[schema.PARTITION_KEY]["S"]]
         _mark, due, task_id = item[schema.SORT_KEY]["S"].split("#")
         line.pop((due, task_id), None)
@@ -107,9 +107,9 @@ class LockWatching:
             line[due, task_id] = self._account.time.now(), _SHARED in item
 
     def _check_line(self, item: Mapping[str, Any], key: str, task_id: str) -> None:
-        """Nobody overtakes a task of the other mode that has an earlier due time, and has waited for some seconds.
+        """Check that no task overtakes a task of the other mode that is due earlier and has waited for some seconds.
 
-        A place of a task whose due time was changed meanwhile is outdated.
+        A place in the line is outdated if its task's due time was changed meanwhile.
         """
         task, now = self._account.watching.record(task_id), self._account.time.now()
         is_shared = item[_HOLDERS]["M"][task_id]["S"].endswith(" s")
@@ -124,7 +124,7 @@ class LockWatching:
                 self._violated(f"{task_id} got the lock {key}, for which {waiter} has waited {now - since} ms")
 
     def _check_gone(self, task_id: str, fence: int, until: Millis) -> None:
-        """A hold ends by its own attempt, with that attempt, or after its time by every clock."""
+        """Check that a hold is ended by its own attempt, with that attempt, or after it has expired by every clock."""
         task = self._account.watching.record(task_id)
         is_live = (
             task is not None and task.fence == fence and task.state in _AT_WORK and task.lease_expires_at is not None
@@ -157,5 +157,5 @@ def _holders(item: Mapping[str, Any] | None) -> dict[str, tuple[int, Millis]]:
 
 
 def _modes(item: Mapping[str, Any]) -> set[str]:
-    """The modes of the holders that a lock has."""
+    """The modes of a lock's holders."""
     return {value["S"].split()[2] for value in item[_HOLDERS]["M"].values()}

@@ -1,8 +1,8 @@
 """Break the core in one place at a time, and check whether the tests find it: `python -m tests.simulation.mutants`.
 
-The simulation looks for a mistake, unless the mistake names pairs or a test. Each mistake is made in a copy of the
-core, never in the checkout. A mistake whose text does not exist is an error: the list must follow the code. All
-mutants meet the same seeds with the same rates of faults.
+The simulation looks for each defect, unless the defect names pairs of operations or a test. A defect is introduced in
+a copy of the core, never in the checkout. It is an error if the text that a defect replaces does not exist, because
+the list must follow the code. All mutants run with the same seeds and the same fault rates.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 CORE = ROOT / "layers/duetime/python/duetime"
 RATES = (0.06, 0.0, 0.1)
-"""The chance of a fault at each call, one seed after the other: much fails, nothing does, very much does."""
+"""Fault probabilities per call, which the seeds use in turn: many faults, none, and very many."""
 _SEEDS = 40
 _LONGEST = 600
-"""Seconds that a mutant may survive."""
+"""The maximum run time of the search for a mutant, in seconds."""
 _TOLD = 160
 
 
 @dataclass(frozen=True)
 class Hunt:
-    """The end of the search for a mutant.
+    """The result of the search for a mutant.
 
     Attributes:
-        seconds: how long it took.
-        seeds: the number of seeds needed to find it, 1 for pairs and tests; `None` if none did, or not in time.
+        seconds: how long the search took.
+        seeds: the number of seeds needed to find the mutant, or 1 for pairs and tests; `None` if it survived.
         violation: the promise that the mutant broke.
-        error: why the simulation itself failed: the mutant is neither found nor missed.
+        error: why the simulation itself failed, so that the mutant was neither found nor missed.
     """
 
     seconds: float
@@ -66,15 +66,17 @@ class Hunt:
 
 
 def main(
-    seeds: Annotated[int, typer.Option(help="How many seeds a mutant may survive.", min=1)] = _SEEDS,
-    only: Annotated[str, typer.Option(help="Only the mutants with one of these, by `|`, in their names.")] = "",
-    subject: Annotated[
-        str, typer.Option(help="Only those of one of these subjects, by `|`: modules of mutations.")
+    seeds: Annotated[int, typer.Option(help="The number of seeds that are run for a mutant.", min=1)] = _SEEDS,
+    only: Annotated[
+        str, typer.Option(help="Only mutants whose name contains one of these texts, separated by `|`.")
     ] = "",
-    jobs: Annotated[int, typer.Option(help="How many at once; 0 for as many as there are cores.", min=0)] = 0,
+    subject: Annotated[
+        str, typer.Option(help="Only mutants of these subjects (modules of mutations), separated by `|`.")
+    ] = "",
+    jobs: Annotated[int, typer.Option(help="The number of mutants at a time; 0 for one per core.", min=0)] = 0,
     first: Annotated[int, typer.Option(help="The first seed.", min=0)] = 0,
 ) -> None:
-    """Run the simulation, or the named tests, over each mutant until it is found."""
+    """Run the simulation, or the named tests, for each mutant until it is found."""
     console = Console()
     table = Table("mutant", "found by", "seeds it took", "found as")
     mutants = [
@@ -99,7 +101,7 @@ def main(
 
 
 def hunted(mutant: Mutant, seeds: int, first: int = 0) -> Hunt:
-    """Run a mutant's pairs or test until a promise is broken, the run itself fails, or the time is over."""
+    """Search for a mutant until a promise is broken, the run itself fails, or the time runs out."""
     began = monotonic()
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "duetime"
@@ -123,7 +125,7 @@ def hunted(mutant: Mutant, seeds: int, first: int = 0) -> Hunt:
 
 
 def _looking_for(mutant: Mutant, seeds: int, first: int) -> list[str]:
-    """The module that looks for a mutant, with its arguments."""
+    """The module that searches for a mutant, with its arguments."""
     if mutant.pairs:
         return ["tests.pairs", "--jobs", "1", "--only", mutant.pairs]
     if mutant.test:
@@ -136,7 +138,7 @@ def _looking_for(mutant: Mutant, seeds: int, first: int) -> list[str]:
 
 
 def found_by(ended: subprocess.CompletedProcess[str], seconds: float) -> Hunt:
-    """Read the output of pairs or a test: a mutant is found only with their own exit code for a violation."""
+    """Read the output of pairs or a test, which find a mutant only with their own exit code for a violation."""
     lines = ended.stdout.strip().splitlines()
     if ended.returncode == 0:
         return Hunt(seconds)
@@ -147,7 +149,7 @@ def found_by(ended: subprocess.CompletedProcess[str], seconds: float) -> Hunt:
 
 
 def hunt_of(ended: subprocess.CompletedProcess[str], first: int, seconds: float) -> Hunt:
-    """Read the output of a simulation, and its exit code: a mutant is found only by a broken promise."""
+    """Read the output and the exit code of a simulation, which finds a mutant only if a promise is broken."""
     if ended.returncode == 0:
         return Hunt(seconds)
     lines = [line for line in ended.stdout.splitlines() if line.startswith("seed ")]

@@ -1,4 +1,4 @@
-"""Invariants of nodes under any faults: none begins after a stop, and a rollback goes from the children up."""
+"""Invariants of nodes under all faults: no node begins after a stop, and a rollback goes from the children upwards."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _NODE_REF, _FINISHED, _STATE = (ATTRIBUTES[name].name for name in ("node_ref", "
 _BEGINNING = frozenset({"prepare", "run"})
 _NOT_UNDONE = "rollback_failed"
 _OVERDUE = 2 * MINUTE
-"""How long after its deadline a topology may take to end, without faults: its nodes are asked to stop, and do."""
+"""How long after its deadline a topology may take to end without faults, as its nodes must be asked to stop."""
 
 
 class NodeWatching:
-    """Watches the order in which nodes begin, stop and are undone."""
+    """Watches the order in which nodes begin, stop and are rolled back."""
 
     def __init__(self, account: FaultSimulation) -> None:
         self._account = account
@@ -36,25 +36,25 @@ class NodeWatching:
         self._resumed: set[str] = set()
         self._failed_at: dict[tuple[str, int], Millis] = {}
 
-    # Users' responses.
+    # The following methods record users' requests and responses.
 
     def stopped(self, topology: str) -> None:
-        """A user's response said that a topology is cancelled, and all its nodes have the request."""
+        """Record a response to a user that a topology is cancelled, so that all its nodes have the request."""
         self._stopped_at[topology] = self._account.time.now()
 
     def held(self, topology: str) -> None:
-        """A user's response said that a topology is paused, and all its nodes have the request."""
+        """Record a response to a user that a topology is paused, so that all its nodes have the request."""
         self._held_at[topology] = self._account.time.now()
 
     def let_go(self, topology: str) -> None:
-        """A user makes a request other than a stop: it may take effect before its response."""
+        """Record that a user makes a request other than a stop, which may take effect before its response."""
         self._stopped_at.pop(topology, None)
         self._held_at.pop(topology, None)
 
-    # What happens.
+    # The following methods check what happens.
 
     def written(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
-        """Look at a change of a record."""
+        """Check a change of a task's record."""
         if _NODE_REF not in new:
             return
         before, after = read_state(old[_STATE]), read_state(new[_STATE])
@@ -72,17 +72,17 @@ class NodeWatching:
             if after is State.SCHEDULED:
                 self._by_hand.add(task.id.text)
             if node_ref is not None:
-                # Retried by hand, or undone: later events do not follow from that failure alone.
+                # The node was retried by a user, or rolled back, so later events do not follow from that failure alone.
                 self._failed_at[node_ref.topology.text, node_ref.run] = 1 << 60
 
     def began(self, task: Task, phase: str, whole: Task, graph: Graph) -> None:
-        """The target of a node is called, in the present run of its topology."""
+        """Check a call of a node's target in the current run of its topology."""
         node_ref = task.node_ref
         assert node_ref is not None
         if phase == "rollback" and not is_by_user(task):
             self._check_undone_below(task, whole, graph)
         if phase not in _BEGINNING or task.id.text in self._by_hand:
-            # A node retried by its user runs beside the runs of its topology.
+            # A node that its user retries runs independently of the topology's runs.
             return
         topology, name = node_ref.topology.text, task.id.text
         claimed_at = self._account.watching.claimed_at.get(name, self._account.time.now())
@@ -90,9 +90,9 @@ class NodeWatching:
         what = f"{name}, node {node_ref.key} of {topology}, began"
         self._check(stopped_at is None or claimed_at <= stopped_at, f"{what} after its topology was cancelled")
         if task.attempt_history or task.attempt > 1:
-            # Begun nodes continue to their end, with their retries.
+            # Nodes that have begun continue to their end, including their retries.
             return
-        # Its user may resume a single node of a paused topology.
+        # A user may resume a single node of a paused topology.
         is_held = held_at is not None and claimed_at > held_at and name not in self._resumed
         self._check(not is_held, f"{what} after its topology was paused")
         failed_at = self._failed_at.get((topology, node_ref.run))
@@ -101,12 +101,12 @@ class NodeWatching:
         self._check(not is_late, f"{what} after a failure had stopped its topology")
 
     def _check_undone_below(self, task: Task, whole: Task, graph: Graph) -> None:
-        """The dependents of a node are undone before it."""
+        """Check that a node's dependents are rolled back before the node itself."""
         node_ref, run_state = task.node_ref, self._account.topologies.store.read(whole.id)
         if node_ref is None or run_state is None or run_state.task_id(node_ref.key) != task.id:
             return
         is_rolled_back = whole.state is State.RUNNING and graph.on_failure is OnFailure.ROLLBACK
-        # By its outer topology.
+        # In the state `ROLLING_BACK`, the outer topology rolls this topology back.
         if not (is_rolled_back or whole.state is State.ROLLING_BACK):
             return
         for edge in graph.edges_out[node_ref.key]:
@@ -123,7 +123,7 @@ class NodeWatching:
             )
 
     def check_end(self, whole: Task, graph: Graph, begun_at: Millis) -> None:
-        """A topology without control requests and faults ends soon after its deadline."""
+        """Check that a topology without control requests and faults ends soon after its deadline."""
         if (
             graph.timeout_seconds is None
             or self._account.faulty
@@ -138,12 +138,12 @@ class NodeWatching:
 
 
 def is_by_user(task: Task) -> bool:
-    """Whether the last action on a task is its user's own, and not its topology's."""
+    """Whether a user, and not the task's topology, made the last action on the task."""
     return _last_actor(task) is ActorType.USER
 
 
 def is_by_topology(task: Task) -> bool:
-    """Whether the last action on a task is that of the topology that it is a node of."""
+    """Whether the topology of a node made the last action on the node's task."""
     return _last_actor(task) is ActorType.TOPOLOGY
 
 

@@ -1,4 +1,4 @@
-"""Users who stop, skip and move single occurrences of schedules, and change schedules without touching their times."""
+"""Users who stop, skip and move single occurrences of a schedule, and change fields other than its timing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 NAME = "edited"
 _AHEAD = 10 * SECOND
-"""So long before its time an occurrence is stopped, at the least: by all clocks it has not begun."""
+"""The minimum time before its due time at which an occurrence is stopped, so that it has not begun by any clock."""
 _MOST_EDITS = 30
 
 
@@ -30,7 +30,7 @@ class OccurrenceUsers:
         self._value = 60
 
     def use(self, until: Millis) -> None:
-        """Create the schedule, then stop future occurrences, and change it."""
+        """Create the schedule, and then repeatedly stop future occurrences and change the schedule."""
         body = {
             "name": NAME,
             "cron": "* * * * *",
@@ -53,7 +53,7 @@ class OccurrenceUsers:
         self._ask("POST", f"{PATH}/{NAME}/pause", {})
 
     def _stop(self) -> None:
-        """Stop one of the occurrences that the present revision has placed ahead."""
+        """Stop one of the future occurrences that the current revision has placed."""
         stored, _ = self.simulation.schedules.store.read("local", NAME)
         now = self.simulation.time.now()
         ahead = [
@@ -71,7 +71,7 @@ class OccurrenceUsers:
             self.simulation.occurrences.stop(task)
 
     def _change(self) -> None:
-        """Skip one of the occurrences of the next minutes, or move it to another second."""
+        """Skip one of the occurrences in the next minutes, or move it to another second."""
         now = self.simulation.time.now()
         at = (now // MINUTE + self.random.randrange(2, 6)) * MINUTE
         body = {"scheduled_at": to_iso(at), "action": self.random.choice(["skip", "move"])}
@@ -82,8 +82,8 @@ class OccurrenceUsers:
             self.simulation.occurrences.stopped[NAME, stored.mark, at] = str(body)
 
     def _ask(self, method: str, path: str, body: dict[str, Any]) -> bool:
-        """Send a request; return whether its response said that it was done."""
+        """Send a request, and return whether the response confirms it."""
         answer = self.simulation.users.ask(method, path, body)
-        # A request without a response may be written at any later time, over later stops.
+        # A request without a response may be written at any later time, and may overwrite later stops.
         self.is_certain = self.is_certain and answer is not None and answer.status < 500
         return answer is not None and answer.status < 300

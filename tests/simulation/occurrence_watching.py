@@ -1,4 +1,4 @@
-"""Invariants of the runs of schedules under any faults: their number, their order, and chains that continue."""
+"""Invariants of the runs of schedules under all faults: their number, order, and that permanent schedules continue."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 _SCHEDULE_REF, _FINISHED, _STATE = (ATTRIBUTES[name].name for name in ("schedule_ref", "finished_at", "state"))
 _OF_RHYTHM = frozenset({Cause.SCHEDULE, Cause.CATCH_UP, Cause.MANUAL})
 PROMPT = 15 * SECOND
-"""Without faults the next run of a chain begins no later after its pause."""
+"""Without faults, the next run of a permanent schedule begins within this time after its gap."""
 _SIDE_BY_SIDE = frozenset({Overlap.ALLOW_ALL, Overlap.REPLACE_OTHER})
 _LONGEST = 10 * MINUTE
-"""A broken chain is repaired within this time after the last fault."""
+"""A permanent schedule whose chain of runs is broken is repaired within this time after the last fault."""
 
 
 class OccurrenceWatching:
@@ -38,11 +38,10 @@ class OccurrenceWatching:
 
     Attributes:
         limits: the requested number of runs of each schedule.
-        stopped: the instants of occurrences that users have stopped before their times, with responses, and their
-            tasks.
-        repeated: the tasks retried by a user: they run beside others.
+        stopped: the occurrences that users have stopped before their times, with confirmed responses, and their tasks.
+        repeated: the tasks that a user has retried, which may run beside others.
         overlapping: the schedules whose overlap policy a user has changed.
-        excluded: the schedules all of whose times a calendar excludes.
+        excluded: the schedules whose occurrences are all excluded by a calendar.
     """
 
     def __init__(self, account: FaultSimulation) -> None:
@@ -58,7 +57,7 @@ class OccurrenceWatching:
         self._failed: set[tuple[str, str, int]] = set()
 
     def written(self, name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
-        """Look at a change of an occurrence's record."""
+        """Check a change of an occurrence's record."""
         if _SCHEDULE_REF not in new:
             return
         if read_state(old[_STATE]) is State.FAILED and read_state(new[_STATE]) is State.SCHEDULED:
@@ -78,7 +77,7 @@ class OccurrenceWatching:
             self._failed.add((*key, schedule_ref.revision))
 
     def began(self, task: Task) -> None:
-        """The target of an occurrence is called, for the first time."""
+        """Check the first call of an occurrence's target."""
         schedule_ref = task.schedule_ref
         if schedule_ref is None or task.attempt_history or schedule_ref.cause not in _OF_RHYTHM:
             return
@@ -95,15 +94,15 @@ class OccurrenceWatching:
             self._check(schedule_ref.schedule not in self.excluded, f"{name} began, which a calendar excludes")
 
     def stop(self, task: Task) -> None:
-        """A user's response said that a future occurrence is stopped."""
+        """Record a response to a user that a future occurrence is stopped."""
         if task.schedule_ref is not None:
             instant = task.schedule_ref.schedule, task.schedule_ref.mark, task.schedule_ref.nominal
             self.stopped[instant] = task.id.text
 
     def check_edited(self, name: str, until: Millis) -> None:
-        """Each instant up to `until` of a schedule with its first timing has run, unless it was stopped.
+        """Check that each occurrence up to `until` of a schedule's first timing has run, unless it was stopped.
 
-        Whatever else of it was changed while its occurrences were queued.
+        This must be true whatever else was changed in the schedule while its occurrences were queued.
         """
         stored = self._account.schedules.store.read("local", name)[0]
         if stored is None:
@@ -117,7 +116,7 @@ class OccurrenceWatching:
             self._check(ran, f"{name} has not run its occurrence of {instant.nominal}, which nobody has stopped")
 
     def _check_skipped(self, schedule_ref: ScheduleRef, name: str, task: Task) -> None:
-        """If all wait none is skipped for another run, and if the latest runs only for a later one."""
+        """Check that no run is skipped if all runs must wait, or in favor of a later run that does not exist."""
         stored = self._revision(schedule_ref)
         is_for_another = is_reason("overlap", task.error.message if task.error else None)
         if stored is None or not is_for_another or schedule_ref.schedule in self.overlapping:
@@ -143,7 +142,7 @@ class OccurrenceWatching:
         return self._account.schedules.revisions.get((schedule_ref.schedule, schedule_ref.mark, schedule_ref.revision))
 
     def look(self) -> None:
-        """Check that chains continue: promptly without faults, and soon after the last fault."""
+        """Check that permanent schedules continue, promptly without faults, and otherwise soon after the last fault."""
         now = self._account.time.now()
         patience = PROMPT if not self._account.faulty else _LONGEST if self._account.is_calm else DAY
         calm_at = self._account.calm_at or 0
@@ -167,7 +166,7 @@ class OccurrenceWatching:
         return not is_over and has_runs and stored.name not in self._account.schedules.disturbed
 
     def check_end(self) -> None:
-        """A failure has paused the right schedules, and none has ended before its number of runs began."""
+        """Check that failures have paused the right schedules, and that no schedule has ended with runs left."""
         for name, most in self.limits.items():
             self._check_used_up(name, most)
         for name in self._account.schedules.names:
@@ -179,12 +178,12 @@ class OccurrenceWatching:
             self._check(not (goes_on and has_failed), f"{name} goes on although a run of it failed")
 
     def _check_used_up(self, name: str, most: int) -> None:
-        """A schedule with a number of runs has ended with fewer only if its times had ended."""
+        """Check that a schedule with a number of runs ended with fewer runs only if its times had ended."""
         stored = self._account.schedules.store.read("local", name)[0]
         if stored is None or stored.state is not ScheduleState.ENDED or stored.spec.remaining_runs != most:
             return
         began = self._began.get((name, stored.mark), set())
-        # A schedule with more times had one that could run before its end.
+        # If the schedule had more times, one of them could have run before its end.
         more = next_nominal(replace(stored.schedule(), remaining_runs=None), self._account.time.now())
         # A task whose worker was lost at its start has used its attempts, although its target was not called.
         own = (task for task in self._account.watching.tasks() if task.schedule_ref and task.schedule_ref.is_by_timing)

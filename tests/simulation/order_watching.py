@@ -1,7 +1,7 @@
-"""Invariants of ordered keys under any faults: one task of a key at a time, in the order of their creation.
+"""Invariants of ordered keys under all faults: one task of a key runs at a time, in the order of creation.
 
-The order is written again here, from the records alone: a task comes before another one if its record existed before
-the other one's creation began, or if it is before it in the same batch. The lines are not checked.
+The order is derived here from the records alone. A task comes before another task if its record existed before the
+other's creation began, or if it precedes the other task in the same batch. The lines themselves are not checked.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ _PHASES = frozenset({"prepare", "run", "rollback"})
 
 
 class OrderWatching:
-    """Watches the tasks of ordered keys.
+    """Watches the tasks with ordered keys.
 
     Attributes:
-        followed: the number of begun tasks that had to wait for an earlier one.
+        followed: the number of begun tasks that had to wait for an earlier task.
     """
 
     def __init__(self, account: FaultSimulation) -> None:
         self._account = account
         self._written_at: dict[str, Millis] = {}
         self._batches: dict[tuple[str, Strand, Millis], list[Task]] = {}
-        """The tasks of each creation of several."""
+        """The tasks of each creation of several tasks."""
         self._started: set[str] = set()
         self._open: dict[str, dict[str, int | None]] = {}
-        """Of each key the tasks that have not ended, or stop it, with their numbers."""
+        """For each key, the tasks that have not ended or that stop the key, with their numbers."""
         self._before: dict[str, set[str]] = {}
         self._gone: set[str] = set()
-        """Tasks that have ended once: whoever retries them puts them back in line behind the one that runs."""
+        """Tasks that have ended once. If they are retried, they are put back in line behind the running task."""
         self._begun: dict[str, set[str]] = {}
         self.followed = 0
 
     def written(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:
-        """Look at a write of the table."""
+        """Check a write to the table."""
         record = old if new is None or _ORDER not in new else new
         if record is None or _ORDER not in record:
             return
@@ -66,7 +66,7 @@ class OrderWatching:
             self._begun.get(key, set()).discard(name)
 
     def _created(self, task: Task, known: Mapping[str, int | None]) -> None:
-        """A task from before this creation has a smaller number."""
+        """Check that a new task's number is larger than those of all tasks that existed before its creation."""
         author = self._account.time.author()
         began = author.began
         before = {each for each in known if self._written_at[each] < began}
@@ -81,7 +81,7 @@ class OrderWatching:
         batch.append(task)
 
     def began(self, task: Task, phase: str, fence: int) -> None:
-        """A target is called: no earlier task of the key is open, and no other one has begun."""
+        """Check, when a target is called, that no earlier task of the key is open, and no other task has begun."""
         if task.order is None or phase not in _PHASES or task.fence != fence or task.state not in LEASED | _UNDOING:
             return
         key, name = _key_of(task), task.id.text

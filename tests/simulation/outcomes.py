@@ -1,4 +1,4 @@
-"""The outcome of a seed, and seeds run side by side: it does not depend on others beside or before it."""
+"""The outcomes of seeds, which run in parallel and do not depend on each other."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 _AT_ONCE = 4
-"""Seeds that a process is given in one go."""
+"""The number of seeds that a process gets at a time."""
 CONDITIONS = frozenset(
     {
         *(
@@ -37,9 +37,9 @@ CONDITIONS = frozenset(
         *("deployed older code", "deployed present code", "deployed newer code"),
     }
 )
-"""What is counted besides faults: how things are in any account, and what else is told of a fault that is counted."""
+"""Counted events that are not faults: conditions that occur in every account, and consequences of counted faults."""
 _BETWEEN_COLLECTIONS = 10
-"""Seeds."""
+"""The number of seeds between garbage collections."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +47,11 @@ class Outcome:
     """The outcome of a seed.
 
     Attributes:
-        violations: the promises that did not hold.
+        violations: the promises that were broken.
         counts: the number of events, by name.
         faults: how often each kind of fault was injected.
         calm_after: the time from the last fault until everything had ended.
-        crash: why the simulation itself failed, if it did; that says nothing about the core.
+        crash: why the simulation itself failed, if it did, which is not a failure of the core.
     """
 
     seed: int
@@ -63,7 +63,7 @@ class Outcome:
 
 
 def rate_of(seed: int, rates: Sequence[float] | float | None) -> float | None:
-    """The chance of a fault at each call of a seed: one for all, or one of several in turn; otherwise its own."""
+    """The fault rate of a seed: a common rate, one of several rates in turn, or `None` for the seed's own rate."""
     if rates is None or isinstance(rates, float):
         return rates
     return rates[seed % len(rates)] if rates else None
@@ -72,7 +72,7 @@ def rate_of(seed: int, rates: Sequence[float] | float | None) -> float | None:
 def run_functions(
     seed: int, rate: Sequence[float] | float | None = None, *, briefly: bool = False, theme: Theme | None = None
 ) -> Outcome:
-    """Run a simulation over the functions; one that is run briefly ends with the first promise that it breaks."""
+    """Run a fault simulation, and return its outcome; a brief one ends with the first promise that is broken."""
     try:
         return outcome_of(simulated(seed, rate_of(seed, rate), briefly=briefly, theme=theme))
     except Exception as error:  # noqa: BLE001 - whatever it is, it is reported with its seed
@@ -80,7 +80,7 @@ def run_functions(
 
 
 def _place_of(error: Exception) -> str:
-    """The error and its place, in a line."""
+    """An error and its place, in one line."""
     raised = traceback.extract_tb(error.__traceback__)[-1]
     return f"{error!r} in {Path(raised.filename).name}:{raised.lineno}"
 
@@ -88,7 +88,7 @@ def _place_of(error: Exception) -> str:
 def simulated(
     seed: int, rate: float | None = None, *, briefly: bool = False, theme: Theme | None = None
 ) -> FaultSimulation:
-    """A simulation over the functions that is over."""
+    """A fault simulation that has ended."""
     simulation = FaultSimulation(seed, rate, theme)
     simulation.is_brief = briefly
     simulation.simulate()
@@ -96,14 +96,14 @@ def simulated(
 
 
 def defects_of(simulation: FaultSimulation) -> list[object]:
-    """The notes of deliveries that failed in duetime's own code; a process that is ended while it waits is none."""
+    """The logged facts of deliveries that failed in duetime's own code, and not because their process was ended."""
     notes = (note for machine in simulation.machines for note in machine.facts.notes)
     failed = (facts for text, facts in notes if text == "a delivery could not be processed")
     return [facts for facts in failed if not str(facts["error"]).startswith(GreenletExit.__name__)]
 
 
 def outcome_of(simulation: FaultSimulation) -> Outcome:
-    """The outcome of a simulation over the functions."""
+    """The outcome of a fault simulation."""
     watching = simulation.watching
     counts = {
         "tasks": watching.tasks_made,
@@ -115,7 +115,7 @@ def outcome_of(simulation: FaultSimulation) -> Outcome:
 
 
 def spread(run: Callable[[int], Outcome], seeds: Iterable[int], jobs: int) -> Iterator[Outcome]:
-    """Run seeds on this many cores, and return their outcomes in order."""
+    """Run seeds on this many cores, and yield their outcomes in order."""
     if jobs == 1:
         _make_ready()
         yield from map(partial(_run, run), seeds)
@@ -129,7 +129,7 @@ def spread(run: Callable[[int], Outcome], seeds: Iterable[int], jobs: int) -> It
 
 def _make_ready() -> None:
     logging.disable(logging.CRITICAL)
-    # Most objects of a simulation live until its end: looking for garbage takes a fifth.
+    # Most objects of a simulation live until its end, and garbage collection would take a fifth of the time.
     gc.collect()
     gc.freeze()
     gc.disable()

@@ -1,7 +1,7 @@
-"""Invariants of rates under any faults: no window has more starts than its limit and burst, and none while paused.
+"""Invariants of rates under all faults: starts respect each window's limit and burst, and do not occur in a pause.
 
-A start counts at the call of the target, by the caller's clock: no scheduler can know the difference between two
-machines' clocks.
+A start counts when the target is called, by the caller's clock, because no scheduler can know the difference between
+two machines' clocks.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ RATES = (
     {"key": "mail", "limit": 2, "per_seconds": 60},
     {"key": "fast", "limit": 400, "per_seconds": 1, "burst": 20},
 )
-"""The rates of simulated tasks; the last one has parts."""
+"""The rates of simulated tasks; the last rate has parts."""
 _UNDER_WAY = 5 * SECOND
-"""A start may be under way for so long, by every clock, after what it was granted by has changed."""
+"""How long a start may still be under way, by any clock, after the state that granted it has changed."""
 _COUNTED, _PAUSED, _PIN = "a", "pz", ("pl", "ps", "pb")
 """Attributes of a part of a rate."""
 
@@ -40,8 +40,8 @@ class RateWatching:
     """Watches how often attempts start.
 
     Attributes:
-        starts: times of attempts with their rates, by owner and key: of several rates of a key the fastest applies.
-        asked: the rates that tasks of a key may use, whether or not one has started: the fastest of them applies.
+        starts: times of attempts with their rates, by owner and key; of several rates with a key, the fastest applies.
+        asked: the rates that tasks with a key may use, even if none has started; the fastest of them applies.
     """
 
     def __init__(self, account: FaultSimulation) -> None:
@@ -53,7 +53,7 @@ class RateWatching:
         self._reset_at: dict[tuple[str, str], Millis] = {}
 
     def written(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:
-        """Look at a write of the table; it may be of something else."""
+        """Check a write to the table; writes of other items are ignored."""
         if new is None or not new[schema.PARTITION_KEY]["S"].startswith(schema.RATE_PREFIX):
             return
         owner, key, part = new[schema.PARTITION_KEY]["S"].removeprefix(schema.RATE_PREFIX).rsplit("#", 2)
@@ -74,11 +74,11 @@ class RateWatching:
         return min((pin or rate for _, pin in pins[first:]), key=_interval)
 
     def began(self, task: Task, phase: str, fence: int, process: Strand) -> None:
-        """A target is called."""
+        """Check a call of a target."""
         attempt, machine = (task.id.text, fence), process.home
         is_start = phase in _STARTING and attempt not in self._begun and task.fence == fence
         self._begun.add(attempt)
-        # An endpoint or a pull worker learns of it with the response to a request.
+        # An endpoint or a pull worker starts only with the response to its request, at another time.
         if not isinstance(machine, Machine) or not isinstance(task.target, HandlerTarget) or task.pull_queue:
             return
         if not is_start or task.rate is None:
@@ -93,11 +93,11 @@ class RateWatching:
             self._check(starts, rate, now, asked)
 
     def _check(self, starts: list[tuple[Millis, Rate]], rate: Rate, now: Millis, asked: set[Rate]) -> None:
-        """Look at each window of a rate with this moment in it in which no faster one of the same key was used."""
+        """Check all windows of a rate that include this time and in which no faster rate with the same key was used."""
         window, times = rate.per_seconds * SECOND, [at for at, _ in starts]
         for first in range(bisect_left(times, now - window + 1), bisect_left(times, now) + 1):
             inside = [used for _, used in starts[first : bisect_left(times, times[first] + window)]]
-            # Tasks with the smaller limit may start as often.
+            # Tasks with a lower limit may start as often as tasks with the fastest rate.
             used = [*inside, *asked]
             if min(used, key=_interval) != rate:
                 continue

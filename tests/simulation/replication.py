@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     Key = tuple[str, str]
 
 DELAYS = (50, 200, 200, 800, 1_500, 3 * SECOND)
-"""How long a write takes to arrive (Source: DynamoDB Developer Guide, "How DynamoDB global tables work": usually within
-a second; items are replicated each by itself, and in any order)."""
+"""Delays of replicated writes. Items are replicated separately and in any order, usually within a second.
+
+Source: DynamoDB Developer Guide, "How DynamoDB global tables work".
+"""
 LONGEST_DELAY = max(DELAYS)
 _NEVER = (0, 0)
 _ORDER = count()
@@ -50,11 +52,11 @@ class Link:
         self._time.nudge(self._strand)
 
     def cut(self) -> None:
-        """Let no replication arrive any more; writes are kept."""
+        """Stop the replication; writes are kept until `heal`."""
         self.is_up = False
 
     def heal(self) -> None:
-        """Let everything arrive that was kept, in any order."""
+        """Restart the replication, and deliver all kept writes in any order."""
         self.is_up = True
         now = self._time.now()
         self._pending = [(now + self._random.choice(DELAYS), *rest) for _, *rest in self._pending]  # type: ignore[misc]
@@ -77,7 +79,7 @@ class Link:
 
 @dataclass
 class Replica(Table):
-    """A table whose writes are replicated, and in which the write with the latest time wins.
+    """A table whose writes are replicated, and in which the latest write of an item wins.
 
     Attributes:
         stamps: the time of each item's last write, in any Region.
@@ -88,13 +90,13 @@ class Replica(Table):
     send: Callable[[Key, Item | None, Stamp], None] = lambda _key, _item, _stamp: None
 
     def write(self, now: Millis, key: Key, new: Item | None) -> None:
-        """Replace an item here, and later in the other replica."""
+        """Replace an item in this replica now, and in the other replica later."""
         super().write(now, key, new)
         stamp = self.stamps[key] = (now, next(_ORDER))
         self.send(key, new, stamp)
 
     def arrive(self, now: Millis, key: Key, new: Item | None, stamp: Stamp) -> bool:
-        """Apply a write of the other replica, unless a later one is known; return whether it was applied."""
+        """Apply a write of the other replica unless a later one is known, and return whether it was applied."""
         if self.stamps.get(key, _NEVER) >= stamp:
             return False
         self.stamps[key] = stamp

@@ -1,4 +1,4 @@
-"""A simulation of a loss: at a random moment the table is restored to an earlier one, and earlier processes continue.
+"""A simulation of a loss: at a random time, the table is restored to an earlier time, while old processes continue.
 
 Old messages stay on their queues, old workers continue with the lost table, executions of the state machine continue,
 and pull workers report to the new functions with their old leases.
@@ -39,16 +39,18 @@ if TYPE_CHECKING:
 
 EPOCH = 1
 _BEFORE, _GAP = (MINUTE, 5 * MINUTE), (2 * SECOND, 4 * MINUTE)
-"""How long users are busy before the restore point, and from then to the loss."""
+"""How long users are busy before the restore point, and from the restore point to the loss."""
 _SKEW, _MOMENTS = SECOND, 10
-"""A backup does not keep the order of writes to different items; by less than a second, usually (Source: DynamoDB
-Developer Guide, "Backup and restore: how it works"). And at how many moments of it the table is looked at."""
+"""The time within which a backup may mix writes to different items, and the number of table states that it mixes.
+
+Source: DynamoDB Developer Guide, "Backup and restore: how it works" (usually less than a second).
+"""
 _CALM = 3 * HOUR
 
 
 @dataclass
 class Lines:
-    """The report of a restore, by task."""
+    """The lines that a restore reports, by task."""
 
     by_id: dict[str, dict[str, str]] = field(default_factory=dict)
 
@@ -61,13 +63,13 @@ class RestoreSimulation(BusyUsers, Account):
     """An account whose table is lost and restored.
 
     Attributes:
-        violations: the promises that did not hold.
-        effects: every call of a target.
+        violations: the promises that were broken.
+        effects: all calls of targets.
         behave: the behavior of a target, by default random.
-        snapshot: the items of the restore point, by their keys.
-        reports: the reports of the last restore.
+        snapshot: the items at the restore point, by key.
+        reports: the lines that the last restore reported.
         is_busy: whether users create tasks.
-        refused: reports under old fences that were refused.
+        refused: the number of reports with old fences that were refused.
     """
 
     def __init__(self, seed: int, after: AfterRestore | None = None, *, rate: float = 0.0) -> None:
@@ -89,20 +91,20 @@ class RestoreSimulation(BusyUsers, Account):
         works.STAGE.append(self)  # type: ignore[arg-type]  # handlers only call its `act`
 
     def end(self) -> None:
-        """End every process."""
+        """End all processes."""
         works.STAGE.remove(self)  # type: ignore[arg-type]  # same
         self.close()
 
     def check(self, holds: bool, violation: str) -> None:  # noqa: FBT001 - what is checked
-        """Note a violation."""
+        """Record a violation unless the condition holds."""
         if not holds:
             self.trace("watch", "VIOLATION", violation)
             self.violations.append(f"{self.time.now()}: {violation}")
 
-    # The user's side.
+    # The following methods are the users' side.
 
     def ask(self, method: str, path: str, body: object = None) -> Answer | None:
-        """Send a request; `None` if there is no response."""
+        """Send a request, and return `None` if there is no response."""
         text = None if body is None else json.dumps(body)
         event = event_of(method, path, text, {}, "", None, is_base64=False)
         is_of_old = self.restored_at is None
@@ -122,7 +124,7 @@ class RestoreSimulation(BusyUsers, Account):
         self.time.start_process(send)
 
     def asked(self, method: str, path: str, body: object = None) -> Answer:
-        """Send a request from outside of virtual time, and let time pass until its response."""
+        """Send a request from outside of virtual time, and let time pass until the response."""
         answers: list[Answer | None] = []
         self.time.start_process(lambda: answers.append(self.ask(method, path, body)))
         while not answers:
@@ -131,19 +133,19 @@ class RestoreSimulation(BusyUsers, Account):
         return answers[0]
 
     def check_report(self, answer: Answer | None, task_id: str, fence: int) -> None:
-        """Check the response to a report of an attempt."""
+        """Check that a report about an attempt with an old fence is refused after the restore."""
         if answer is None or answer.is_of_old or fence >= FENCES_PER_EPOCH:
             return
         task = self.record(task_id)
-        # A report that the restored table already knows is repeated without an effect.
+        # A report that the restored table already has is repeated without an effect.
         is_known = task is not None and any(line.fence == fence for line in task.attempt_history)
         self.check(is_known or answer.status >= 400, f"a report of {task_id} under the old fence {fence} was accepted")
         self.refused += answer.status == 409
 
-    # The targets' side.
+    # The following methods are the targets' side.
 
     def began(self, phase: str, task_id: str, fence: int) -> Effect:
-        """Note that a target was called."""
+        """Record that a target was called, and check that no other attempt at its task is running."""
         process = self.time.process()
         effect = Effect(task_id, fence, phase, process)
         epoch = fence // FENCES_PER_EPOCH
@@ -159,19 +161,19 @@ class RestoreSimulation(BusyUsers, Account):
         return effect
 
     def called_back(self, task_id: str, state: str) -> int:
-        """Take a callback."""
+        """Accept a callback."""
         del task_id, state
         return 200
 
     def notified(self, notice_id: str, kind: str) -> int:
-        """Take a notice."""
+        """Accept a notice."""
         del notice_id, kind
         return 200
 
-    # The loss.
+    # The following methods simulate the loss.
 
     def note_restore_point(self, skew: Millis = 0) -> None:
-        """Keep the table as it is now; with a skew, each of its partitions as it is at some moment of that time."""
+        """Keep the current table as a backup; with a skew, each partition is kept at a random time within the skew."""
         moments = [self._partitions()]
         for _ in range(_MOMENTS if skew else 0):
             self.time.run_until(self.time.now() + skew // _MOMENTS)
@@ -187,7 +189,7 @@ class RestoreSimulation(BusyUsers, Account):
         return {name: {key: dict(item) for key, item in items.items()} for name, items in partitions.items()}
 
     def restore(self, *, keeps_replaced: bool = True) -> RestoreReport:
-        """Put the kept table in the place of the present one, take it over, and deploy functions for it."""
+        """Replace the current table by the backup, take the restored table over, and deploy functions for it."""
         made = new_table(self.dynamodb)  # type: ignore[arg-type]  # stands in for a client
         name = f"{self.table_name}-restored"
         table = self.dynamodb.tables[name] = self.dynamodb.tables.pop(made)
@@ -203,7 +205,7 @@ class RestoreSimulation(BusyUsers, Account):
         return report
 
     def take_over(self, *, keeps_replaced: bool = True) -> RestoreReport:
-        """Take over the restored table, as the command does."""
+        """Take over the restored table, as the restore command does."""
         operator = Machine(self, "operator", 0, 0, self.generation, self.environ)
         platform = Platform(
             environ=self.environ,
@@ -229,16 +231,16 @@ class RestoreSimulation(BusyUsers, Account):
             return
         task = task_of(new)
         is_taken_over = task.fence >= EPOCH * FENCES_PER_EPOCH
-        # An ended record is taken over when it is reopened.
+        # The record of an ended task is taken over only when the task is reopened.
         was_over = task_of(old).finished_at is not None and task.state in TERMINAL
         self.check(is_taken_over or was_over, f"{task.id} was written under the old fence {task.fence}")
 
     def tasks(self) -> list[Task]:
-        """All records of the present table."""
+        """All task records in the current table."""
         return [task_of(item) for item in self.dynamodb.tables[self.table_name].every() if schema.STATE in item]
 
     def record(self, task_id: str) -> Task | None:
-        """A record of the present table."""
+        """A task's record in the current table."""
         return next((task for task in self.tasks() if task.id.text == task_id), None)
 
     def open_tasks(self) -> list[Task]:
@@ -254,7 +256,7 @@ class RestoreSimulation(BusyUsers, Account):
         self.note_restore_point(_SKEW)
         self.time.run_until(self.time.now() + draw.randrange(*_GAP))
         self.restore(keeps_replaced=draw.random() < 0.8)
-        # Stopped by the switch of the restore.
+        # The restore's switch stops all tasks.
         self.time.run_until(self.time.now() + draw.randrange(SECOND, 2 * MINUTE))
         begun = [each for each in self.effects if each.fence >= FENCES_PER_EPOCH and each.phase in {"prepare", "run"}]
         self.check(not begun, f"{begun} began although the operator had not let anything start")
@@ -265,7 +267,7 @@ class RestoreSimulation(BusyUsers, Account):
         self.is_busy = False
         self.rate = self.reordering = 0.0
         end = self.time.now() + _CALM
-        # Executions of the lost table may wait longer, for unknown tokens.
+        # Executions that were started for the lost table may wait longer, with tokens that are no longer known.
         while self.time.now() < end and (left := self.open_tasks()):
             for task in left:
                 if task.state is State.PAUSED:
@@ -278,7 +280,7 @@ class RestoreSimulation(BusyUsers, Account):
 
 
 def restored(seed: int) -> Outcome:
-    """Run a seed."""
+    """Run a seed, and return its outcome."""
     account = RestoreSimulation(seed)
     try:
         account.simulate()
@@ -292,14 +294,14 @@ def restored(seed: int) -> Outcome:
 
 
 class _Direct(Clients):
-    """Clients of the operator's machine, whose calls do not fail and take no time."""
+    """AWS clients of the operator's machine, whose calls do not fail and take no time."""
 
     def dynamodb(self) -> Any:  # noqa: ANN401 - stands in for a client
-        """A client of DynamoDB."""
+        """A DynamoDB client."""
         return self.machine.account.dynamodb
 
     def s3(self) -> Any:  # noqa: ANN401 - same
-        """A client of S3."""
+        """An S3 client."""
         return self.machine.account.s3
 
 

@@ -1,4 +1,4 @@
-"""Users who create, change, pause, run and delete schedules, and backfill them."""
+"""Users who create, change, pause, run, backfill and delete schedules."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 PATH = "/v1/schedules"
 _LASTS = 3 * MINUTE
-"""How long after the simulation the schedules end that have an end."""
+"""How long after the time of faults the schedules end that have an end."""
 _AGAIN = 0.7
-"""How often a name that is vacant is used again, rather than a new one."""
+"""The probability that a deleted schedule's name is used again, rather than a new name."""
 _EXCLUDED = 0.1
-"""How many schedules name a calendar that leaves them no time."""
+"""The fraction of schedules with a calendar that excludes all their times."""
 _MOVED = 0.3
-"""How many of the others name a calendar that is replaced again and again."""
+"""The fraction of the other schedules with a calendar that is replaced repeatedly."""
 _ROLLED = 0.25
-"""How many of those that then name none name a calendar that rolls times of other days to this one, and is replaced."""
+"""The fraction of the remaining schedules with a calendar that moves other days' times to today, and often changes."""
 _ONLY_FILLED = 2
 """One of this many schedules is only backfilled."""
 _HOURS = "/v1/calendars/hours"
@@ -38,7 +38,7 @@ _ANSWERED = range(200, 500)
 
 
 class ScheduleUsers:
-    """Users' actions on schedules, at random moments."""
+    """Users' actions on schedules, at random times."""
 
     def __init__(self, simulation: FaultSimulation, users: Users) -> None:
         self.simulation = simulation
@@ -50,11 +50,11 @@ class ScheduleUsers:
         self._has_calendar = self._has_hours = False
         self._moved: set[str] = set()
         self._rolled: set[str] = set()
-        # Of its own, so that what others draw depends on it as little as may be.
+        # This uses a separate random generator, so that the other draws of a seed stay the same.
         self._rolls = Random(f"{simulation.seed} rolls")  # noqa: S311 - not a secret
 
     def use(self, until: Millis) -> None:
-        """Act as users do."""
+        """Act at random until this time."""
         answer = self.users.ask("PUT", "/v1/calendars/always", {"windows": [{"start": "00:00", "end": "24:00"}]})
         self._has_calendar = answer is not None and answer.status in {200, 201}
         self._has_hours = self._replace_hours() is not None
@@ -66,8 +66,11 @@ class ScheduleUsers:
                 self._control(self.random.choice(self.named))
 
     def end_runs(self, until: Millis) -> None:
-        """Cancel runs of permanent schedules: the canceller may die before the next one is placed."""
-        # Of its own, so that what others draw depends on it as little as may be.
+        """Cancel runs of permanent schedules.
+
+        The process that cancels a run may crash before it places the next run.
+        """
+        # This uses a separate random generator, so that the other draws of a seed stay the same.
         source = Random(f"{self.simulation.seed} runs")  # noqa: S311 - not a secret
         while self.simulation.time.now() < until:
             self.simulation.take(source.randrange(1, 30 * SECOND))
@@ -84,7 +87,7 @@ class ScheduleUsers:
         return [task for task in runs if task.schedule_ref and task.schedule_ref.schedule in permanent]
 
     def _create(self, ends_at: Millis) -> None:
-        # A deleted name is often created again at once.
+        # A deleted schedule's name is often used again at once.
         is_again = self.vacant and self.random.random() < _AGAIN
         name = self.vacant.pop() if is_again else f"schedule-{next(self._numbers)}"
         body = self._body(name, ends_at)
@@ -93,17 +96,17 @@ class ScheduleUsers:
         for _ in range(4):
             answer = self.users.ask("POST", PATH, body)
             if answer is not None and answer.status in _ANSWERED:
-                # 409 if an earlier try without a response had created it.
+                # The response is 409 if an earlier request without a response has created the schedule.
                 self.simulation.watching.check(answer.status in {201, 409}, f"{name} was answered {answer.body}")
                 if answer.status == 201:
                     self.simulation.schedules.accepted[name] = answer.body["created_at"]
                 break
             self.simulation.take(2 * SECOND)
-        # It may exist even without a response.
+        # The schedule may exist even if there was no response.
         self.named.append(name)
         self.simulation.schedules.made(name, asked_at)
         if name in self._moved:
-            # Whether a time of it runs, and when, depends on the calendar as it is at some moment.
+            # Whether and when its occurrences run depends on the calendar's state at that time.
             self.simulation.schedules.disturbed.add(name)
 
     def _body(self, name: str, ends_at: Millis) -> dict[str, Any]:
@@ -148,7 +151,7 @@ class ScheduleUsers:
         return body
 
     def _replace_hours(self) -> Reply | None:
-        """Have a calendar exclude some other minutes."""
+        """Let a calendar exclude other minutes than before."""
         start = self.simulation.time.now() + self.random.randrange(-2, 5) * MINUTE
         end = start + self.random.randrange(1, 4) * MINUTE
         window = {"start": to_iso(start)[11:16], "end": to_iso(end)[11:16]}
@@ -156,7 +159,7 @@ class ScheduleUsers:
         return answer if answer is not None and answer.status in {200, 201} else None
 
     def _rolled_timing(self) -> dict[str, Any]:
-        """Times that differ each day, so that rolled ones do not meet existing ones."""
+        """A timing whose times differ each day, so that moved occurrences do not meet existing ones."""
         every = self._rolls.choice(["35 seconds", "70 seconds", "110 seconds"])
         start = self.simulation.time.now() - 2 * DAY - self._rolls.randrange(HOUR)
         return {
@@ -168,7 +171,7 @@ class ScheduleUsers:
         }
 
     def _replace_days(self) -> Reply | None:
-        """Have a calendar exclude some minutes of yesterday and of tomorrow, which are rolled to today."""
+        """Let a calendar exclude some minutes of yesterday and tomorrow, whose occurrences are moved to today."""
         start = self.simulation.time.now() + self._rolls.randrange(-2, 5) * MINUTE
         length = self._rolls.randrange(1, 4) * MINUTE
         spans = [{"start": to_iso(start + days * DAY), "end": to_iso(start + days * DAY + length)} for days in (-1, 1)]
@@ -190,7 +193,7 @@ class ScheduleUsers:
         )
 
     def _edit(self, path: str) -> Reply | None:
-        """Replace a calendar, or change parts that leave the times unchanged."""
+        """Replace a calendar, or change a field that does not change the schedule's times."""
         if path.removeprefix(f"{PATH}/") in self._rolled and self._rolls.random() < 0.5:
             return self._replace_days()
         if self.random.random() < 0.5:
@@ -202,11 +205,11 @@ class ScheduleUsers:
         return self.users.ask("PATCH", f"{PATH}/{name}", {"overlap": self._overlap()})
 
     def _fill_back(self, method: str, path: str) -> Reply | None:
-        """Backfill a period; without a response, change the timing: a part of it may exist."""
+        """Backfill a period. Without a response, a part of the backfill may exist, and the timing is changed, too."""
         own = path.removesuffix("/backfills")
         name = own.removeprefix(f"{PATH}/")
         start = self.simulation.time.now() - 100 * MINUTE
-        # Slowly, more than one look at the schedule is needed.
+        # A slow backfill needs several expansions of its schedule.
         per_minute, minutes = Random(f"{name} {start}").choice([(20, 3), (1, 6)])  # noqa: S311 - not a secret
         end = start + minutes * MINUTE
         self.simulation.schedules.fills_back(name, start, end)
@@ -238,19 +241,19 @@ class ScheduleUsers:
             partial(self._edit, path),
         ]
         if int(name.rpartition("-")[2]) % _ONLY_FILLED == 0:
-            # Only placed occurrences are required.
+            # For these schedules, only placed occurrences are required.
             calls = [partial(self._fill_back, "POST", f"{path}/backfills"), partial(ask, "GET", path)]
         elif self.random.random() < 0.25:
             calls = [partial(ask, "DELETE", path)]
         call = self.random.choice(calls)
         method, asked = (*call.args, path)[:2] if len(call.args) > 1 else ("PATCH", path)  # type: ignore[attr-defined]  # they are partials
         if method == "DELETE":
-            # It may be deleted even without a response.
+            # The schedule may be deleted even if there is no response.
             schedules.accepted.pop(name, None)
         if method != "GET" and not asked.endswith("/backfills"):
             schedules.disturbed.add(name)
         if asked.endswith("/resume") or method == "PATCH":
-            # Before the response, and even without one: it may be active from now.
+            # The schedule may be active from now on, before its response or even without one.
             schedules.let_go(name)
         answer = call()
         if answer is not None and answer.status == 200 and (method == "DELETE" or asked.endswith("/pause")):
@@ -260,5 +263,5 @@ class ScheduleUsers:
             self.named.remove(name)
             self.vacant.append(name)
             if self.random.random() < _AGAIN:
-                # At once: work under way for the old one meets the new one.
+                # The name is used again at once, so that work for the old schedule meets the new one.
                 self._create(self.simulation.time.now() + 2 * _LASTS)

@@ -1,4 +1,4 @@
-"""Invariants of schedules under any faults: each occurrence once, at its times, and a chain that continues."""
+"""Invariants of schedules under all faults: each occurrence runs once, at its time, and schedules continue."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 _SCHEDULE_REF = ATTRIBUTES["schedule_ref"].name
 OWNER = "local"
-"""A caller of an API without credentials."""
+"""The owner of requests without credentials."""
 _ASKED = 5
-"""The approximate number of occurrences of each schedule whose explanations are read at the end."""
+"""The approximate number of each schedule's occurrences whose explanations are read at the end."""
 _ALIVE = 2 * MINUTE
-"""How long a permanent schedule is watched, after all others have ended."""
+"""How long a permanent schedule is watched after everything else has ended."""
 
 
 @dataclass
@@ -42,16 +42,16 @@ class ScheduleWatching:
     """Watches the schedules of an account.
 
     Attributes:
-        disturbed: those that a user has changed, held, triggered or removed.
-        seen: the task of each occurrence of a rhythm: by schedule, mark, revision and instant.
+        disturbed: the schedules that a user has changed, paused, run or deleted.
+        seen: the task of each occurrence by timing; keys are schedule, mark, revision and instant.
         revisions: each schedule as it was in each of its revisions, by name, mark and revision.
-        held_at: since when a schedule is known to be paused, from its user's response.
-        accepted: the creation of each schedule with a response, unless its user has asked to remove it.
-        vacant: names whose schedule is deleted, from a user's response, and that nobody has requested since.
-        gone_at: since when a schedule is deleted, by name and mark.
-        periods: the backfills that users have requested, by name: each request runs each of its times once.
+        held_at: the time of the response that a schedule was paused.
+        accepted: the creation time of each schedule whose creation was acknowledged, unless a user asked to delete it.
+        vacant: names whose schedule's deletion was acknowledged, and that no user has requested since.
+        gone_at: the time since which a schedule is deleted, by name and mark.
+        periods: the backfills that users have requested, by name; each request runs each of its times once.
         filled: the tasks of backfills, by name, mark and instant.
-        begun: the task that began for each instant of a rhythm, by name, mark and instant, in any revision.
+        begun: the task that began for each instant of a timing, by name, mark and instant, in any revision.
     """
 
     account: FaultSimulation
@@ -71,20 +71,20 @@ class ScheduleWatching:
         self.store = DynamoScheduleStore(self.account.dynamodb, "tasks", self.account.time)  # type: ignore[arg-type]  # stands in for a client
 
     def made(self, name: str, asked_at: Millis) -> None:
-        """A user has requested a schedule."""
+        """Record that a user has requested a schedule."""
         self.names[name] = asked_at
 
     def held(self, name: str) -> None:
-        """A user's response said that a schedule is paused, or deleted."""
+        """Record a response to a user that a schedule is paused or deleted."""
         self.held_at[name] = self.account.time.now()
 
     def let_go(self, name: str) -> None:
-        """A user has requested to resume a schedule, or one with this name."""
+        """Record that a user has requested to resume a schedule, or to create a schedule with this name."""
         self.held_at.pop(name, None)
         self.vacant.discard(name)
 
     def removed(self, name: str) -> None:
-        """A user's response said that a schedule is deleted: earlier ones with its name may no longer act."""
+        """Record the response that a schedule is deleted; earlier schedules with its name must not act any more."""
         self.look()
         self.vacant.add(name)
         for known, mark, _ in self.revisions:
@@ -92,9 +92,9 @@ class ScheduleWatching:
                 self.gone_at.setdefault((name, mark), self.account.time.now())
 
     def written(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:
-        """Look at a write of the table."""
+        """Check a write to the table."""
         if self.account.changed_schedules:
-            # Before this write: it may be the one that removes a schedule.
+            # Look before this write, which may delete a schedule.
             self.look()
         item = new or old or {}
         if item[schema.PARTITION_KEY]["S"].startswith(schema.SCHEDULE_PREFIX):
@@ -103,7 +103,7 @@ class ScheduleWatching:
             self._placed(task_of(new))
 
     def look(self) -> None:
-        """Remember the schedules that were written, as they are in their present revision."""
+        """Remember the current revision of each schedule that was written."""
         changed, self.account.changed_schedules = self.account.changed_schedules, set()
         for name in sorted(changed):
             stored_schedule, _ = self.store.read(OWNER, name)
@@ -112,7 +112,7 @@ class ScheduleWatching:
                 self.revisions[name, stored_schedule.mark, stored_schedule.revision] = stored_schedule
 
     def _check_identity(self, name: str, stored_schedule: StoredSchedule | None) -> None:
-        """Accepted schedules exist, and removed ones do not."""
+        """Check that acknowledged schedules exist, and that deleted schedules do not."""
         check = self.account.watching.check
         if name in self.accepted:
             stored = None if stored_schedule is None else to_iso(stored_schedule.created_at)
@@ -137,13 +137,13 @@ class ScheduleWatching:
             self._check_time(task, stored_schedule, schedule_ref.nominal)
 
     def fills_back(self, name: str, start: Millis, end: Millis) -> None:
-        """A user requests a backfill of a schedule's period."""
+        """Record that a user requests a backfill of a schedule's period."""
         self.periods.setdefault(name, []).append((start, end))
 
     def _filled_back(self, task: Task, schedule_ref: ScheduleRef) -> None:
-        """Each time has one task for each request with it, after any interruptions and changes.
+        """Check that each time of a backfill has one task per request, after any interruptions and changes.
 
-        Not checked for schedules whose backfills nobody has reported by `fills_back`.
+        Schedules whose backfills were not reported by `fills_back` are not checked.
         """
         name, nominal = schedule_ref.schedule, schedule_ref.nominal
         if name not in self.periods:
@@ -159,17 +159,17 @@ class ScheduleWatching:
         check = self.account.watching.check
         comes = may_mean(stored_schedule.schedule(), nominal)
         check(comes, f"{task.id} stands for {nominal}, which is no time of {stored_schedule.name}")
-        # After a pause also occurrences that a calendar or jitter has moved behind its end.
+        # After a pause, these include occurrences that a calendar or jitter has moved beyond the pause's end.
         check(
             max(nominal, task.due_at) >= stored_schedule.updated_at - 1,
             f"{task.id} stands for {nominal}, before {stored_schedule.name} began",
         )
-        # Whatever its calendars are by now.
+        # The id must not depend on the current state of the schedule's calendars.
         derived = stored_schedule.id_of(judged(stored_schedule.schedule(), nominal))
         check(derived == task.id, f"{task.id} has not the id of its occurrence of {stored_schedule.name}, {derived}")
 
     def began(self, task: Task, claimed_at: Millis) -> None:
-        """The target of an occurrence is called."""
+        """Check the first call of an occurrence's target."""
         schedule_ref = task.schedule_ref
         if schedule_ref is None or task.attempt_history:
             return
@@ -187,7 +187,7 @@ class ScheduleWatching:
         )
 
     def _check_begun_once(self, task: Task, schedule_ref: ScheduleRef) -> None:
-        """No instant runs in two revisions, unless it was past by one clock when the other was created."""
+        """Check that no instant runs in two revisions, unless it was close to the second revision's creation."""
         stored_schedule = self.revisions.get((schedule_ref.schedule, schedule_ref.mark, schedule_ref.revision))
         instant = schedule_ref.schedule, schedule_ref.mark, schedule_ref.nominal
         other = self.begun.setdefault(instant, task.id.text)
@@ -195,19 +195,19 @@ class ScheduleWatching:
             return
         self.account.watching.check(other == task.id.text, f"{instant} began as {other} and as {task.id}")
 
-    # The end.
+    # The following methods are for the end of the simulation.
 
     def endless(self) -> list[StoredSchedule]:
-        """The permanent schedules."""
+        """The schedules that do not end."""
         found = (self.store.read(OWNER, name)[0] for name in self.names)
         return [each for each in found if each is not None and each.is_expandable and each.spec.end_at is None]
 
     def is_endless(self, task: Task) -> bool:
-        """Whether a task belongs to a permanent schedule, and thus need not have ended."""
+        """Whether a task belongs to a schedule that does not end, so that the task need not have ended."""
         return task.schedule_ref is not None and task.schedule_ref.schedule in {each.name for each in self.endless()}
 
     def going_on(self) -> list[str]:
-        """The schedules that are not where they should be by now."""
+        """The schedules that have not done what they should have done by now."""
         now, found = self.account.time.now(), []
         for name in self.names:
             stored_schedule, _ = self.store.read(OWNER, name)
@@ -221,7 +221,7 @@ class ScheduleWatching:
         return found
 
     def check_end(self) -> None:
-        """Undisturbed schedules have missed nothing, and permanent ones continue."""
+        """Check that undisturbed schedules have missed no occurrence, and that schedules without an end continue."""
         check = self.account.watching.check
         for name in self.names:
             self._check_identity(name, self.store.read(OWNER, name)[0])
@@ -255,7 +255,7 @@ class ScheduleWatching:
             check(False, violation)  # noqa: FBT003 - it does not hold
 
     def watch_on(self) -> None:
-        """Watch the permanent schedules continue: runs due in the next minutes run."""
+        """Check that schedules without an end run their occurrences in the next minutes."""
         endless = [each for each in self.endless() if each.state is ScheduleState.ACTIVE]
         if not endless:
             return
@@ -268,7 +268,7 @@ class ScheduleWatching:
             if now is None or now.revision != stored_schedule.revision or now.remaining_runs is not None:
                 continue
             wanted = count_between(now.schedule(), began, began + _ALIVE)
-            # Nothing more fails; but only a recovery scan sends an earlier refused message again.
+            # No more calls fail, but a message that was refused earlier is sent again only by a recovery scan.
             patient_until = began + _ALIVE + MENDED
             while (run := self._run_from(now.name, began)) < wanted and self.account.time.now() < patient_until:
                 self.account.time.run_until(self.account.time.now() + MINUTE)
@@ -277,8 +277,8 @@ class ScheduleWatching:
             )
 
     def check_explained(self) -> None:
-        """The explanation of a begun occurrence's time names it, after any later changes."""
-        # An occurrence dropped because of its schedule may have been claimed before by a process that vanished.
+        """Check that the explanation of each begun occurrence reports its start, even after later changes."""
+        # An occurrence that its schedule skipped may have been claimed before by a process that crashed.
         begun = [
             task
             for task in self.account.watching.tasks()
@@ -294,7 +294,7 @@ class ScheduleWatching:
                 self._ask(name, nominal)
 
     def _ask(self, name: str, nominal: Millis) -> None:
-        """Ask why a schedule did, or did not, run at a time at which it has."""
+        """Ask the API to explain what a schedule did at a time at which it ran, and check the response."""
         replies: list[Reply | None] = []
         path, query = f"/v1/schedules/{name}/explain", f"at={to_iso(nominal)}"
         self.account.time.start_process(lambda: replies.append(self.account.users.ask("GET", path, query=query)))
@@ -306,7 +306,7 @@ class ScheduleWatching:
         )
 
     def _run_from(self, name: str, began: Millis) -> int:
-        """The number of a schedule's occurrences, due while it was watched, that have run."""
+        """The number of a schedule's occurrences that were due while it was watched, and that have run."""
         return sum(
             began < task.schedule_ref.nominal <= began + _ALIVE and bool(task.started_at or task.state in TERMINAL)
             for task in self.account.watching.tasks()

@@ -1,7 +1,7 @@
-"""Users of events, and the invariants of tasks that wait for them, under any faults.
+"""Users who send signals, and the invariants of tasks that wait for events, under all faults.
 
-Signals are sent before, while and after tasks begin to wait, through the API and by events of an intake rule. Most
-tasks wait for weeks, so that one with a lost signal is still open when all others have ended.
+Signals are sent before, while and after tasks begin to wait, by API requests and by events that match an intake rule.
+Most tasks wait for weeks, so that a task whose signal is lost is still open when all others have ended.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _STATE, _TARGET = ATTRIBUTES["state"].name, ATTRIBUTES["target"].name
 _EVENT, _WAKES = "paid", "paid-by-event"
 _WEEKS = 20 * DAY // SECOND
 _CREATED = 2 * MINUTE
-"""All tasks of a key are created within this time."""
+"""The time within which all tasks of a key are created."""
 _CLOCKS = 2 * SKEW
-"""How much two processes may differ on which came first, in milliseconds."""
+"""The time, in milliseconds, within which two processes may disagree about the order of events."""
 
 
 @dataclass
 class UserSignal:
-    """A signal, the time when its user began to send it, and when it was known to be sent."""
+    """A signal's key, the time when its user began to send it, and the time when it was acknowledged."""
 
     key: str
     asked_at: Millis
@@ -54,12 +54,12 @@ class SignalUsers:
         self._numbers = count(1)
         self._is_ruled = False
         self.signals: dict[int, UserSignal] = {}
-        """By their payload, a number."""
+        """The signals by payload, which is a number."""
         self._begun_at: dict[str, Millis] = {}
-        """The keys without a last signal, for which nothing waits any more."""
+        """By key, when the key's tasks were first created; keys whose last signal was sent are removed."""
 
     def use(self, until: Millis) -> None:
-        """Now and then have some tasks wait for the event of a new key, and send signals of it."""
+        """Repeatedly create some tasks that wait for an event with a new key, and send signals with the key."""
         account, draw = self._account, Random(f"{self._account.seed} signals")  # noqa: S311 - repeatable
         while account.time.now() < until:
             account.take(draw.randrange(5, 40) * SECOND)
@@ -73,7 +73,7 @@ class SignalUsers:
                 target["timeout_seconds"] = draw.choice([40, _WEEKS, _WEEKS, _WEEKS])
                 target["lookback_seconds"] = draw.choice([0, 0, 30])
                 if len(self._begun_at) % 3 == 0:
-                    # It does not wait for the first signal of the key, or one of another key.
+                    # The task does not wait for the first signal of its key, nor for a signal of another key.
                     target["when"] = f"payload > `{int(key.removeprefix('key-')) + 1}`"
                 body = {"type": "waits", "target": target, "delay_seconds": draw.choice([0, 0, 0, 1, 20])}
                 self._begin(self._create, body, draw.choice([0, 0, 100, 2 * SECOND]))
@@ -96,7 +96,7 @@ class SignalUsers:
             self._account.watching.accepted.append(answer.body["id"])
 
     def send(self, key: str) -> int | None:
-        """Send a signal until there is a response; return its number, or nothing if there never was one."""
+        """Send a signal until there is a response, and return its number; return `None` if there was no response."""
         number = next(self._numbers)
         signal = self.signals[number] = UserSignal(key, self._account.time.now())
         body = {"name": _EVENT, "key": key, "payload": number}
@@ -137,7 +137,7 @@ class SignalUsers:
         return self._is_ruled
 
     def end_all(self) -> None:
-        """Send a last signal of each key, after which nothing has to wait."""
+        """Send a last signal with each key, after which no task has to wait."""
         for key, begun_at in list(self._begun_at.items()):
             if self._account.time.now() <= begun_at + _CREATED:
                 continue
@@ -154,9 +154,9 @@ class SignalWatching:
         self.woken = 0
 
     def written(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:
-        """Check a write of the table: a task gets one signal of its key, or none was sent in time.
+        """Check that a task ends with one signal of its key, or times out only if no signal was sent in time.
 
-        Scenarios send signals themselves, and check them.
+        Scenarios send their own signals, and check them themselves.
         """
         if not self._account.signal_users.signals or old is None or new is None:
             return
@@ -195,7 +195,7 @@ class SignalWatching:
         check(is_over, f"{task.id} timed out before its time")
 
     def _known(self, target: EventTarget, since: Millis, before: Millis) -> list[int]:
-        """The signals that a task waits for which were certainly sent between two times."""
+        """The signals that a task waits for and that were certainly sent between two times."""
         return [
             number
             for number, signal in self._account.signal_users.signals.items()
@@ -208,5 +208,5 @@ class SignalWatching:
 
 
 def _least(target: EventTarget) -> int:
-    """The number that a signal must exceed to be one that a task waits for."""
+    """The number that a signal must exceed to meet a task's condition."""
     return int(target.when.split("`")[1]) if target.when else -1

@@ -1,4 +1,4 @@
-"""Invariants of the steps of handlers under any faults: one value for all attempts, and no repeated work."""
+"""Invariants of handlers' steps under all faults: each step has one value for all attempts, and no work is repeated."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _NAMES = ("charge", "ship", "mail")
 
 
 class StepWatching:
-    """Has handlers do steps, and watches them.
+    """Lets handlers execute steps, and watches the steps.
 
     Attributes:
-        share: how many of the tasks of handlers have steps.
+        share: the fraction of handlers' tasks that have steps.
         returned: by task and step, the value that was returned first, and when.
-        repeated: how often an attempt got the value of another one.
+        repeated: how often an attempt got the value of another attempt.
     """
 
     def __init__(self, account: FaultSimulation) -> None:
@@ -30,7 +30,7 @@ class StepWatching:
         self.repeated = 0
 
     def do(self, context: Context) -> None:
-        """Do the steps of a task's `run`, if it has any; drawn separately, so that older seeds stay the same."""
+        """Execute the steps of a task's `run`, drawn separately so that a seed's other draws stay the same."""
         apart = Random(f"{self._account.seed} {context.task_id} steps")  # noqa: S311 - repeatable
         if apart.random() >= self.share:
             return
@@ -43,7 +43,7 @@ class StepWatching:
 
     def _work(self, context: Context, name: str, began: Millis) -> int:
         _, returned_at = self.returned.get((context.task_id, name), (0, began))
-        # An attempt that is in a step while another one stores it may do it a second time.
+        # An attempt that executes a step while another attempt stores it may repeat the work.
         self._account.watching.check(returned_at >= began, f"the step {name} of {context.task_id} is done again")
         key = f"{context.task_id}:{name}"
         self._account.watching.check(context.idempotency_key == key, f"the step {name} has another key than {key}")

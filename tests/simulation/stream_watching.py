@@ -1,6 +1,6 @@
-"""The readers of the table's stream, and the invariants of all their results, under any faults.
+"""The readers of the table's stream, and the invariants of all their results, under all faults.
 
-Counts, events, live updates and the archive are compared with the records, and with the calls received.
+Counts, events, live updates and the archive are compared with the records and with the received calls.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ if TYPE_CHECKING:
 BUCKET, BUS, CONNECTION = "archive", "default", "watcher="
 _STATE, _VERSION = ATTRIBUTES["state"].name, ATTRIBUTES["version"].name
 _REPEATS = 0.05
-"""The share of batches that are delivered again although they were processed."""
+"""The fraction of processed batches that are delivered again."""
 _ARCHIVE_RATE = 0.15
-"""The share of calls of the archive's function that fail, long after everything else has ended."""
+"""The fraction of the archive function's calls that fail, even long after everything else has ended."""
 _ARCHIVE_FAULTS = (Fault.THROTTLED, Fault.AWAY, Fault.LOST, Fault.CRASH_BEFORE, Fault.CRASH_AFTER)
 _MOST_RECOUNTS = 1_000
-"""Pages of simulated tables are small, and each run of the recount reads a few of them."""
+"""The pages of simulated tables are small, and each run of the recount reads only a few pages."""
 _CONNECTING = 5
 _ENDED = frozenset({EventKind.TASK_ENDED, EventKind.TASK_FAILED, EventKind.TOPOLOGY_ENDED})
 
 
 class StreamWatching:
-    """Has the stream read in some simulations, by its functions, and watches their work.
+    """In some simulations, lets the functions read the stream, and watches their results.
 
     Attributes:
-        counted: the summary of each owner at the end, and the correct one.
-        archived: the number of tasks looked for in the archive.
-        published: how many events were compared.
-        pushed: how many live updates were compared.
+        counted: the summary of each owner at the end, and the correct summary.
+        archived: the number of tasks that were checked in the archive.
+        published: the number of events that were checked.
+        pushed: the number of live updates that were checked.
     """
 
     def __init__(self, account: FaultSimulation) -> None:
@@ -61,14 +61,14 @@ class StreamWatching:
         self._states: dict[tuple[str, int], str] = {}
         self._removed: dict[str, Task] = {}
         self._kept: set[tuple[str, str]] = set()
-        """Contents that existed when their records were removed."""
+        """Contents that existed when their records were deleted."""
         self._returned: set[str] = set()
         self._is_watching = False
         self.counted: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
         self.archived = self.published = self.pushed = 0
 
     def begin(self) -> None:
-        """From now on, have each write delivered to its readers, and a client watch all tasks."""
+        """From now on, deliver each write to the stream's readers, and let a client watch all tasks."""
         account = self._account
         account.s3.create_bucket(Bucket=BUCKET)
         account.environ |= {Variable.ARCHIVE_BUCKET: BUCKET, Variable.EVENT_BUS: BUS}
@@ -77,7 +77,7 @@ class StreamWatching:
         account.time.start_process(self._connect)
 
     def fault_for(self, machine: Machine) -> Fault | None:
-        """The faults of a call of the archive's function, besides those of any call."""
+        """The fault of a call of the archive function, in addition to the faults that other calls may have."""
         is_failing = machine.function == "archive" and self._account.faulty
         if not is_failing or self._faults.random() >= _ARCHIVE_RATE:
             return None
@@ -86,7 +86,7 @@ class StreamWatching:
         return fault
 
     def written(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:
-        """Note the state of each version of a record, and the removals."""
+        """Record the state of each version of a task, and the deletions of tasks."""
         if self._changes is None:
             return
         if new is not None and _STATE in new:
@@ -96,7 +96,7 @@ class StreamWatching:
             self._removed[task.id.text] = task
 
     def expired(self) -> None:
-        """TTL has just removed some items, before the archive's function gets them."""
+        """Record which contents exist after TTL has deleted some items, before the archive function is called."""
         for task in self._removed.values():
             for content in (task.payload, task.result):
                 if content is not None and content.place is ContentPlace.ITEM:
@@ -105,13 +105,13 @@ class StreamWatching:
                         self._kept.add(key)
 
     def returned(self, task_id: str) -> None:
-        """A target has returned without an error, or has accepted the work."""
+        """Record that a target has returned without an error, or has accepted the work."""
         self._returned.add(task_id)
 
-    # The client of live updates.
+    # The following methods are the client of live updates.
 
     def _connect(self) -> None:
-        """Open a connection, and subscribe to all tasks; without a response, try again."""
+        """Open a connection and subscribe to all tasks; without a response, try again."""
         account = self._account
         for _ in range(_CONNECTING):
             answer = account.users.ask("POST", "/v1/watch-tickets")
@@ -128,10 +128,10 @@ class StreamWatching:
         end = self._account.wait_for(self._account.invoke("watch", {"requestContext": context, **more}))
         return not end.failed and bool(end.answer["statusCode"] == 200)
 
-    # The invariants.
+    # The following methods check the invariants.
 
     def check_end(self) -> None:
-        """Compare everything, after all has ended."""
+        """Compare all results after everything has ended."""
         if self._changes is None:
             return
         end = self._account.time.now() + HOUR
@@ -142,7 +142,7 @@ class StreamWatching:
         self._check_counts()
 
     def _check_events(self) -> None:
-        """Each event of an end is of a version with that state, and of a success only if a target has returned."""
+        """Check that an event of an end matches its version's state, and that a success follows a target's return."""
         check, found = self._account.watching.check, set()
         for entry in self._account.event_bus.taken:
             if entry["DetailType"] not in _ENDED:
@@ -154,7 +154,7 @@ class StreamWatching:
             stored = self._states.get((name, detail["version"]))
             check(stored == state, f"an event says that {name} is {state}, and its version {stored}")
             task = self._account.watching.record(name)
-            # A deleted task has kept no target: it may have waited for an event.
+            # A deleted task has no target any more, so it may have waited for an event.
             if state == "succeeded" and task is not None and not task.erased and isinstance(task.target, HandlerTarget):
                 is_seen = task.pull_queue or name in self._returned
                 check(bool(is_seen), f"an event says that {name} has succeeded, and its target has not returned")
@@ -164,7 +164,7 @@ class StreamWatching:
                 check(not left, f"{name} was {left}, and no event says so")
 
     def _check_live_updates(self) -> None:
-        """Each change that was pushed was so; without faults, none is missing."""
+        """Check that each pushed change is true, and that without faults no change is missing."""
         check, view, told = self._account.watching.check, dict[str, tuple[int, str | None]](), True
         for text in self._account.connections.received.get(CONNECTION, ()):
             frame = json.loads(text)
@@ -185,10 +185,10 @@ class StreamWatching:
                 check(is_so, f"{name} was last pushed as {view[name]}, and is {(task.version, task.state.value)}")
 
     def _check_counts(self) -> None:
-        """The summary counts the records, each once."""
+        """Check that the summary counts each record once."""
         account, stream = self._account, self._changes
         assert stream is not None
-        # As the rule does every five minutes: a silence of days would restart the counts.
+        # The scheduled rule does this every five minutes. After days of silence, the counts start again.
         for _ in range(_MOST_RECOUNTS):
             account.wait_for(account.invoke("broadcast", {"recount": "continue"}))
             if self._summary_of(OWNER)["is_complete"]:
@@ -211,7 +211,7 @@ class StreamWatching:
             account.watching.check(found == wanted, f"the summary of {owner} is {found}, and should be {wanted}")
 
     def _summary_of(self, owner: str) -> dict[str, Any]:
-        """The summary of an owner, as soon as there is a response."""
+        """The summary of an owner, from the first successful response."""
         while True:
             reply = self._account.users.ask("GET", "/v1/summary", headers={"x-duetime-owner": owner})
             if reply is not None and reply.status == 200:
@@ -219,7 +219,7 @@ class StreamWatching:
             self._account.take(SECOND)
 
     def check_archive(self) -> None:
-        """Each task that TTL has removed is in the archive in its last state, with its stored data."""
+        """Check that each task that TTL deleted is in the archive, in its last state and with its stored data."""
         if self._removals is None:
             return
         account = self._account
@@ -245,7 +245,7 @@ class StreamWatching:
         return self._removals is not None and self._removals.is_read
 
     def _check_line(self, task: Task, line: Mapping[str, Any]) -> None:
-        """A line lacks no content that is still there, and no attempt of the record."""
+        """Check that an archived task has all contents that still existed, and all attempts of its record."""
         check = self._account.watching.check
         for name, content in (("payload", task.payload), ("result", task.result)):
             if content is not None and content.place is ContentPlace.ITEM:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tests.simulation.mutations.mutant import Mutant
 
 QUICK, SEEDS = 1, 12
-"""The number of seeds in the quick and all tests; `make simulate FIRST=12 SEEDS=3000` runs more."""
+"""The numbers of seeds in the quick tests and in all tests; `make simulate FIRST=12 SEEDS=3000` runs more seeds."""
 HEAVY = 0.03
 FAULTS = {
     "a process dies": ("crash_before", "crash_after", "machine killed", "machine cut off", "target hangs"),
@@ -58,18 +58,18 @@ FAULTS = {
         "execution stopped",
     ),
 }
-"""Every fault of the design, with the names by which the simulations count it."""
+"""All kinds of faults in the design, with the names by which the simulations count them."""
 
 
 @lru_cache(maxsize=1)
 def finished(seed: int) -> FaultSimulation:
-    """The simulation of a seed, for all tests that only look at it."""
+    """The ended simulation of a seed, shared by all tests that only read its results."""
     return simulated(seed)
 
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
-    """The functions log events for a person; in a simulation that is everything."""
+    """Disable logging: the functions log unusual events, and in a simulation all events are unusual."""
     logging.disable(logging.CRITICAL)
     yield
     logging.disable(logging.NOTSET)
@@ -79,7 +79,7 @@ def _quiet() -> Iterator[None]:
     "seed", [*range(QUICK), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(QUICK, SEEDS))]
 )
 def test_the_functions_keep_every_promise_in_a_fault_simulation(seed: int) -> None:
-    """Legal moves, one live effect, none early, none after a cancel, locks kept, and every task ends."""
+    """A simulation with random faults breaks no promise, and causes no errors in duetime's own code."""
     simulation = finished(seed)
     watching = simulation.watching
     assert not watching.violations, f"make simulate FIRST={seed} SEEDS=1\n" + "\n".join(watching.violations)
@@ -88,14 +88,14 @@ def test_the_functions_keep_every_promise_in_a_fault_simulation(seed: int) -> No
 
 
 def test_a_violation_is_told_with_what_led_to_it() -> None:
-    """The lines before the first violation that name the same task, and only those."""
+    """A violation is shown with the earlier lines that name the same task, and with no other lines."""
     simulation = finished(0)
     name = simulation.watching.accepted[0]
     line = next(number for number, line in enumerate(simulation.lines) if name in str(line))
     broken = [*simulation.lines[: line + 30], (simulation.time.now(), "watch", VIOLATION, f"{name} is not what it was")]
     lines = told_before([*broken, *simulation.lines[line + 30 :]])
     assert len(lines) > 1
-    # Of what a connection is sent, which names it too, the line shows nothing.
+    # The line of a push to a connection does not show its body, which also names the task.
     assert all(name in each or "post_to_connection" in each for each in lines)
     assert VIOLATION in lines[-1]
     assert not outcome_of(simulation).violations
@@ -103,7 +103,7 @@ def test_a_violation_is_told_with_what_led_to_it() -> None:
 
 @pytest.mark.slow
 def test_every_kind_of_fault_is_injected() -> None:
-    """A kind that never happens would prove nothing."""
+    """Each kind of fault is injected in some simulation, because a kind that never occurs would prove nothing."""
     happened: Counter[str] = Counter()
     wanted = {name for names in FAULTS.values() for name in names}
     assert {fault.name.lower() for fault in Fault} <= wanted
@@ -116,7 +116,7 @@ def test_every_kind_of_fault_is_injected() -> None:
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3))])
 def test_without_a_fault_everything_is_on_time(seed: int) -> None:
-    """Lateness is a separate promise: without delaying faults, no start is seconds late."""
+    """Without faults that delay tasks, no task starts more than three seconds late."""
     simulation = simulated(seed, 0.0)
     assert not simulation.watching.violations
     assert simulation.watching.lateness
@@ -125,7 +125,7 @@ def test_without_a_fault_everything_is_on_time(seed: int) -> None:
 
 @pytest.mark.slow
 def test_the_same_seed_gives_the_same_trace_whatever_ran_before() -> None:
-    """A failing seed can be run again, call by call."""
+    """A seed gives the same trace whatever ran before it, so that a failing seed can be repeated call by call."""
     traces = []
     for before in (None, 6):
         if before is not None:
@@ -139,13 +139,13 @@ def test_the_same_seed_gives_the_same_trace_whatever_ran_before() -> None:
 
 @pytest.mark.slow
 def test_seeds_that_run_side_by_side_come_to_the_same() -> None:
-    """The number of cores affects only the duration."""
+    """Seeds have the same outcomes on one or several cores."""
     alone, beside = (list(spread(partial(run_functions, rate=HEAVY), range(6), jobs)) for jobs in (1, 2))
     assert alone == beside
 
 
 def test_an_error_of_the_simulation_itself_is_reported_with_its_seed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A user of the simulation that raises has broken no promise: the seed has a crash, and no violation."""
+    """An error in the simulation itself is reported as a crash of its seed, and not as a violation."""
     monkeypatch.setattr(Users, "use", lambda *_: dict[str, str]()["id"])
     outcome = run_functions(3, theme=Theme.TASKS)
     assert outcome.crash.startswith("KeyError('id') in test_fault_simulation.py:")
@@ -153,7 +153,7 @@ def test_an_error_of_the_simulation_itself_is_reported_with_its_seed(monkeypatch
 
 
 def test_an_error_of_the_watchers_is_not_taken_for_one_of_the_functions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Watchers are called within the functions, which catch errors: the simulation ends with theirs nevertheless."""
+    """An error in a watcher ends the simulation, although the functions that call the watcher catch errors."""
     monkeypatch.setattr(UniqueWatching, "written", lambda *_: dict[str, str]()["id"])
     outcome = run_functions(3, theme=Theme.TASKS)
     assert outcome.crash.startswith("KeyError('id') in test_fault_simulation.py:")
@@ -170,7 +170,7 @@ def test_an_error_of_the_watchers_is_not_taken_for_one_of_the_functions(monkeypa
     ],
 )
 def test_only_a_broken_promise_finds_a_mutant(code: int, printed: str, wanted: Hunt | str) -> None:
-    """A simulation that fails by itself, or is killed, has neither found the mutant nor missed it."""
+    """If a simulation itself fails or is killed, its mutant is neither found nor missed."""
     hunt = hunt_of(subprocess.CompletedProcess([], code, printed, ""), first=5, seconds=1)
     if isinstance(wanted, Hunt):
         assert hunt == wanted
@@ -191,12 +191,12 @@ def test_only_a_broken_promise_finds_a_mutant(code: int, printed: str, wanted: H
     ],
 )
 def test_pairs_and_tests_find_a_mutant_only_by_a_failure_of_theirs(code: int, printed: str, wanted: Hunt) -> None:
-    """A missing test, or any other error, says nothing about the mutant."""
+    """If a test is missing, or pairs or a test fail with another error, the mutant is neither found nor missed."""
     assert found_by(subprocess.CompletedProcess([], code, printed, "boom" if not printed else ""), 1) == wanted
 
 
 def test_seeds_go_on_until_so_many_faults_were_injected() -> None:
-    """The last seed is the one that reaches the number, at any end of a batch of seeds."""
+    """Seeds run until the given number of faults were injected, even in the middle of a batch of seeds."""
 
     def run(seed: int) -> Outcome:
         return Outcome(seed, [], {"faults": 3})
@@ -206,7 +206,7 @@ def test_seeds_go_on_until_so_many_faults_were_injected() -> None:
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_every_mutant_still_fits_the_code(mutant: Mutant) -> None:
-    """A mistake that does not change the code could not be found, and invalid Python says nothing."""
+    """Each defect changes the code, and the changed code is valid Python."""
     text = (CORE / mutant.file).read_text(encoding="utf-8")
     broken = mutant.applied(text)
     assert broken != text

@@ -1,4 +1,4 @@
-"""A hostile owner beside a victim: the victim's promises are kept, and the attacker learns and changes nothing."""
+"""Tests with a hostile owner: the victim's promises are kept, and the attacker learns and changes nothing."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
-    """The functions log events for a person; in a simulation that is everything."""
+    """Disable logging: the functions log unusual events, and in a simulation all events are unusual."""
     logging.disable(logging.CRITICAL)
     yield
     logging.disable(logging.NOTSET)
 
 
 def attacked(seed: int, rate: float) -> HostileSimulation:
-    """A simulation that is over, in which every kind of attack happened and no promise was broken."""
+    """An ended simulation in which each kind of attack occurred and no promise was broken."""
     simulation = HostileSimulation(seed, rate)
     simulation.simulate()
     assert not simulation.watching.violations, "\n".join(simulation.watching.violations)
@@ -37,7 +37,7 @@ def attacked(seed: int, rate: float) -> HostileSimulation:
 def test_a_hostile_owner_delays_and_changes_nothing_of_others(
     seed: int, record_property: Callable[[str, object], None]
 ) -> None:
-    """Without faults every start of the victim is as punctual as without the attacker."""
+    """Without faults, the victim's tasks start as punctually as they do without an attacker."""
     simulation = attacked(seed, 0.0)
     record_property("attacks, latest start in ms", (simulation.hostile.attacks, simulation.watching.latest))
     assert simulation.watching.latest <= 3_000
@@ -46,5 +46,5 @@ def test_a_hostile_owner_delays_and_changes_nothing_of_others(
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_a_hostile_owner_gains_nothing_by_faults(seed: int) -> None:
-    """Processes die, responses are lost and clocks differ during the attacks."""
+    """A hostile owner gains nothing by processes that crash, responses that are lost, and clocks that differ."""
     attacked(seed, 0.02)

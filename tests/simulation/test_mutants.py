@@ -1,4 +1,4 @@
-"""The deliberate mistakes that the simulation must find."""
+"""A test of the deliberate defects that the simulation must find."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_a_mistake_changes_one_place_of_the_code(mutant: Mutant) -> None:
-    """The text that it replaces is in its module once, so that the list follows the code."""
+    """The text that a defect replaces is in its module exactly once, so that the list of defects follows the code."""
     text = (CORE / mutant.file).read_text()
     assert text.count(mutant.old) == 1
     assert mutant.applied(text) != text

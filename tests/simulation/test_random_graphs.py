@@ -1,4 +1,4 @@
-"""Random graphs that run on the unmodified functions, compared with their rules' definitions."""
+"""Random graphs that run on the unmodified functions, compared with the definitions of their rules."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @st.composite
 def graphs(draw: st.DrawFn) -> tuple[dict[str, dict[str, Any]], set[str]]:
-    """Up to seven nodes with any rules, and the failing ones."""
+    """Up to seven nodes with any trigger rules, and the nodes that fail."""
     count = draw(st.integers(1, 7))
     nodes = {
         f"n{number}": {
@@ -34,7 +34,7 @@ def graphs(draw: st.DrawFn) -> tuple[dict[str, dict[str, Any]], set[str]]:
 
 
 def expected(nodes: dict[str, dict[str, Any]], fails: set[str]) -> dict[str, str]:
-    """The end of each node under `continue`, computed from its rule's definition after all its parents have ended."""
+    """The expected end of each node with `on_failure` `continue`, computed from its rule's definition."""
     ends: dict[str, str] = {}
     for key, node in nodes.items():
         parents = [ends[parent] for parent in node["depends_on"]]
@@ -58,7 +58,7 @@ def expected(nodes: dict[str, dict[str, Any]], fails: set[str]) -> dict[str, str
 def _run(
     nodes: dict[str, dict[str, Any]], fails: set[str], breaks: list[int], lost: set[int]
 ) -> tuple[dict[str, str], list[str]]:
-    """Run a graph to its end; return the nodes' states, and those that ran."""
+    """Run a graph to its end, and return the nodes' states and the nodes that ran."""
     with Graphs() as graphs:
         graphs.faulty = True
         answered: list[int] = []
@@ -85,7 +85,7 @@ def _run(
 
 @given(graphs())
 def test_every_node_ends_as_its_rule_says(drawn: tuple[dict[str, dict[str, Any]], set[str]]) -> None:
-    """For any graph and any failures: each permitted node runs once, and the others say why they did not."""
+    """For any graph and any failures, each permitted node runs once, and the other nodes say why they did not run."""
     wanted = expected(*drawn)
     ends, ran = _run(*drawn, [], set())
     assert ends == wanted
@@ -97,7 +97,7 @@ def test_every_node_ends_as_its_rule_says(drawn: tuple[dict[str, dict[str, Any]]
 def test_every_node_ends_the_same_whatever_becomes_of_the_execution(
     drawn: tuple[dict[str, dict[str, Any]], set[str]], breaks: list[int], lost: set[int]
 ) -> None:
-    """Executions break at any time, and tokens get lost: each node still runs once, and ends by its rule."""
+    """If executions break at any time and tokens get lost, each node still runs once and ends by its rule."""
     wanted = expected(*drawn)
     ends, ran = _run(*drawn, breaks, lost)
     assert ends == wanted

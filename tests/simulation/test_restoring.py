@@ -1,4 +1,4 @@
-"""A table is lost and restored to an earlier time, while earlier workers, messages and executions continue."""
+"""Tests of restoring a lost table to an earlier time, while earlier workers, messages and executions continue."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def simulation(after: AfterRestore = AfterRestore.RERUN) -> Iterator[RestoreSimu
 
 
 def create(account: RestoreSimulation, path: str = "/v1/tasks", **fields: Any) -> str:  # noqa: ANN401 - any JSON
-    """Create a task, a topology or a schedule; its id."""
+    """Create a task, a topology or a schedule, and return its id."""
     body = {"type": works.PLAIN, "notify_within_seconds": 60, **fields} if path == "/v1/tasks" else fields
     answer = account.asked("POST", path, body)
     assert answer.status == 201, answer.body
@@ -48,12 +48,12 @@ def create(account: RestoreSimulation, path: str = "/v1/tasks", **fields: Any) -
 
 
 def run(account: RestoreSimulation, duration: int = MINUTE) -> None:
-    """Let time pass."""
+    """Let this much time pass."""
     account.time.run_until(account.time.now() + duration)
 
 
 def until(account: RestoreSimulation, is_so: Callable[[], object], within: int = 10 * MINUTE) -> None:
-    """Let time pass until something is so."""
+    """Let time pass until a condition is true."""
     end = account.time.now() + within
     while not is_so():
         assert account.time.now() < end, "it did not become so in time"
@@ -71,12 +71,12 @@ def takes(account: RestoreSimulation, duration: int) -> Callable[[str, Any], Any
 
 
 def let_start(account: RestoreSimulation) -> None:
-    """Delete the switch that the restore has set."""
+    """Delete the switch that the restore has set, so that tasks can start."""
     assert account.asked("DELETE", "/v1/switches/all/all").status in {200, 204}
 
 
 def record(account: RestoreSimulation, task_id: str) -> Task:
-    """A record of the present table."""
+    """A task's record in the current table."""
     found = account.record(task_id)
     assert found is not None
     return found
@@ -88,7 +88,10 @@ def runs_of(account: RestoreSimulation, task_id: str) -> list[int]:
 
 
 def test_nothing_starts_in_a_restored_table_before_the_operator_lets_it() -> None:
-    """Then tasks due before, since and after the restore point run once each."""
+    """After a restore, no task starts before the operator permits it.
+
+    Then each task runs once, whether it was due before the restore point, after it, or after the restore.
+    """
     with simulation() as account:
         tasks = [create(account, delay_seconds=seconds) for seconds in (30, 90, 400)]
         account.note_restore_point()
@@ -104,7 +107,7 @@ def test_nothing_starts_in_a_restored_table_before_the_operator_lets_it() -> Non
 
 
 def test_a_notification_of_the_old_world_is_refused() -> None:
-    """The target had accepted the work before the restore point; the task runs again instead."""
+    """A notification for work that a target accepted before the restore is refused, and the task runs again."""
     with simulation() as account:
         account.behave = lambda _phase, _context: Accepted()
         task_id = create(account, notify_within_seconds=3600)
@@ -124,7 +127,7 @@ def test_a_notification_of_the_old_world_is_refused() -> None:
 
 
 def test_a_lease_of_the_old_world_is_refused() -> None:
-    """A pull worker that leased the task before the restore point can neither keep nor end it."""
+    """A pull worker that leased a task before the restore point can neither keep nor complete it after the restore."""
     with simulation() as account:
         create(account, type=PULLED, target={"kind": "pull"})
         run(account, SECOND)
@@ -140,7 +143,7 @@ def test_a_lease_of_the_old_world_is_refused() -> None:
 
 
 def test_an_ended_task_that_is_retried_gets_a_fence_of_the_new_epoch() -> None:
-    """In the lost table it may have been retried as well, by an attempt with the next fence."""
+    """A restored task that is retried gets a fence of the new epoch. The lost table may have used the next fence."""
 
     def fail(_phase: str, _context: object) -> object:
         raise ValueError("by chance")
@@ -162,7 +165,10 @@ def test_an_ended_task_that_is_retried_gets_a_fence_of_the_new_epoch() -> None:
 
 @pytest.mark.parametrize("is_known", [True, False])
 def test_a_topology_is_driven_to_its_end_by_a_new_execution(is_known: bool) -> None:  # noqa: FBT001 - a case
-    """The execution of the lost table is refused; nodes that had ended at the restore point do not run again."""
+    """After a restore, a new execution runs a topology to its end.
+
+    Nodes that had ended at the restore point do not run again.
+    """
     with simulation() as account:
         account.behave = takes(account, 20 * SECOND)
         topology = create(account, "/v1/topologies", nodes=_NODES)
@@ -183,7 +189,10 @@ def test_a_topology_is_driven_to_its_end_by_a_new_execution(is_known: bool) -> N
 
 
 def test_skip_gives_tasks_the_outcomes_that_they_had_in_the_lost_table() -> None:
-    """They do not run again, and the follow-up of their end is done in the restored table."""
+    """With `skip`, tasks get the outcomes they had in the lost table and do not run again.
+
+    Their follow-ups are completed.
+    """
     with simulation(AfterRestore.SKIP) as account:
         account.behave = takes(account, 10 * SECOND)
         topology = create(account, "/v1/topologies", nodes=_NODES)
@@ -201,7 +210,10 @@ def test_skip_gives_tasks_the_outcomes_that_they_had_in_the_lost_table() -> None
 
 
 def test_ask_pauses_what_had_run_until_a_second_decision() -> None:
-    """The same command with another `--after` ends the paused tasks, or lets them run."""
+    """With `ask`, tasks that had run are paused.
+
+    The same command with another `--after` then ends them or lets them run.
+    """
     with simulation(AfterRestore.ASK) as account:
         ran, ran_too, later = (
             create(account, delay_seconds=5),
@@ -228,7 +240,7 @@ def test_ask_pauses_what_had_run_until_a_second_decision() -> None:
 def test_an_occurrence_that_ran_after_the_restore_point_runs_again_only_by_rerun(
     after: AfterRestore, runs: int
 ) -> None:
-    """The schedule derives the same id for it, and finds the restored task."""
+    """An occurrence that ran after the restore point has the same id again. It runs again only with `rerun`."""
     with simulation(after) as account:
         task = {"type": works.PLAIN, "notify_within_seconds": 60}
         create(account, "/v1/schedules", name="s", rate="10 minutes", remaining_runs=3, task=task)
@@ -246,7 +258,7 @@ def test_an_occurrence_that_ran_after_the_restore_point_runs_again_only_by_rerun
 
 
 def test_a_message_from_before_the_restore_starts_nothing_that_is_not_due() -> None:
-    """It names a generation that the restored task may have again later."""
+    """A message from before the restore does not start a task early, even if it names the task's current generation."""
     with simulation() as account:
         task_id = create(account, delay_seconds=3600)
         account.note_restore_point()
@@ -254,7 +266,7 @@ def test_a_message_from_before_the_restore_starts_nothing_that_is_not_due() -> N
         assert account.asked("POST", f"/v1/tasks/{task_id}/run").status == 200
         account.restore()
         let_start(account)
-        # The change begins the generation that the old message names.
+        # This change begins the generation that the old message names.
         assert account.asked("PATCH", f"/v1/tasks/{task_id}", {"delay_seconds": 1800}).status == 200
         account.receiving = True
         run(account, 20 * MINUTE)
@@ -264,7 +276,7 @@ def test_a_message_from_before_the_restore_starts_nothing_that_is_not_due() -> N
 
 
 def lose(account: RestoreSimulation, is_lost: Callable[[tuple[str, str]], bool]) -> None:
-    """Leave items out of the backup that were written just before the restore point."""
+    """Omit some items from the backup, as if they were written just before the restore point."""
     lost = [key for key in account.snapshot if is_lost(key)]
     assert lost
     for key in lost:
@@ -272,7 +284,7 @@ def lose(account: RestoreSimulation, is_lost: Callable[[tuple[str, str]], bool])
 
 
 def test_nodes_of_a_plan_that_is_not_in_the_backup_are_cancelled() -> None:
-    """A backup does not keep the order of writes to different items: nodes can be there without their plan."""
+    """Nodes are cancelled by the restore if the backup lacks their topology's plan, because a backup may mix writes."""
     with simulation() as account:
         account.behave = takes(account, 20 * SECOND)
         topology = create(account, "/v1/topologies", nodes=_NODES)
@@ -290,7 +302,7 @@ def test_nodes_of_a_plan_that_is_not_in_the_backup_are_cancelled() -> None:
 
 
 def test_nodes_whose_topology_is_not_in_the_backup_are_cancelled() -> None:
-    """No execution would start or end them."""
+    """Nodes without their topology are cancelled by the restore, as no execution would start or end them."""
     with simulation() as account:
         account.behave = takes(account, 20 * SECOND)
         topology = create(account, "/v1/topologies", nodes=_NODES)
@@ -304,7 +316,7 @@ def test_nodes_whose_topology_is_not_in_the_backup_are_cancelled() -> None:
 
 
 def test_a_node_that_is_not_in_the_backup_is_created_by_its_plan_again() -> None:
-    """With the same id, although the plan that is there says that all of its nodes were created."""
+    """A node that is missing in the backup is created again with the same id, although its plan counts it."""
     with simulation() as account:
         account.behave = takes(account, 20 * SECOND)
         topology = create(account, "/v1/topologies", nodes=_NODES)
@@ -320,7 +332,7 @@ def test_a_node_that_is_not_in_the_backup_is_created_by_its_plan_again() -> None
 
 
 def test_timers_that_are_not_in_the_backup_are_written_again() -> None:
-    """A task that was moved to another time and a schedule wait for a timer, which lies in another partition."""
+    """Timers that are missing in the backup are written again, both for a task that was moved and for a schedule."""
     with simulation() as account:
         task_id = create(account, delay_seconds=600)
         assert account.asked("PATCH", f"/v1/tasks/{task_id}", {"delay_seconds": 1800}).status == 200
@@ -338,7 +350,7 @@ def test_timers_that_are_not_in_the_backup_are_written_again() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_no_promise_is_broken_by_a_restore_at_a_random_moment(seed: int) -> None:
-    """No old fence is accepted, everything ends, and no two attempts run at once after the restore."""
+    """After a restore at a random time, no old fence is accepted, everything ends, and no two attempts run at once."""
     account = RestoreSimulation(seed)
     try:
         account.simulate()

@@ -1,4 +1,4 @@
-"""Each call of AWS in a life fails once, in every way: all tasks still end, in time and once."""
+"""Tests that fail each AWS call of a scenario once, in every way: all tasks still end once and in time."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 RECOVERY = 3 * MINUTE + LEASE
-"""The promise: after a fault a task is late by no more than three minutes plus the lease."""
+"""The promised maximum lateness of a task after a fault: three minutes plus the lease."""
 WORK = 2 * SECOND
 STEP = 30 * SECOND
 
@@ -49,7 +49,7 @@ FAULTS = pytest.mark.parametrize("fault", list(Fault), ids=lambda fault: fault.n
 
 @dataclass
 class Interruption:
-    """Has exactly one call of a scenario go wrong: that with the number, or none.
+    """Lets exactly one call of a scenario fail, the call with the given number, or none.
 
     Attributes:
         calls: the calls that were counted.
@@ -66,7 +66,7 @@ class Interruption:
         self.scenario.before_call, self.scenario.after_call = self.before, self.after
 
     def before(self, call: Call) -> None:
-        """Count a call, and break it if it is its turn."""
+        """Count a call, and refuse it or end its process if it has the given number."""
         self.calls.append(f"{call.machine.function} {call.operation}")
         if len(self.calls) != self.number:
             return
@@ -78,7 +78,7 @@ class Interruption:
         self.victim = call.machine, call.operation, call.request
 
     def after(self, call: Call) -> None:
-        """Break the way back of a call if it is its turn."""
+        """Lose the response of the call with the given number, or end its process after the call."""
         if not self.is_due or (call.machine, call.operation, call.request) != self.victim:
             return
         self.is_due = False
@@ -93,7 +93,7 @@ class Interruption:
 
 
 def each(live: Callable[[Fault | None, int], Interruption], fault: Fault) -> int:
-    """Run a life once for each of its calls; return their number."""
+    """Run a scenario once for each of its calls, let that call fail, and return the number of calls."""
     calls = len(live(None, 0).calls)
     for number in range(1, calls + 1):
         live(fault, number)
@@ -117,7 +117,7 @@ LIVES: dict[str, tuple[dict[str, Any], int]] = {
 
 
 def _works(tasks: Tasks, failures: int) -> None:
-    """Targets take their time, and fail this often."""
+    """Let targets take their time, and fail this often."""
 
     def behave(phase: str, context: Context) -> str:
         tasks.take(WORK)
@@ -129,7 +129,7 @@ def _works(tasks: Tasks, failures: int) -> None:
 
 
 def _check_apart(tasks: Tasks, where: object) -> None:
-    """No two calls of targets at once: the second begins after the first, or after the lease of a dead one."""
+    """Assert that calls of targets do not overlap; the next call may follow the lease of a process that died."""
     for first, second in pairwise(tasks.effects):
         assert second.at >= first.at + WORK or second.at >= first.at + LEASE, where
 
@@ -137,7 +137,7 @@ def _check_apart(tasks: Tasks, where: object) -> None:
 @FAULTS
 @pytest.mark.parametrize("life", LIVES)
 def test_one_fault_anywhere_loses_nothing_and_doubles_nothing(life: str, fault: Fault) -> None:
-    """Whichever call it strikes: an outcome within the promised time, and no two calls of the target at once."""
+    """A fault at any call delays a task at most by the promised time, and two calls of its target never overlap."""
     body, failures = LIVES[life]
 
     def live(fault: Fault | None, number: int) -> Interruption:
@@ -161,7 +161,7 @@ def test_one_fault_anywhere_loses_nothing_and_doubles_nothing(life: str, fault: 
 
 @FAULTS
 def test_one_fault_anywhere_leaves_a_lock_to_one_at_a_time(fault: Fault) -> None:
-    """Two tasks with one lock: with a fault at any call, they run one after the other, and both end."""
+    """With a fault at any call, two tasks with one lock run one after the other, and both end."""
 
     def live(fault: Fault | None, number: int) -> Interruption:
         with Tasks() as tasks:
@@ -181,7 +181,7 @@ def test_one_fault_anywhere_leaves_a_lock_to_one_at_a_time(fault: Fault) -> None
 
 
 def _is_over(schedules: Schedules) -> bool:
-    """Whether the schedule has ended, and all its occurrences have."""
+    """Whether the schedule and all its occurrences have ended."""
     kept = schedules.before_call, schedules.after_call
     schedules.before_call = schedules.after_call = None
     has_ended = schedules.schedule()["state"] == "ended"
@@ -190,7 +190,7 @@ def _is_over(schedules: Schedules) -> bool:
 
 
 def _create(schedules: Schedules, body: dict[str, Any]) -> None:
-    """Create a schedule with a possible fault; then the request is repeated, and it may exist already."""
+    """Create a schedule, and repeat the request if a fault interrupts it; the schedule may exist by then."""
     sent = {"name": NAME, "task": {"type": PLAIN}, **body}
     replies = schedules.send("POST", "/v1/schedules", sent)
     if schedules.run_until(lambda: replies, 30 * SECOND) and replies[0].status == 201:
@@ -199,7 +199,7 @@ def _create(schedules: Schedules, body: dict[str, Any]) -> None:
 
 
 def _run_to_the_end(schedules: Schedules, within: Millis) -> None:
-    """Let the schedule and all its occurrences end; there are no further faults."""
+    """Let the schedule and all its occurrences end, and then stop causing faults."""
     until = schedules.now + within
     while schedules.now < until and not _is_over(schedules):
         schedules.run(10 * SECOND)
@@ -208,7 +208,7 @@ def _run_to_the_end(schedules: Schedules, within: Millis) -> None:
 
 @FAULTS
 def test_one_fault_anywhere_misses_and_doubles_no_occurrence(fault: Fault) -> None:
-    """Whichever call it strikes: each minute's occurrence has one task, which ends in time, and none was missed."""
+    """With a fault at any call, each minute's occurrence has one task that ends in time, and is not missed."""
 
     def live(fault: Fault | None, number: int) -> Interruption:
         with Schedules() as schedules:
@@ -234,7 +234,7 @@ def test_one_fault_anywhere_misses_and_doubles_no_occurrence(fault: Fault) -> No
 
 @FAULTS
 def test_one_fault_anywhere_keeps_to_the_number_of_runs(fault: Fault) -> None:
-    """A schedule of four runs makes its first four, with a fault at any call, and has ended; none was missed."""
+    """With a fault at any call, a schedule with four runs makes its first four runs and then ends."""
 
     def live(fault: Fault | None, number: int) -> Interruption:
         with Schedules() as schedules:
@@ -258,7 +258,7 @@ def test_one_fault_anywhere_keeps_to_the_number_of_runs(fault: Fault) -> None:
 
 @FAULTS
 def test_one_fault_anywhere_lets_a_buffered_occurrence_run(fault: Fault) -> None:
-    """Five occurrences with one waiting place: none is stuck or missed, and none runs beside a live one."""
+    """With a fault at any call, no occurrence of a schedule with one waiting place is stuck, is missed, or overlaps."""
 
     def live(fault: Fault | None, number: int) -> Interruption:
         with Schedules() as schedules:
@@ -273,7 +273,7 @@ def test_one_fault_anywhere_lets_a_buffered_occurrence_run(fault: Fault) -> None
             assert nominals == [first + run * SECOND for run in range(5)], f"{where}"
             assert all(task.finished_at is not None for task in placed), f"{where}"
             ends = [str(task.state) for task in placed]
-            # The others found the place to wait taken.
+            # The place to wait was taken when the other occurrences were due.
             assert ends.count("cancelled") == len(schedules.skipped()) == 5 - ends.count("succeeded"), f"{where}"
             assert ends.count("succeeded") >= 2, f"{where}"
             assert schedules.schedule()["state"] == "ended", f"{where}"
@@ -285,7 +285,7 @@ def test_one_fault_anywhere_lets_a_buffered_occurrence_run(fault: Fault) -> None
 
 @FAULTS
 def test_one_fault_anywhere_leaves_a_permanent_schedule_one_run_at_a_time(fault: Fault) -> None:
-    """Runs follow each other, each a minute after the end of the one before, and the chain continues until its end."""
+    """With a fault at any call, each run of a permanent schedule follows a minute after the last run, until the end."""
 
     def live(fault: Fault | None, number: int) -> Interruption:
         with Schedules() as schedules:
@@ -311,7 +311,7 @@ def test_one_fault_anywhere_leaves_a_permanent_schedule_one_run_at_a_time(fault:
 
 @FAULTS
 def test_a_fault_at_any_call_loses_no_node_and_breaks_no_order(fault: Fault) -> None:
-    """Each call in turn: all nodes succeed, and none begins before its parents have ended."""
+    """With a fault at any call, all nodes of a topology succeed, and none begins before its parents have ended."""
 
     def live(fault: Fault | None, number: int) -> Interruption:
         with Graphs() as graphs:
@@ -325,7 +325,7 @@ def test_a_fault_at_any_call_loses_no_node_and_breaks_no_order(fault: Fault) -> 
                     last = len(graphs.ran) - 1 - graphs.ran[::-1].index(parent)
                     assert last < graphs.ran.index(key), f"{where}: {key} began before {parent} had ended"
             doubled = {key for key in graphs.ran if graphs.ran.count(key) > 1}
-            # Work done without a record of it is repeated: the node, or both that one process worked on.
+            # Work without a record of its end is repeated: one node, or both nodes on which one process worked.
             assert len(doubled) <= 1 or doubled == {"left", "right"}, f"{where}: {doubled}"
             assert (ended.finished_at or 0) - ended.created_at < 20 * MINUTE, where
         return where

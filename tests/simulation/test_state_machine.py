@@ -20,18 +20,21 @@ if TYPE_CHECKING:
 ARN = "arn:aws:states:us-east-1:123456789012:stateMachine:topologies"
 BEGAN = 1_000_000
 HISTORY = 25_000
-"""Most events of an execution (Source: Step Functions Developer Guide, "Avoid reaching the history quota")."""
+"""The maximum number of events of an execution.
+
+Source: Step Functions Developer Guide, "Avoid reaching the history quota".
+"""
 ROOM = 5_000
-"""Events left for errors and retries: forty waits, twelve tries each, three events a try."""
+"""The events that are left for errors and retries: forty waits, each with twelve attempts of three events."""
 LONGEST = MAX_DEADLINE_SECONDS * SECOND + TOPOLOGY_MARGIN
 
 
 class Frame:
-    """The deployed state machine, with a function that responds as the test says.
+    """The deployed state machine, with a function whose responses the test determines.
 
     Attributes:
-        asked: the states for which the function was called, in order.
-        broken: how often the function still fails.
+        asked: the payloads for which the function was called, in order.
+        broken: how many more calls of the function fail.
     """
 
     def __init__(self) -> None:
@@ -55,21 +58,21 @@ class Frame:
         return answer(payload) if callable(answer) else answer
 
     def start(self, name: str = "one") -> str:
-        """Start an execution; its ARN."""
+        """Start an execution, and return its ARN."""
         given = json.dumps({"task_id": "t", "fence": 1})
         return str(self.states.start_execution(stateMachineArn=ARN, name=name, input=given)["executionArn"])
 
     def status(self, arn: str) -> str:
-        """The state of an execution."""
+        """The status of an execution."""
         return str(self.states.describe_execution(executionArn=arn)["status"])
 
     def did(self) -> list[str]:
-        """The states that were done."""
+        """The states for which the function was called."""
         return [payload["state"] for payload in self.asked]
 
 
 def test_a_run_waits_for_its_tokens_and_finishes() -> None:
-    """Plan, one wait for each node, then finish; the tokens may come in any order."""
+    """An execution plans, waits once for each node, and finishes; the tokens may return in any order."""
     frame = Frame()
     arn = frame.start()
     frame.time.run_until(BEGAN + SECOND)
@@ -84,7 +87,11 @@ def test_a_run_waits_for_its_tokens_and_finishes() -> None:
 
 
 def test_the_events_of_an_execution_are_counted() -> None:
-    """Begun and ended 2, plan 5, size 2, map 4, each of two nodes 2 and 2 and 4, finish 5, its choice 2, success 2."""
+    """The events of an execution are counted as Step Functions counts them.
+
+    The execution's begin and end have 2 events, the plan 5, the size check 2, the map 4, each of the two nodes
+    2 + 2 + 4, the finish 5, its choice 2, and the success 2.
+    """
     frame = Frame()
     frame.start()
     frame.time.run_until(BEGAN + SECOND)
@@ -96,7 +103,7 @@ def test_the_events_of_an_execution_are_counted() -> None:
 
 @pytest.mark.parametrize("waiting", [1.0, 0.5, 0.0])
 def test_no_execution_has_more_events_than_it_may(waiting: float) -> None:
-    """For the longest topology, it waits for forty nodes, then checks whether the rollback is over."""
+    """An execution for the longest topology, with forty waits and a rollback, has fewer events than allowed."""
     frame = Frame()
     until = BEGAN + LONGEST
     frame.answers["plan"] = {"chunks": [list(range(WAITS_AT_ONCE))], "large": False, "looks": 0}
@@ -116,7 +123,7 @@ def test_no_execution_has_more_events_than_it_may(waiting: float) -> None:
 
 
 def test_what_breaks_is_tried_again_and_in_the_end_broken_off() -> None:
-    """Two failures cost three seconds; more than the machine's patience ends in its failure."""
+    """Two failures of the function cost three seconds of retries, and after too many failures the execution fails."""
     frame = Frame()
     frame.broken = 2
     frame.start()
@@ -131,7 +138,10 @@ def test_what_breaks_is_tried_again_and_in_the_end_broken_off() -> None:
 
 
 def test_a_silent_wait_begins_anew_with_another_token() -> None:
-    """A token without an answer is abandoned after the heartbeat, and then it is invalid."""
+    """A wait without a response begins again with another token after the heartbeat.
+
+    The first token is then invalid.
+    """
     frame = Frame()
     frame.start()
     frame.time.run_until(BEGAN + 13 * HOUR)
@@ -143,7 +153,10 @@ def test_a_silent_wait_begins_anew_with_another_token() -> None:
 
 
 def test_an_execution_is_started_once_and_may_be_stopped() -> None:
-    """The same name is the same run while it runs, and is refused afterwards; a stopped one does nothing more."""
+    """Starting a running execution again by its name returns the same execution.
+
+    An ended name is refused, and a stopped execution does nothing more.
+    """
     frame = Frame()
     arn = frame.start()
     assert frame.start() == arn

@@ -1,4 +1,4 @@
-"""Simulations in which users stop occurrences, and change their schedule repeatedly while workers lag behind."""
+"""Simulations in which users stop occurrences and change their schedule repeatedly, while workers lag behind."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ SEEDS = range(4)
 
 
 class EditedSimulation(FaultSimulation):
-    """One more user, and queues that are left unread for minutes, so that occurrences wait while edits come."""
+    """A simulation with one more user, and with queues that are unread for minutes, so that occurrences wait."""
 
     def __init__(self, seed: int, rate: float) -> None:
         super().__init__(seed, rate, Theme.TASKS)
         self.faulty = True
 
     def run(self) -> list[object]:
-        """Let it happen; return the findings of the invariants."""
+        """Run the simulation, and return the violations of the invariants."""
         users = OccurrenceUsers(self)
         end = self.time.now() + STORM
         self.time.start_process(partial(users.use, end))
@@ -45,7 +45,7 @@ class EditedSimulation(FaultSimulation):
 
 
 def violations_of(seed: int, rate: float) -> list[object]:
-    """The violations of one simulation."""
+    """The violations in a simulation of this seed."""
     simulation = EditedSimulation(seed, rate)
     try:
         return simulation.run()
@@ -57,20 +57,20 @@ def violations_of(seed: int, rate: float) -> list[object]:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in SEEDS[2:])])
 def test_no_change_brings_back_what_was_stopped_nor_drops_what_is_due(seed: int) -> None:
-    """In any combination: a stopped occurrence never begins, and each other one does."""
+    """After any changes, an occurrence that was stopped never begins, and every other occurrence begins."""
     assert violations_of(seed, 0.0) == []
 
 
 @pytest.mark.slow
 def test_an_occurrence_that_comes_back_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The mistake: a change ignores its user's stops."""
+    """If changes ignored a user's stops, which is a deliberate defect here, the invariants would find it."""
     monkeypatch.setattr(expansion_planner, "is_stopped", lambda _task: False)
     assert any("has stopped" in str(each) for seed in SEEDS for each in violations_of(seed, 0.0))
 
 
 @pytest.mark.slow
 def test_a_queued_occurrence_that_is_dropped_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The mistake: only the latest end of a revision is known."""
+    """If only a revision's latest end were known, which is a deliberate defect here, the invariants would find it."""
     original = schedule.with_end
     monkeypatch.setattr(schedule_changes, "with_end", lambda _ends, until, number: original((), until, number))
     assert any("has not run" in str(each) for seed in SEEDS for each in violations_of(seed, 0.0))

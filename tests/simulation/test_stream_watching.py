@@ -20,19 +20,19 @@ def test_what_readers_of_the_stream_make_of_it_is_what_was_written(seed: int) ->
     streams = watched(seed, 0.03).streams
     assert streams.counted
     assert streams.published > 10
-    # In others a fault ends the live client's connection early, or no record has expired by the end.
+    # In other seeds, a fault ends the live connection early, or no record has expired by the end.
     assert seed or min(streams.pushed, streams.archived) > 10
 
 
 @pytest.mark.slow
 def test_without_a_fault_no_reader_of_the_stream_misses_anything() -> None:
-    """Each end has an event, and each task was sent in its present state."""
+    """Without faults, each end has an event, and live updates have the current state of each task."""
     streams = watched(10, 0.0).streams
     assert min(streams.published, streams.pushed) > 10
 
 
 @pytest.mark.slow
 def test_bulk_operations_go_on_after_their_requests_and_come_to_their_end() -> None:
-    """Paced ones last longer than a request, and lose their holders now and then."""
+    """Paced bulk operations, which last longer than their requests and sometimes lose their holders, come to an end."""
     ended = [watched(seed, 0.06).bulk.ended for seed in (3, 6)]
     assert sum(ended) > 2

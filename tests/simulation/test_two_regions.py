@@ -1,4 +1,4 @@
-"""A second Region takes over, while the first one works, drains, is lost, or comes back."""
+"""Tests of a second Region that takes over, while the first Region works, drains, is lost, or returns."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def simulation(situation: Situation = Situation.PLANNED) -> Iterator[TwoRegionSi
 
 
 def asked(world: TwoRegionSimulation, method: str, path: str, body: object = None) -> Answer | None:
-    """Send a request from outside of virtual time; `None` if it was refused or lost."""
+    """Send a request from outside of virtual time, and return `None` if it was refused or lost."""
     answers: list[Answer | None] = []
     world.in_time(lambda: answers.append(world.ask(method, path, body)))
     return answers[0]
 
 
 def create(world: TwoRegionSimulation, path: str = "/v1/tasks", **fields: Any) -> str:  # noqa: ANN401 - any JSON
-    """Create a task, a topology or a schedule; its id."""
+    """Create a task, a topology or a schedule, and return its id."""
     body = {"type": works.PLAIN, "notify_within_seconds": 60, **fields} if path == "/v1/tasks" else fields
     answer = asked(world, "POST", path, body)
     assert answer is not None
@@ -66,7 +66,7 @@ def status_of(account: RegionalAccount, method: str, path: str, text: str | None
 
 
 def until(world: TwoRegionSimulation, is_so: Callable[[], object], within: int = 10 * MINUTE) -> None:
-    """Let time pass until something is so."""
+    """Let time pass until a condition is true."""
     end = world.time.now() + within
     while not is_so():
         assert world.time.now() < end, "it did not become so in time"
@@ -74,13 +74,13 @@ def until(world: TwoRegionSimulation, is_so: Callable[[], object], within: int =
 
 
 def take_over(world: TwoRegionSimulation, *, is_forced: bool = False) -> None:
-    """Let the second Region take over, and send requests there."""
+    """Let the second Region take over, and send further requests to it."""
     world.in_time(partial(world.take_over, is_forced=is_forced))
     world.front = SECOND_REGION
 
 
 def runs_of(world: TwoRegionSimulation, task_id: str) -> list[tuple[str, int]]:
-    """The Region and the fence of a task's run."""
+    """The Region and the fence of each run of a task."""
     return [
         (getattr(each, "region", ""), each.fence)
         for each in world.effects
@@ -89,7 +89,7 @@ def runs_of(world: TwoRegionSimulation, task_id: str) -> list[tuple[str, int]]:
 
 
 def test_a_standby_answers_reads_and_refuses_changes_with_the_name_of_the_active_region() -> None:
-    """A client or a DNS record that leads to the wrong Region is found out by the error."""
+    """A standby Region answers reads, and refuses changes with an error that names the active Region."""
     with simulation() as world:
         task_id = create(world, delay_seconds=3600)
         world.run(10 * SECOND)
@@ -99,7 +99,7 @@ def test_a_standby_answers_reads_and_refuses_changes_with_the_name_of_the_active
 
 
 def test_a_standby_starts_nothing_and_reports_no_silence() -> None:
-    """Its trigger is invoked each minute, sends nothing, and measures the metrics of its alarms."""
+    """A standby Region's trigger is invoked each minute and measures its alarms' metrics, but sends no tasks."""
     with simulation() as world:
         task_id = create(world, delay_seconds=90)
         until(world, lambda: runs_of(world, task_id))
@@ -113,7 +113,10 @@ def test_a_standby_starts_nothing_and_reports_no_silence() -> None:
 
 
 def test_a_planned_switch_over_repeats_nothing() -> None:
-    """Running tasks end in the first Region; later ones run in the second one, with a fence of its epoch."""
+    """A planned switch-over lets running tasks end in the first Region.
+
+    Later tasks run in the second Region, with a fence of its epoch.
+    """
     with simulation() as world:
 
         def slow(_phase: str, _context: object) -> str:
@@ -128,7 +131,7 @@ def test_a_planned_switch_over_repeats_nothing() -> None:
         assert runs_of(world, running) == [(FIRST, 1)]
         assert runs_of(world, later) == [(SECOND_REGION, FENCES_PER_EPOCH + 1)]
         assert not world.reports[0].tasks["cut_off"]
-        # On time: the second Region reads every minute from the stop on.
+        # The task is on time, because the second Region reads every minute since the switch-over.
         (task,) = (each for each in world.second.tasks() if each.id.text == later)
         assert task.started_at is not None
         assert task.started_at - task.due_at < SECOND
@@ -138,7 +141,7 @@ def test_a_planned_switch_over_repeats_nothing() -> None:
 
 
 def test_an_attempt_may_report_its_end_while_its_region_drains() -> None:
-    """Its target has accepted the work, and notifies the Region that called it; the task does not run again."""
+    """A target may notify an attempt's end while its Region drains, so that the task does not run again."""
     with simulation() as world:
         world.behave = lambda _phase, _context: Accepted()
         task_id = create(world, notify_within_seconds=600)
@@ -157,7 +160,7 @@ def test_an_attempt_may_report_its_end_while_its_region_drains() -> None:
 
 
 def test_a_task_whose_timer_was_not_replicated_runs_nevertheless() -> None:
-    """A later retry is in another minute; the takeover sets its timer anew."""
+    """If the timer of a task's later retry was not replicated, the takeover writes the timer again."""
     with simulation(Situation.LOST) as world:
 
         def fails(_phase: str, _context: object) -> str:
@@ -179,9 +182,9 @@ def test_a_task_whose_timer_was_not_replicated_runs_nevertheless() -> None:
 
 
 def test_a_schedule_whose_timer_was_not_replicated_goes_on() -> None:
-    """The takeover sets its timer anew."""
+    """If the timer of a schedule was not replicated, the takeover writes the timer again."""
     with simulation(Situation.LOST) as world:
-        # Longer ago than the cursors go back.
+        # This is longer than the time by which the cursors are set back.
         create(world, "/v1/schedules", name="often", rate="1 minute", task={"type": works.PLAIN})
         world.run(20 * MINUTE)
         for key in [world.second.table.key_of(item) for item in world.second.table.every()]:
@@ -196,7 +199,7 @@ def test_a_schedule_whose_timer_was_not_replicated_goes_on() -> None:
 
 
 def create_topology(world: TwoRegionSimulation) -> str:
-    """Create a topology of two nodes, one after the other, whose work takes half a minute; its id."""
+    """Create a topology of two nodes, one after the other, whose work takes half a minute, and return its id."""
 
     def slow(_phase: str, _context: object) -> str:
         world.take(30 * SECOND)
@@ -209,19 +212,19 @@ def create_topology(world: TwoRegionSimulation) -> str:
 
 
 def forget(account: RegionalAccount, is_lost: Callable[[tuple[str, str]], bool]) -> None:
-    """Let some items not have been replicated to a Region."""
+    """Delete some items in a Region, as if they had not been replicated."""
     for key in [account.table.key_of(item) for item in account.table.every()]:
         if is_lost(key):
             account.table.write(account.time.now(), key, None)
 
 
 def nodes_of(account: RegionalAccount, topology_id: str) -> list[Task]:
-    """The tasks of a topology's nodes, of each of its plans."""
+    """The tasks of a topology's nodes, in all its plans."""
     return [each for each in account.tasks() if each.node_ref and each.node_ref.topology.text == topology_id]
 
 
 def lose_while_it_runs(world: TwoRegionSimulation, is_lost: Callable[[str, tuple[str, str]], bool]) -> str:
-    """Lose the first Region while the first node of a topology runs, and some items; then the second one takes over."""
+    """Lose the first Region and some items while a topology's first node runs, and let the second Region take over."""
     topology_id = create_topology(world)
     until(world, lambda: any(each.phase == "run" for each in world.effects))
     world.run(10 * SECOND)
@@ -239,7 +242,7 @@ def is_plan(topology_id: str, key: tuple[str, str]) -> bool:
 
 
 def test_nodes_of_a_plan_that_was_not_replicated_are_cancelled() -> None:
-    """Its topology runs with the nodes of another plan; the earlier ones neither stay blocked nor run."""
+    """Nodes of a plan that was not replicated are cancelled, and the topology runs with the nodes of a new plan."""
     with simulation(Situation.LOST) as world:
         topology_id = lose_while_it_runs(world, is_plan)
         until(world, lambda: not world.open_tasks())
@@ -251,7 +254,7 @@ def test_nodes_of_a_plan_that_was_not_replicated_are_cancelled() -> None:
 
 
 def test_nodes_whose_topology_was_not_replicated_are_cancelled() -> None:
-    """No other code would start or end them."""
+    """Nodes whose topology was not replicated are cancelled, because nothing else would start or end them."""
     with simulation(Situation.LOST) as world:
         topology_id = lose_while_it_runs(world, lambda topology_id, key: topology_id in {key[0][2:], key[1]})
         until(world, lambda: not world.open_tasks())
@@ -260,7 +263,7 @@ def test_nodes_whose_topology_was_not_replicated_are_cancelled() -> None:
 
 
 def test_nodes_that_were_not_replicated_are_created_by_the_plan_that_was() -> None:
-    """The run continues with the existing nodes, whose ids it knows."""
+    """Nodes that were not replicated are created with the ids in the replicated plan."""
     with simulation(Situation.LOST) as world:
         blocked: list[str] = []
 
@@ -276,14 +279,14 @@ def test_nodes_that_were_not_replicated_are_created_by_the_plan_that_was() -> No
 
 
 def test_nodes_of_a_plan_that_arrives_late_are_cancelled() -> None:
-    """The second Region has planned the topology otherwise; the plan of the lost Region is not the latest one."""
+    """Nodes of a lost Region's plan are cancelled if the plan arrives after the second Region has made another plan."""
     with simulation(Situation.RETURNED) as world:
         for link in world.links:
             link.cut()
         topology_id = create_topology(world)
         until(world, lambda: len(nodes_of(world.first, topology_id)) == 2)
         world.first.lose()
-        # Only the topology itself has been replicated.
+        # Only the topology's task has been replicated.
         for key, item in [(world.first.table.key_of(each), each) for each in world.first.table.every()]:
             if key[1] == topology_id:
                 world.second.arrived(key, dict(item), world.first.table.stamps[key])
@@ -300,7 +303,7 @@ def test_nodes_of_a_plan_that_arrives_late_are_cancelled() -> None:
 
 
 def test_the_old_region_stops_when_replication_reaches_it() -> None:
-    """The takeover was forced although it works: nothing begins there once it has the record."""
+    """If a takeover was forced while the old Region works, the old Region starts no task after the record arrives."""
     with simulation(Situation.BOTH_LIVE) as world:
         task_id = create(world, delay_seconds=600)
         take_over(world, is_forced=True)
@@ -311,7 +314,7 @@ def test_the_old_region_stops_when_replication_reaches_it() -> None:
 
 
 def test_a_task_that_a_lost_region_had_not_replicated_runs_after_its_return() -> None:
-    """A second takeover sets its timer, although its minute was read long ago."""
+    """A task that arrives only when its lost Region returns runs after a second takeover, which writes its timer."""
     with simulation(Situation.RETURNED) as world:
         world.links[0].cut()
         task_id = create(world, delay_seconds=60)
@@ -329,7 +332,7 @@ def test_a_task_that_a_lost_region_had_not_replicated_runs_after_its_return() ->
 
 
 def test_a_takeover_that_was_interrupted_has_stopped_both_regions_until_it_is_repeated() -> None:
-    """And is silent, so that the alarm of the trigger fires."""
+    """An interrupted takeover has stopped both Regions until it is repeated, and the trigger's alarm fires."""
     with simulation() as world:
         task_id = create(world, delay_seconds=60)
         world.run(5 * SECOND)
@@ -360,7 +363,7 @@ def _save(account: RegionalAccount, region: ActiveRegion) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
 def test_whatever_happens_is_in_the_table_of_the_decision(seed: int) -> None:
-    """Nothing is lost, and nothing more runs twice at once, in random histories and situations."""
+    """In random histories and situations, tasks are lost or run twice only as the table in the decision permits."""
     outcome = in_two_regions(seed)
     assert not outcome.crash
     assert not outcome.violations

@@ -1,4 +1,4 @@
-"""Writes the definition of the deployed state machine where the simulated one reads it."""
+"""Writes the definition of the deployed state machine to the file that the simulated state machine reads."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Users who create topologies of a few nodes, and cancel, pause and retry them."""
+"""Users who create topologies of a few nodes, and cancel, pause, retry and delete them."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ if TYPE_CHECKING:
 PATH = "/v1/topologies"
 _ANSWERED = range(200, 500)
 _DEFINITION, _DEFINED = "simulated", 3
-"""The names of definitions, and the share of topologies that run one: every third."""
+"""The prefix of definitions' names; one of this many topologies runs a definition."""
 _LARGE = 0.03
-"""The share of the topologies with about a hundred nodes."""
+"""The fraction of topologies with about a hundred nodes."""
 _FEW = 10
 _NESTED = 0.15
-"""The share of nodes, except the first, that are topologies themselves."""
+"""The fraction of nodes, except the first of each topology, that are topologies themselves."""
 _MAPPED = 0.1
-"""The share of the others with parents that run for each item of a list."""
+"""The fraction of the other nodes with parents that run for each item of a list."""
 _TYPES = [works.PLAIN, works.PLAIN, works.UNDONE, works.PHASED]
 IF_SUCCEEDED, NEVER, BROKEN = "parents.{}.outcome == 'succeeded'", "parents.{}.result == 'never'", "parents.{}.outcome"
 CONDITIONS = (IF_SUCCEEDED, IF_SUCCEEDED, NEVER, BROKEN)
-"""Conditions about a parent: that it succeeded, one that is always false, and one that is neither true nor false."""
+"""Conditions on a parent: it must have succeeded, a condition that is always false, and one that is not a boolean."""
 _RULES = [TriggerRule.ALL_SUCCESS] * 6 + list(TriggerRule)
 
 
 class TopologyUsers:
-    """Users' actions on topologies, at random moments."""
+    """Users' actions on topologies, at random times."""
 
     def __init__(self, simulation: FaultSimulation, users: Users) -> None:
         self.simulation = simulation
@@ -49,7 +49,7 @@ class TopologyUsers:
         self._keys = count(1)
 
     def use(self, until: Millis) -> None:
-        """Act as users do."""
+        """Act at random until this time."""
         while self.simulation.time.now() < until:
             self.simulation.take(self.random.randrange(1, 60 * SECOND))
             if not self.made or (self.random.random() < 0.5 and len(self.made) < 4):
@@ -78,7 +78,7 @@ class TopologyUsers:
             self.simulation.take(2 * SECOND)
 
     def _defined(self, name: str, body: dict[str, Any]) -> int | None:
-        """Store the graph as the next version of a definition; return its number, or nothing without a response."""
+        """Store the graph as the next version of a definition, and return its number, or `None` without a response."""
         nodes = {**body["nodes"], "n0": {**body["nodes"]["n0"], "payload": "<duetime.parameters.number>"}}
         graph = {key: body[key] for key in ("on_failure", "timeout_seconds")}
         definition = {**graph, "nodes": nodes, "parameters": {"number": {"type": "integer"}}}
@@ -91,7 +91,7 @@ class TopologyUsers:
     def _body(self) -> dict[str, Any]:
         pick = self.random.choice
         on_failure = pick(["stop", "continue", "continue", "rollback"])
-        # A node that cannot be undone ends a rollback.
+        # A node that cannot be rolled back ends a rollback.
         types = [works.UNDONE, works.UNDONE, works.PHASED] if on_failure == "rollback" else _TYPES
         is_large = self.random.random() < _LARGE
         size = self.random.randint(60, 120) if is_large else self.random.randint(3, 8)
@@ -128,19 +128,19 @@ class TopologyUsers:
             elif parents and level < MAX_TOPOLOGY_LEVELS and self.random.random() < _MAPPED:
                 rule = pick([TriggerRule.ALL_SUCCESS, TriggerRule.ALL_DONE, TriggerRule.NONE_FAILED]).value
                 nodes[f"n{number}"] |= {"map": self._map(pick(parents)), "inputs": [], "trigger_rule": rule}
-            # A node that does not depend on its parents can have no condition.
+            # A node that does not depend on its parents' results cannot have a condition.
             if parents and nodes[f"n{number}"]["trigger_rule"] != TriggerRule.ALWAYS and self.random.random() < 0.25:
                 nodes[f"n{number}"]["when"] = pick(CONDITIONS).format(pick(parents))
         return {"nodes": nodes, "on_failure": on_failure}
 
     def _map(self, parent: str) -> dict[str, Any]:
-        """A map over three items, or sometimes over something that is no list."""
+        """A map over three items, or sometimes over a value that is not a list."""
         pick, outcome = self.random.choice, f"parents.{parent}.outcome"
         over = pick([f"[{outcome}, `2`, `3`]"] * 5 + [outcome])
         return {"over": over, "max_parallel": pick([None, 1, 2]), "tolerated_failures": pick([0, 0, 1])}
 
     def _one_of(self, topology: str) -> str:
-        """A topology, or one that is a node of it."""
+        """A topology, or one of the topologies among its nodes."""
         inner = sorted(self.simulation.topologies.inner_topologies_of(topology))
         return self.random.choice(inner) if inner and self.random.random() < 0.3 else topology
 
@@ -154,15 +154,15 @@ class TopologyUsers:
         self.random.choice(calls)()
 
     def _decide(self, topology: str) -> None:
-        """Approve or reject one of its nodes, which may wait for that, or be no approval at all."""
+        """Approve or reject a topology's node, which may wait for a decision, or may not even be an approval."""
         nodes = sorted(self.simulation.topologies.nodes_of(topology))
         waiting = [name for name in nodes if self.simulation.topologies.waits_for_approval(name)]
         if not nodes:
             return
         name, approve = self.random.choice(waiting or nodes), self.random.random() < 0.6
-        # Not drawn as the rest: what older seeds draw stays the same.
+        # This uses a separate random generator, so that the other draws of a seed stay the same.
         payload = Random(f"{name} {self.simulation.time.now()}").choice([works.LARGE, 1, 2])  # noqa: S311 - not a secret
-        # The last one is somebody else's, who does not know of the first.
+        # The second decision comes from another user, who does not know of the first.
         for given in [payload, 3] if approve else ["no", "never"]:
             body = {"approve": True, "payload": given} if approve else {"approve": False, "reason": given}
             self.simulation.topologies.signalled.add((name, approve))
@@ -172,7 +172,7 @@ class TopologyUsers:
                 self.simulation.topologies.decided(name, approve=approve, given=given, found=found)
 
     def _delete(self, topology: str) -> None:
-        """Delete it, which is refused while it runs; nothing is left of it or of its nodes."""
+        """Delete a topology, which is refused while it runs, and expect that all its nodes are deleted, too."""
         nodes = self.simulation.topologies.nodes_of(topology)
         answer = self.users.ask("DELETE", f"/v1/tasks/{topology}")
         if answer is None or answer.status not in {204, 404} or topology not in self.made:
@@ -185,7 +185,7 @@ class TopologyUsers:
             self.simulation.watching.check(again.status >= 400, f"{topology} was deleted, and is answered {again.body}")
 
     def _ask(self, topology: str, verb: str) -> None:
-        """Have it stop, pause or resume; if the response says that nothing follows, it applies to all nodes already."""
+        """Cancel, pause or resume a topology, and note it if the response says that all nodes are already affected."""
         nodes = self.simulation.nodes
         if verb == "resume":
             nodes.let_go(topology)
@@ -198,18 +198,18 @@ class TopologyUsers:
             nodes.held(topology)
 
     def read_any(self) -> None:
-        """Read the accepted topologies, some of which may be deleted by now."""
+        """Read the accepted topologies, some of which may be deleted."""
         for topology in self.made:
             self.users.ask("GET", f"{PATH}/{topology}")
 
     def _retry(self, topology: str) -> None:
-        """Run it again, sometimes from chosen nodes; a request with 200 must run."""
+        """Retry a topology, sometimes from chosen nodes, and expect another run if the response is 200."""
         topologies = self.simulation.topologies
         runs, keys = topologies.runs_of(topology), topologies.keys_of(topology)
         self.simulation.nodes.let_go(topology)
         before = self.simulation.watching.record(topology)
         nodes = self.random.sample(keys, min(len(keys), 2)) if keys and self.random.random() < 0.5 else []
-        # A retried one without a failure since does not change.
+        # A topology that was already retried does not change if it has not failed since.
         ended = {State.FAILED, State.CANCELLED} | ({State.SUCCEEDED} if nodes else set())
         is_needed = before is not None and before.state in ended
         answer = self.users.ask("POST", f"{PATH}/{topology}/retry", {"nodes": nodes} if nodes else None)
@@ -219,7 +219,7 @@ class TopologyUsers:
                 topologies.reruns[topology, key] = runs + 1
 
     def resume_all(self) -> None:
-        """Resume each paused topology; it resumes its inner ones itself."""
+        """Resume each paused topology, which also resumes its inner topologies."""
         for task in self.simulation.watching.unfinished():
             is_held = task.state == "paused" or task.requested_action == "pause"
             if task.is_topology and is_held and is_by_user(task):

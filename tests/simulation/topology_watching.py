@@ -1,4 +1,4 @@
-"""Invariants of topologies under any faults: no node before its parents, each succeeds once, and the whole agrees."""
+"""Invariants of topologies under all faults: nodes follow their parents, succeed once, and agree with the topology."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ENDED_BADLY = frozenset({State.FAILED, State.ROLLED_BACK, State.ROLLING_BACK, S
 _SKIPPED = "skipped"
 _AFTER_ALL = frozenset({TriggerRule.ALL_SUCCESS, TriggerRule.ALL_DONE})
 _PROMPT = 10 * SECOND
-"""Without faults, the longest time until a node starts, and until a whole ends, after the event it waits for."""
+"""Without faults, the maximum time until a node starts, or a topology ends, after the event for which it waits."""
 
 
 @dataclass
@@ -42,14 +42,14 @@ class TopologyWatching:
 
     Attributes:
         successes: how often each node's task has succeeded.
-        controlled: the topologies that a user has held, cancelled or run again.
-        retries: how many runs a topology must have had, by the retries with 200.
-        reruns: the run in which a node must have run, or a later one, by the retries that chose it.
-        retried: the tasks retried by their users: the consequences of their first end stand.
+        controlled: the topologies that a user has paused, cancelled or retried.
+        retries: the number of runs that a topology must have, by the retries that returned 200.
+        reruns: the run in which, or after which, a node must have run, by the retries that chose the node.
+        retried: the tasks that users have retried, while the consequences of their first end remain.
         deleted: the nodes of the topologies that a user has deleted.
         signalled: the nodes that users have asked to approve, or to reject (false).
-        decisions: users' responses to their decisions, by nodes.
-        graphs: the graphs that were looked at, by their topologies' ids and payloads.
+        decisions: the decisions that responses have confirmed to users, by node.
+        graphs: the parsed graphs, by topology id and payload.
     """
 
     account: FaultSimulation
@@ -69,37 +69,37 @@ class TopologyWatching:
         self.contents = SplitContentStore(account.dynamodb, "tasks", account.s3, "contents")  # type: ignore[arg-type]  # same
 
     def succeeded(self, name: str) -> None:
-        """A task has become `succeeded`."""
+        """Record that a task has become `succeeded`, and check that this happens once."""
         self.successes[name] += 1
         self.account.watching.check(self.successes[name] == 1, f"{name} succeeded {self.successes[name]} times")
 
     def waits_for_approval(self, name: str) -> bool:
-        """Whether somebody may approve or reject a node now."""
+        """Whether a user may approve or reject a node now."""
         task = self.account.watching.record(name)
         return task is not None and is_awaited(task, self.account.time.now())
 
     def decided(self, name: str, *, approve: bool, given: object, found: object) -> None:
-        """A user's response said that a node is approved, or rejected: it is, and no earlier one said the opposite.
+        """Check that a response which approves or rejects a node is true, and contradicts no earlier response.
 
         Args:
-            name: the node's task.
+            name: the id of the node's task.
             approve: its user's decision.
             given: the payload of the approval, or the reason of the rejection.
-            found: the result in the response, or the message of its error, without a mix of two decisions.
+            found: the result in the response, or the message of its error, which must be from the same decision.
         """
         how = "approved with another payload" if approve else "rejected for another reason"
         self.account.watching.check(found == given, f"{name} was {how}: {found!r}")
         task, check = self.account.watching.record(name), self.account.watching.check
         before = self.decisions.setdefault(name, approve)
         check(before is approve or name in self.retried, f"{name} was approved and rejected")
-        # It may have been rolled back, or retried, since.
+        # The node may have been rolled back or retried since.
         wanted = {State.SUCCEEDED, State.ROLLING_BACK, State.ROLLED_BACK} if approve else {State.FAILED}
         is_so = task is None or task.erased or task.state in wanted or name in self.retried
         check(is_so, f"{name} was decided ({approve}), and is {task and task.state}")
         self.account.expiries.check_kept(name)
 
     def moved(self, before: State, after: State, item: Mapping[str, Any]) -> None:
-        """A task that waits for a person ends by somebody's decision, or by the default after its time."""
+        """Check that an approval ends by a user's decision, or by the default after its timeout."""
         if before in TERMINAL or after not in {State.SUCCEEDED, State.FAILED}:
             return
         task = task_of(item)
@@ -116,7 +116,7 @@ class TopologyWatching:
         check(self.account.time.now() + 2 * SKEW >= task.due_at, f"{task.id} was decided before it was due")
 
     def reopened(self, before: State, task: Task) -> None:
-        """A failed task is retried by its user: also one that had succeeded, and could not be rolled back.
+        """Check that only failed tasks are retried, including tasks that had succeeded and whose rollback failed.
 
         Of succeeded tasks, only topologies run again, from the nodes that their users have chosen.
         """
@@ -126,7 +126,7 @@ class TopologyWatching:
         self.retried.add(task.id.text)
 
     def began(self, task: Task, phase: str) -> None:
-        """The target of a node is called: its rule must allow it by its parents' present states."""
+        """Check that a node's rule allows it to start in the current states of its parents."""
         node_ref = task.node_ref
         if node_ref is None or phase == "clean":
             return
@@ -144,7 +144,7 @@ class TopologyWatching:
         node = self._graph(whole).by_key[node_ref.key]
         parents = [watching.record(run_state.task_id(parent).text) for parent in node.depends_on]
         for key, each in zip(node.depends_on, parents, strict=True):
-            # A node retried by hand beside the runs of its topology may find any state.
+            # A node that a user retries independently of its topology's runs may find any state.
             is_its = is_of_present_run(run_state, whole) and task.id == run_state.task_id(node_ref.key)
             may_expire = each is not None and each.expires_at is not None
             concerns = is_its and may_expire and not whole.is_terminal
@@ -152,7 +152,7 @@ class TopologyWatching:
         told = ", ".join(
             f"{key} {each.state if each else 'missing'}" for key, each in zip(node.depends_on, parents, strict=True)
         )
-        # A retried parent may have let its child start when it failed.
+        # If a parent was retried, its earlier failure may have let the child start.
         is_disturbed = any(run_state.task_id(parent).text in self.retried for parent in node.depends_on)
         watching.check(
             is_disturbed or task.id != run_state.task_id(node_ref.key) or _may_start(node, parents),
@@ -173,18 +173,18 @@ class TopologyWatching:
             )
 
     def runs_of(self, name: str) -> int:
-        """The number of begun runs of a topology."""
+        """The number of runs that a topology has begun."""
         run_state = self.store.read(TaskId(name))
         return run_state.number if run_state else 0
 
     def keys_of(self, name: str) -> list[str]:
-        """The names of a topology's nodes; none if it is deleted."""
+        """The names of a topology's nodes; empty if the topology is deleted."""
         whole = self.account.watching.record(name)
         is_there = whole is not None and not whole.erased and isinstance(whole.target, TopologyTarget)
         return sorted(self._graph(whole).by_key) if whole is not None and is_there else []
 
     def nodes_of(self, name: str) -> set[str]:
-        """The tasks of a topology's nodes, in all of its runs, and of the nodes of those that are topologies."""
+        """The tasks of a topology's nodes in all its runs, including the nodes of inner topologies."""
         found = {
             task.id.text
             for task in self.account.watching.tasks()
@@ -198,33 +198,33 @@ class TopologyWatching:
         return {each for each, task in found.items() if task is not None and task.is_topology}
 
     def _check_deleted(self, name: str, nodes: set[str]) -> None:
-        """Nothing is left of a deleted topology."""
+        """Check that all nodes of a deleted topology are deleted."""
         check = self.account.watching.check
         records = {each: self.account.watching.record(each) for each in (name, *nodes)}
         left = {each for each, task in records.items() if task is not None and not task.erased}
-        # A node that somebody retries at that very moment runs to its end.
+        # A node that a user retries at the time of the deletion runs to its end.
         check(left <= self.retried, f"{name} was deleted, and {sorted(left)} are left")
 
     def _is_undisturbed(self, whole: Task) -> bool:
-        """Whether nothing should delay it: no fault, and no user of it or of its outer topology."""
+        """Whether nothing should delay a topology: no faults, and no user actions on it or on its outer topology."""
         outer = None if whole.node_ref is None else self.account.watching.record(whole.node_ref.topology.text)
         is_alone = outer is None or self._is_undisturbed(outer)
         return is_alone and not self.account.faulty and whole.id.text not in self.controlled
 
     def _has_effects(self, node: Task) -> bool:
-        """Whether a complete rollback had to undo this node, and has not."""
+        """Whether a complete rollback should have rolled back this node, but has not."""
         is_ended = node.state is State.SUCCEEDED or (node.state is State.FAILED and node.started_at is not None)
         return is_ended and node.id.text not in self.retried
 
     def _graph(self, whole: Task) -> Graph:
-        # A map gets its nodes, as another payload, when it is released.
+        # When a map is released, it gets its nodes as another payload.
         key = whole.id.text, whole.payload
         if key not in self.graphs:
             self.graphs[key] = outline_of(self.contents.fetch(whole.id, whole.payload))
         return self.graphs[key]
 
     def check_end(self, accepted: Sequence[str]) -> None:
-        """Each topology's outcome agrees with its nodes', and nothing of it is left open."""
+        """Check that each topology's outcome agrees with its nodes' outcomes, and that none of its work is open."""
         for name in accepted:
             whole = self.account.watching.record(name)
             if whole is None:
@@ -277,7 +277,7 @@ class TopologyWatching:
             check(len(bad) > graph.tolerated_failures or is_by_hand, told)
 
     def _check_rerun(self, whole: Task, graph: Graph, run_state: RunState) -> None:
-        """The chosen nodes have run again, and after them all their dependents."""
+        """Check that the chosen nodes have run again, and all their dependents after them."""
         runs = {key: self.reruns.get((whole.id.text, key), 0) for key in graph.order}
         for key in graph.order:
             runs[key] = max([runs[key], *(runs[parent] for parent in graph.by_key[key].depends_on)])
@@ -289,13 +289,13 @@ class TopologyWatching:
 
 
 def _is_bad(node: Task) -> bool:
-    """Whether a node's work is undone; a skipped one had none to do."""
+    """Whether a node's work was not done; a skipped node had no work to do."""
     note = node.node_ref.note if node.node_ref else ""
     return node.state in _ENDED_BADLY and note != _SKIPPED
 
 
 def _holds(node: Node, parents: Sequence[Task | None]) -> bool:
-    """Whether a condition of `topology_users` is true, written again here."""
+    """Whether a condition of `topology_users` is true, evaluated independently of duetime's code."""
     for key, parent in zip(node.depends_on, parents, strict=True):
         if node.when == IF_SUCCEEDED.format(key):
             return parent is not None and parent.state is State.SUCCEEDED
@@ -305,7 +305,7 @@ def _holds(node: Node, parents: Sequence[Task | None]) -> bool:
 
 
 def _may_start(node: Node, parents: Sequence[Task | None]) -> bool:
-    """Whether a rule allows a start, by the parents' states; not taken from the code that decides it."""
+    """Whether a rule allows a node to start by its parents' states, decided independently of duetime's code."""
     ended = [
         each for each in parents if each is not None and (each.state is State.SUCCEEDED or each.state in _ENDED_BADLY)
     ]

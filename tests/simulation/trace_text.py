@@ -1,4 +1,4 @@
-"""The trace of a simulation in words: a line a call, with its time, machine, operation, key and outcome."""
+"""The trace of a simulation as text, with one line per call: its time, machine, operation, key and outcome."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 Line = tuple[Any, ...]
-"""A moment in milliseconds, who, and what."""
+"""A time in milliseconds, who acted, and what happened."""
 
 _NAMES = {
     **{attribute.name: field for field, attribute in ATTRIBUTES.items()},
@@ -36,23 +36,23 @@ _BRIEFLY = (
     "requested_action",
     "finished_at",
 )
-"""Of a record, in an answer."""
+"""The fields of a record that are shown for a response."""
 _LEFT_OUT = frozenset({"Attributes", "Successful", "ResponseMetadata"})
 _LABEL = re.compile(r"[#:]\w+")
 _WIDTH = 300
 _LED_TO = 60
-"""Lines that are shown before a violation."""
+"""The maximum number of lines that are shown before a violation."""
 VIOLATION = "VIOLATION"
 
 
 def told(lines: Sequence[Line]) -> list[str]:
-    """Lines of a trace in words."""
+    """The lines of a trace as text."""
     start = lines[0][0] if lines else 0
     return [_told(line, start) for line in lines]
 
 
 def told_before(lines: Sequence[Line]) -> list[str]:
-    """The last lines up to the first violation that name the task, schedule or topology that it names."""
+    """The last lines, up to the first violation, that name the task, schedule or topology in the violation."""
     at = next((number for number, line in enumerate(lines) if VIOLATION in line[2:]), None)
     if at is None:
         return []
@@ -76,7 +76,7 @@ def _told(line: Line, start: int) -> str:
 
 
 def _call(operation: str, request: dict[str, Any], answer: object) -> str:
-    """A call of AWS: its operation, item or message, changes, and result."""
+    """An AWS call as text: its operation, item or message, changes, and result."""
     is_record = _is_record(request)
     parts = [operation, _key(request)]
     if "UpdateExpression" in request:
@@ -108,7 +108,7 @@ def _key(request: Mapping[str, Any]) -> str:
 
 
 def _spelled(expression: str, request: Mapping[str, Any], is_record: bool) -> str:  # noqa: FBT001 - what it is about
-    """An expression with names and values in the place of its labels."""
+    """An expression in which names and values replace the labels."""
     names = {label: _name(each, is_record) for label, each in request.get("ExpressionAttributeNames", {}).items()}
     values = {label: _value(each) for label, each in request.get("ExpressionAttributeValues", {}).items()}
     said = {**names, **values}
@@ -159,7 +159,7 @@ def _response(answer: object, is_record: bool) -> str:  # noqa: FBT001 - same
 
 
 def _brief(item: Mapping[str, Any], is_record: bool) -> str:  # noqa: FBT001 - same
-    """The important parts of a record; another item whole."""
+    """The important fields of a record; other items are shown completely."""
     if not is_record:
         return _item(item, is_record)
     named = {_NAMES.get(name, name): value for name, value in item.items()}

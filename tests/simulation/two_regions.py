@@ -1,4 +1,4 @@
-"""A simulation of two Regions over a replicated table: switch-over, loss, partition with both live, and return."""
+"""A simulation of two Regions with a replicated table: a planned switch-over, losses, a partition, and a return."""
 
 from __future__ import annotations
 
@@ -37,23 +37,22 @@ if TYPE_CHECKING:
 
 FIRST, SECOND_REGION = "eu-west-1", "eu-central-1"
 _DRAIN = 4 * MINUTE
-"""More than the longest attempt with its retries."""
+"""A time that is longer than the longest attempt with its retries."""
 _BUSY, _GAP = (30 * SECOND, 2 * MINUTE), (SECOND, MINUTE)
 _CALM = 6 * HOUR
 _LATEST_START = REGION_LIFE + MINUTE
-"""How long after the old Region has received the record an invocation that began before may still start a task of its
-batch."""
+"""The time in which an invocation in the old Region may still start its batch after the record was received there."""
 
 
 class Situation(StrEnum):
     """The reasons why the other Region takes over.
 
     Attributes:
-        PLANNED: a switch-over; both Regions answer.
-        LOST: the first Region is lost, and never comes back.
-        RETURNED: it is lost, and comes back after the takeover.
-        PARTITION: nothing is replicated, but both Regions work; the takeover is forced.
-        BOTH_LIVE: the takeover is forced although nothing is wrong.
+        PLANNED: a planned switch-over, in which both Regions respond.
+        LOST: the first Region is lost, and does not return.
+        RETURNED: the first Region is lost, and returns after the takeover.
+        PARTITION: no write is replicated, but both Regions work, and the takeover is forced.
+        BOTH_LIVE: the takeover is forced although both Regions and the replication work.
     """
 
     PLANNED = "planned"
@@ -75,9 +74,9 @@ class RegionalAccount(Account):
     """The resources of one Region.
 
     Attributes:
-        region: its name.
+        region: the name of the Region.
         is_gone: whether the Region is lost.
-        knows_at: when the table received the record that another Region is active.
+        knows_at: when the Region's table received the record that another Region is active.
     """
 
     def __init__(self, world: TwoRegionSimulation, region: str, **options: Any) -> None:  # noqa: ANN401 - of an account
@@ -95,17 +94,17 @@ class RegionalAccount(Account):
         self.dynamodb.tables["tasks"] = self.table
 
     def lose(self) -> None:
-        """Let the whole Region stop."""
+        """Stop everything in the Region."""
         self.is_gone, self.receiving, self.ticking = True, False, False
         for machine in self.machines:
             machine.die()
 
     def come_back(self) -> None:
-        """Let it work again, with the table and the queues as they were."""
+        """Let the Region work again, with its table and queues as they were."""
         self.is_gone, self.receiving, self.ticking = False, True, True
 
     def invoke(self, function: str, event: Mapping[str, Any]) -> Invocation:
-        """Begin an invocation, which fails in a lost Region."""
+        """Begin an invocation, which fails if the Region is lost."""
         if not self.is_gone:
             return super().invoke(function, event)
         invocation = Invocation(function, event)
@@ -113,27 +112,27 @@ class RegionalAccount(Account):
         return invocation
 
     def act(self, phase: str, context: Any, payload: Any) -> Any:  # noqa: ANN401 - any JSON
-        """Do a phase of a task, as an endpoint."""
+        """Execute a phase of a task, as an endpoint."""
         return self.world.act(phase, context, payload)
 
     def called_back(self, task_id: str, state: str) -> int:
-        """Take a callback."""
+        """Accept a callback."""
         del task_id, state
         return 200
 
     def notified(self, notice_id: str, kind: str) -> int:
-        """Take a notice."""
+        """Accept a notice."""
         del notice_id, kind
         return 200
 
     def arrived(self, key: tuple[str, str], item: Item | None, stamp: tuple[Millis, int]) -> None:
-        """Apply a write of the other Region."""
+        """Apply a replicated write of the other Region."""
         if self.table.arrive(self.time.now(), key, item, stamp) and key == (schema.REGION_KEY, "active"):
             is_own = item is not None and item["n"]["S"] == self.region
             self.knows_at = None if is_own else self.time.now()
 
     def tasks(self) -> list[Task]:
-        """All records."""
+        """All task records in the Region."""
         return [task_of(item) for item in self.table.every() if schema.STATE in item]
 
 
@@ -147,15 +146,15 @@ class Created:
 
 
 class TwoRegionSimulation(BusyUsers):
-    """Two Regions, their users, and an operator who lets the second one take over.
+    """Two Regions, their users, and an operator who lets the second Region take over.
 
     Attributes:
-        situation: the reason of the takeover.
-        violations: the promises that did not hold.
-        front: the Region that users send their requests to.
+        situation: the reason for the takeover.
+        violations: the promises that were broken.
+        front: the Region to which users send their requests.
         takeover_at: when the takeover began.
         open_at: when the second Region began to work.
-        stale: the share of requests that still go to the first Region after the takeover.
+        stale: the fraction of requests that still go to the first Region after the takeover.
     """
 
     def __init__(self, seed: int, situation: Situation | None = None) -> None:
@@ -192,30 +191,30 @@ class TwoRegionSimulation(BusyUsers):
 
     @property
     def second(self) -> RegionalAccount:
-        """The standby."""
+        """The Region that is the standby at first."""
         return self.regions[SECOND_REGION]
 
     def end(self) -> None:
-        """End every process."""
+        """End all processes."""
         works.STAGE.remove(self)  # type: ignore[arg-type]  # same
         self.time.close()
 
     def check(self, holds: bool, violation: str) -> None:  # noqa: FBT001 - what is checked
-        """Note a violation."""
+        """Record a violation unless the condition holds."""
         if not holds:
             self.violations.append(f"{self.time.now()}: {violation}")
 
     def take(self, milliseconds: Millis) -> None:
-        """Let time pass."""
+        """Let this much time pass."""
         self.time.sleep_until(self.time.now() + milliseconds)
 
-    # Users and targets.
+    # The following methods are about users and targets.
 
     def ask(self, method: str, path: str, body: object = None) -> Answer | None:
-        """Send a request to the Region that the client knows; `None` if there is no response."""
+        """Send a request to the Region that the client knows, and return `None` if there is no response."""
         name = FIRST if self.random.random() < self.stale else self.front
         account = self.regions[name]
-        # A pull worker runs the task for the Region that issued its lease.
+        # A pull worker runs a task for the Region that issued the lease.
         self._asked[self.time.process()] = name
         if account.is_gone:
             self.take(SECOND)
@@ -234,7 +233,7 @@ class TwoRegionSimulation(BusyUsers):
         return answer
 
     def began(self, phase: str, task_id: str, fence: int) -> Effect:
-        """Note that a target was called."""
+        """Record that a target was called, and check that this Region may run the task."""
         process, now = self.time.process(), self.time.now()
         machine = process.home
         account = machine.account if isinstance(machine, Machine) else None
@@ -252,7 +251,7 @@ class TwoRegionSimulation(BusyUsers):
         return effect
 
     def check_report(self, answer: Answer | None, task_id: str, fence: int) -> None:
-        """Accept any response: the fence decides."""
+        """Accept any response, because the fence decides."""
 
     def _check_against(self, effect: RegionalEffect, other: RegionalEffect) -> None:
         if other.region == effect.region:
@@ -262,12 +261,12 @@ class TwoRegionSimulation(BusyUsers):
         self.check(
             other.fence != effect.fence, f"{effect.task_id} began under the fence {effect.fence} in both Regions"
         )
-        # A pull worker outlives the Region that it has a lease of.
+        # A pull worker continues when the Region that issued its lease is lost.
         outlives = self.situation is Situation.LOST and not isinstance(other.process.home, Machine)
         if self.situation in {Situation.PLANNED, Situation.LOST} and not outlives:
             self.check(not other.lives, f"{effect.task_id} began while it runs in {other.region}")
 
-    # The operator.
+    # The following methods are about the operator.
 
     def take_over(self, *, is_forced: bool) -> TakeoverReport:
         """Make the second Region the active one, as the command does."""
@@ -298,7 +297,7 @@ class TwoRegionSimulation(BusyUsers):
         )
 
     def in_time(self, work: Callable[[], object]) -> None:
-        """Run something in a separate process, and let time pass until it has ended."""
+        """Run a function in a separate process, and let time pass until it has ended."""
         strand = self.time.start_process(lambda: _done(work))
         end = self.time.now() + HOUR
         while not strand.done:
@@ -306,10 +305,10 @@ class TwoRegionSimulation(BusyUsers):
             self.time.run_until(self.time.now() + SECOND)
 
     def run(self, duration: Millis) -> None:
-        """Let time pass."""
+        """Let this much time pass."""
         self.time.run_until(self.time.now() + duration)
 
-    # A whole simulation.
+    # The following methods run a complete simulation.
 
     def simulate(self) -> None:
         """Let users work, let the second Region take over, and let everything end."""
@@ -317,7 +316,7 @@ class TwoRegionSimulation(BusyUsers):
         users = [self.time.start_process(self.use) for _ in range(3)]
         pullers = [self.time.start_process(self.pull) for _ in range(2)]
         self.run(draw.randrange(*_BUSY))
-        # Plans whose items are being replicated when the Region is lost.
+        # The items of these topologies' plans are being replicated when the Region is lost.
         late = [self.time.start_process(partial(self._begin_topology, draw.randrange(5 * SECOND))) for _ in range(4)]
         self.run(5 * SECOND)
         lost_at = self._disturb()
@@ -355,7 +354,7 @@ class TwoRegionSimulation(BusyUsers):
 
     def _switch(self, draw: Random) -> None:
         if self.situation in {Situation.PARTITION, Situation.BOTH_LIVE}:
-            # Some clients have not heard of the new address.
+            # Some clients do not know the new address yet.
             self.stale = draw.choice([0.0, 0.3])
         work = partial(self.take_over, is_forced=self.situation is not Situation.PLANNED)
         self.in_time(work)
@@ -385,7 +384,7 @@ class TwoRegionSimulation(BusyUsers):
         self.time.start_process(lambda: _done(partial(self.ask, "POST", f"/v1/tasks/{task_id}/resume")))
 
     def open_tasks(self) -> list[Task]:
-        """The tasks that have not ended; a node is one of them even if its topology has ended, or runs other nodes."""
+        """The tasks that have not ended, including nodes whose topology has ended or runs other nodes."""
         return [task for task in self.second.tasks() if task.finished_at is None]
 
     def _check_end(self, lost_at: Millis) -> None:
@@ -402,7 +401,7 @@ class TwoRegionSimulation(BusyUsers):
 
     @property
     def counts(self) -> dict[str, int]:
-        """What happened."""
+        """The numbers of events, by name."""
         by_task: dict[str, set[str]] = {}
         for effect in self.effects:
             if isinstance(effect, RegionalEffect) and effect.phase == "run":
@@ -418,7 +417,7 @@ class TwoRegionSimulation(BusyUsers):
 
 
 def in_two_regions(seed: int) -> Outcome:
-    """Run a seed."""
+    """Run a seed, and return its outcome."""
     world = TwoRegionSimulation(seed)
     try:
         world.simulate()
@@ -434,14 +433,14 @@ def _done(work: Callable[[], object]) -> None:
 
 
 class _Direct(Clients):
-    """Clients of the operator, whose calls do not fail and take no time."""
+    """AWS clients of the operator, whose calls do not fail and take no time."""
 
     def dynamodb(self) -> Any:  # noqa: ANN401 - stands in for a client
-        """A client of DynamoDB."""
+        """A DynamoDB client."""
         return self.machine.account.dynamodb
 
     def s3(self) -> Any:  # noqa: ANN401 - same
-        """A client of S3."""
+        """An S3 client."""
         return self.machine.account.s3
 
 

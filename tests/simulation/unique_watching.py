@@ -1,7 +1,7 @@
-"""Invariants of unique keys under any faults: one task at a time has one, and responses were true.
+"""Invariants of unique keys under all faults: one task at a time holds a key, and responses are true.
 
-The holder of a key is determined again here, from the records alone: the items of keys are not read. So is the due time
-of a task: however often it is replaced, it starts.
+The holder of a key is determined here from the task records alone, without the items of keys. A task's due time is
+also determined from the records; however often the task is replaced, it must start.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ if TYPE_CHECKING:
 _KEYS = tuple(ATTRIBUTES[name].name for name in ("unique", "debounce"))
 _STATE = ATTRIBUTES["state"].name
 PROMPT = 10 * SECOND
-"""The longest time from its due time until a task is claimed, without faults."""
+"""Without faults, the maximum time from a task's due time until it is claimed, in milliseconds."""
 _ENDED = frozenset({State.SUCCEEDED, State.FAILED, State.ROLLED_BACK, State.CANCELLED})
 _AT_WORK = frozenset({State.PREPARING, State.RUNNING, State.ROLLING_BACK})
 
 
 class UniqueWatching:
-    """Watches who holds unique keys.
+    """Watches which tasks hold unique keys.
 
     Attributes:
-        answered: how often a creation returned an existing task, by what was done with it.
+        answered: how often a creation returned an existing task, by the action on the task.
     """
 
     def __init__(self, account: FaultSimulation) -> None:
         self._account = account
         self._last: dict[str, str] = {}
-        """For each key the task that took it last: no other one can have it."""
+        """For each key, the task that took it last, so that no other task can hold it."""
         self._holding: set[str] = set()
         self._held_again_at: dict[str, Millis] = {}
         self._held_until: dict[str, Millis] = {}
@@ -48,7 +48,7 @@ class UniqueWatching:
         self.answered: dict[str, int] = {}
 
     def written(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:
-        """Look at a write of the table."""
+        """Check a write to the table."""
         record = new or old
         if record is None or _STATE not in record or not any(name in record for name in _KEYS):
             return
@@ -64,7 +64,7 @@ class UniqueWatching:
         if old is None or task_of(old).is_terminal:
             self._check_taken(key, name)
         elif name not in self._holding and self._last.get(key) == name:
-            # Claimed and put back, it has not begun: it has its key again, unless another took it meanwhile.
+            # A task that was claimed and put back holds its key again, unless another task took the key meanwhile.
             self._held_again_at[name] = now
         else:
             return
@@ -72,7 +72,7 @@ class UniqueWatching:
         self._held_until.pop(name, None)
 
     def _watch_start(self, name: str, task: Task, *, is_there: bool) -> None:
-        """A task that has been due all the time, without a creation that delays it, is claimed."""
+        """Check that a task is claimed if it has been due all the time, without a creation that delays it."""
         account, now = self._account, self._account.time.now()
         since = self._due_since.get(name)
         if is_there and task.state is State.SCHEDULED:
@@ -87,23 +87,23 @@ class UniqueWatching:
         account.watching.check(account.faulty or late <= PROMPT, f"{name} was due for {late} ms, and replaced")
 
     def _check_taken(self, key: str, name: str) -> None:
-        """No holder loses its key."""
+        """Check that a task that holds its key does not lose it to another task."""
         other = self._last.get(key)
         if other not in {None, name}:
-            # The one that takes it may have read the record while a worker had the task, and write after it was put
-            # back.
+            # The process that takes the key may have read the record while a worker had the task, and write after the
+            # task was put back.
             began = self._account.time.author().began
             is_held = other in self._holding and self._held_again_at.get(other, -1) < began
             self._account.watching.check(not is_held, f"{name} took the key {key!r}, which {other} held")
             self._holding.discard(other)
             record = self._account.watching.record(other)
             if record is not None and not record.is_terminal:
-                # Until now a creation may have found it, which reads its record once it is put back.
+                # Until now, a creation may have found this task, whose record it reads after the task was put back.
                 self._held_until[other] = self._account.time.now()
         self._last[key] = name
 
     def answered_creation(self, body: Mapping[str, Any], asked_at: Millis, answer: Reply) -> None:
-        """A creation with a unique key got its response."""
+        """Check the response to a creation with a unique key."""
         check = self._account.watching.check
         done = answer.headers.get("Duetime-On-Conflict")
         if answer.status != 200 or answer.headers.get("Idempotent-Replayed"):
@@ -125,7 +125,7 @@ def _key_of(task: Task) -> str:
 
 
 def _holds(task: Task) -> bool:
-    """Whether a task holds its key."""
+    """Whether a task holds its unique key."""
     if task.state in _ENDED:
         return False
     if task.unique is not None and task.unique.until.value == "ended":

@@ -1,4 +1,4 @@
-"""Users of a simulated account: they use all of its API, and pull its tasks."""
+"""Users of a simulated account, who use the complete API and pull tasks."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ LEASE = LEASE_SECONDS * SECOND
 _ANSWERED = range(200, 500)
 _LATEST = 6
 _SILENT = 0.3
-"""The share of pull workers that send no heartbeats, and work as long as their first lease lasts."""
+"""The fraction of pull workers that send no heartbeats, and work only as long as their first lease lasts."""
 _HOT = (60, 140, 400)
-"""Milliseconds between two creations of one key: less than a message takes, or more."""
+"""Times in milliseconds between two creations with one key, shorter and longer than a message's delivery."""
 _STORM = 18 * SECOND
 _VANISHED = 0.15
-"""The share of requests for leases that are abandoned before the response, while calls may fail."""
+"""While calls may fail, the fraction of lease requests that are abandoned before the response."""
 _ORDERED_BATCHES = 0.5
-"""The share of batches with one ordered key."""
+"""The fraction of batches with one ordered key."""
 _REUSED = 0.1
-"""The share of idempotency keys that are sent again, with another body."""
+"""The fraction of idempotency keys that are sent again with another body."""
 _FAR = range(2, 24)
-"""Hours until the due time of tasks that are created before days of silence."""
+"""The possible numbers of hours until the due time of tasks that are created before days of silence."""
 _SHORT = {"timeout_seconds": 60, "notify_within_seconds": 60, "retry": {"max_attempts": 2, "initial_seconds": 1}}
 
 
@@ -49,7 +49,7 @@ class Reply:
     """A response of the API.
 
     Attributes:
-        goes_on: a bulk operation does the work after the response.
+        goes_on: whether a bulk operation continues the work after the response.
     """
 
     status: int
@@ -59,7 +59,7 @@ class Reply:
 
 
 class Users:
-    """Actions of users and pull workers, at random moments."""
+    """Actions of users and pull workers, at random times."""
 
     def __init__(self, simulation: FaultSimulation) -> None:
         self.simulation = simulation
@@ -71,10 +71,10 @@ class Users:
     def ask(
         self, method: str, path: str, body: object = None, query: str = "", headers: dict[str, str] | None = None
     ) -> Reply | None:
-        """Send a request, with a body of JSON or of unchanged bytes; `None` if there is no response."""
+        """Send a request whose body is JSON or unchanged bytes, and return `None` if there is no response."""
         text = None if body is None else body.decode() if isinstance(body, bytes) else json.dumps(body)
         event = event_of(method, path, text, headers or {}, query, None, is_base64=False)
-        # The name of a request does not depend on the seed.
+        # The request id must not depend on the seed.
         event["requestContext"]["requestId"] = "request"
         end = self.simulation.wait_for(self.simulation.invoke("api", event))
         if end.failed:
@@ -90,7 +90,7 @@ class Users:
         return answer
 
     def use(self, until: Millis) -> None:
-        """Act as users do."""
+        """Act at random until this time."""
         while self.simulation.time.now() < until:
             self.simulation.take(self.random.randrange(1, 20 * SECOND))
             if self.random.random() < 0.05:
@@ -99,11 +99,11 @@ class Users:
                 self._create()
             else:
                 accepted = self.simulation.watching.accepted
-                # The latest have not begun yet, or are running.
+                # The latest tasks have not begun yet, or are running.
                 self._control(self.random.choice(accepted[-_LATEST:] if self.random.random() < 0.6 else accepted))
 
     def use_hot_keys(self, until: Millis) -> None:
-        """Sometimes create tasks of one key many times a second, without waiting for responses."""
+        """Sometimes create tasks with one key many times a second, without waiting for responses."""
         simulation, draw = self.simulation, Random(f"{self.simulation.seed} hot keys")  # noqa: S311 - repeatable
         while True:
             simulation.take(draw.randrange(5, 90) * SECOND)
@@ -121,7 +121,7 @@ class Users:
                 simulation.take(every)
 
     def use_batches(self, until: Millis) -> None:
-        """Now and then create tasks that are due at once, or nearly: of a batch handler, or of an endpoint's batch."""
+        """Create tasks that are due at about the same time, for a batch handler or for an endpoint's batch."""
         endpoint = {"kind": "http", "url": BATCH_URL, "batch": {"max_size": 3, "max_wait_seconds": 4}}
         simulation, draw = self.simulation, Random(f"{self.simulation.seed} batches")  # noqa: S311 - repeatable
         while simulation.time.now() < until:
@@ -137,7 +137,7 @@ class Users:
                 simulation.watching.accepted.extend(made)
 
     def use_days(self, until: Millis) -> None:
-        """Create tasks that are due hours later, within days in which nothing runs, and postpone some of them."""
+        """Create tasks that are due hours later, during days without invocations, and postpone some of them."""
         simulation, draw = self.simulation, Random(f"{self.simulation.seed} days")  # noqa: S311 - repeatable
         while simulation.time.now() < until:
             simulation.take(draw.randrange(10, 90) * SECOND)
@@ -152,7 +152,7 @@ class Users:
                 self.ask("PATCH", f"/v1/tasks/{answer.body['id']}", later)
 
     def use_dependencies(self, until: Millis) -> None:
-        """Create tasks that start after some of the latest, and chains of them."""
+        """Create tasks that start after some of the latest tasks, and chains of such tasks."""
         simulation, draw = self.simulation, Random(f"{self.simulation.seed} dependencies")  # noqa: S311 - repeatable
         while simulation.time.now() < until:
             simulation.take(draw.randrange(1, 15) * SECOND)
@@ -173,7 +173,7 @@ class Users:
                 after = [answer.body["id"]]
 
     def use_ordered_keys(self, until: Millis) -> None:
-        """Now and then create tasks of one key, one by one and in batches, and control one of them."""
+        """Create tasks with one key, one by one and in batches, and control one of them."""
         simulation, draw = self.simulation, Random(f"{self.simulation.seed} ordered")  # noqa: S311 - repeatable
         while simulation.time.now() < until:
             simulation.take(draw.randrange(5, 60) * SECOND)
@@ -194,11 +194,11 @@ class Users:
                 self._control(draw.choice(made))
 
     def _send(self, body: dict[str, Any]) -> None:
-        """Create a task, with any response."""
+        """Create a task, and ignore the response."""
         self.ask("POST", "/v1/tasks", body)
 
     def change_rates(self, until: Millis) -> None:
-        """Now and then have tasks wait for a slow rate, raise it for all of them, and lower it again."""
+        """Create tasks that wait for a slow rate, and raise and lower the rate for all of them."""
         simulation, draw = self.simulation, Random(f"{self.simulation.seed} rates")  # noqa: S311 - repeatable
         while simulation.time.now() < until:
             simulation.take(draw.randrange(5, 60) * SECOND)
@@ -215,7 +215,7 @@ class Users:
                     self.ask("PATCH", f"/v1/tasks/{task_id}", {"rate": rate})
 
     def control_rates(self, until: Millis) -> None:
-        """Sometimes pause, pin or reset a rate, and undo that after a while."""
+        """Sometimes pause, pin or reset a rate, and undo this after a while."""
         simulation, draw = self.simulation, Random(f"{self.simulation.seed} rate control")  # noqa: S311 - repeatable
         while simulation.time.now() < until:
             simulation.take(draw.randrange(5, 60) * SECOND)
@@ -239,7 +239,8 @@ class Users:
         for _ in range(4):
             answer = self.ask("POST", "/v1/tasks", body, headers=headers)
             if answer is not None and answer.status in _ANSWERED:
-                # The task that a request without a response found or replaced may be deleted before the repeat.
+                # A task that an earlier request without a response found or replaced may have been deleted before the
+                # repeat.
                 expected = {200, 201, 409, 410} if "unique" in body or "debounce" in body else {201}
                 self.simulation.watching.check(
                     answer.status in expected, f"a creation was answered {answer.status}: {answer.body}"
@@ -249,11 +250,11 @@ class Users:
                     self.simulation.watching.accepted.append(answer.body["id"])
                     self._reuse(body, headers)
                 return
-            # Some clients stop, and come back long after the task's minute.
+            # Some clients continue only long after the minute of their task.
             self.simulation.take(self.random.choice([2, 2, 40, 240]) * SECOND)
 
     def _reuse(self, body: dict[str, Any], headers: dict[str, str]) -> None:
-        """Now and then use the key of a task for another body, which must be refused."""
+        """Sometimes use a task's key for a different body, which must be refused."""
         if Random(f"{body['name']} again").random() < _REUSED:  # noqa: S311 - same
             answer = self.ask("POST", "/v1/tasks", {**body, "priority": "low", "name": "other"}, headers=headers)
             is_refused = answer is None or answer.status in {422, 503}
@@ -282,11 +283,11 @@ class Users:
 
     @property
     def _plain(self) -> str:
-        """A type of handlers that only run: in every other simulation, for several tasks at once."""
+        """A type whose handler has only `run`; in every other simulation, it runs several tasks in one call."""
         return works.BATCHED if self.simulation.uses_batches else works.PLAIN
 
     def _target(self) -> dict[str, Any]:
-        """An endpoint or a queue instead of a handler."""
+        """A target that is an endpoint or a queue, instead of a handler."""
         if self.random.random() < 0.3:
             return {"target": {"kind": "sqs", "arn": SINK}, "rollback_on_failure": False}
         if self.random.random() < 0.3:
@@ -296,7 +297,7 @@ class Users:
         return {"target": {"kind": "http", "url": URL, "phases": phases}, "rollback_on_failure": "rollback" in phases}
 
     def _send_event(self) -> None:
-        """Put an event on the intake's queue that becomes exactly one task; by a rule, or directly."""
+        """Put an event on the intake's queue that becomes exactly one task, either directly or by a rule."""
         number = next(self._keys)
         name, delay = f"event-{number}", self.random.choice([0, 5, 90])
         task = {"type": works.PLAIN, "timeout_seconds": 60, "notify_within_seconds": 60}
@@ -309,7 +310,7 @@ class Users:
         self.simulation.watching.events[name] = self.simulation.time.now()
 
     def _has_rule(self, task: Mapping[str, Any]) -> bool:
-        """Whether there is a rule for events that are no tasks, and every process of the intake knows it."""
+        """Whether a rule for events that are not tasks exists, and all processes of the intake know it."""
         if not self._is_ruled:
             fields = {"name": "detail.order.name", "delay_seconds": "detail.delay"}
             rule = {"pattern": {"detail-type": ["order"]}, "create": {"task": task, "fields": fields}}
@@ -353,11 +354,11 @@ class Users:
                 made = [each["task"]["id"] for each in answer.body["results"] if "task" in each]
                 self.simulation.watching.accepted.extend(made)
                 return
-            # Some clients come back long after the minutes of their tasks.
+            # Some clients continue only long after the minutes of their tasks.
             self.simulation.take(late.choice([2, 2, 40, 240]) * SECOND)
 
     def _read_one(self, task_id: str) -> None:
-        """Read one task, with its data outside the record."""
+        """Read a task with its data outside the record, and check that it exists."""
         answer = self.ask("GET", f"/v1/tasks/{task_id}")
         stored = self.simulation.watching.record(task_id)
         gone = {404} if stored is not None and stored.erased else set()
@@ -365,7 +366,7 @@ class Users:
         self.simulation.watching.check(is_there, f"{task_id} was accepted, and reading it is answered {answer}")
 
     def read_any(self) -> None:
-        """Read some of the accepted tasks, which may be deleted by now."""
+        """Read some of the accepted tasks, which may be deleted."""
         for task_id in self.random.sample(
             self.simulation.watching.accepted, min(5, len(self.simulation.watching.accepted))
         ):
@@ -374,7 +375,7 @@ class Users:
         self.ask("GET", "/v1/tasks")
 
     def _notify_again(self, task_id: str) -> None:
-        """Report the end of an attempt that is another's by now, as a very slow target may: it must have no effect."""
+        """Report the end of an earlier attempt, like a very slow target, and check that this has no effect."""
         stored = self.simulation.watching.record(task_id)
         if stored is None or stored.fence < 2 or stored.is_terminal:
             return
@@ -387,21 +388,21 @@ class Users:
         )
 
     def cancel(self, task_id: str) -> None:
-        """Cancel a task; one that was cancelled at once does not begin any more."""
+        """Cancel a task; a task that is cancelled at once must not begin any more."""
         self.simulation.attempts.may_cancel.add(task_id)
         answer = self.ask("POST", f"/v1/tasks/{task_id}/cancel")
         if answer is not None and answer.status == 200 and answer.body["state"] == "cancelled":
             self.simulation.watching.cancelled.add(task_id)
 
     def cancel_by_force(self, task_id: str) -> None:
-        """Cancel by force: a running one is asked to stop."""
+        """Cancel a task by force, which asks a running task to stop."""
         self.simulation.attempts.may_cancel.add(task_id)
         answer = self.ask("POST", f"/v1/tasks/{task_id}/cancel", {"force": True})
         if answer is not None and answer.status == 202:
             self.simulation.attempts.asked_to_stop(task_id, answer.body["fence"])
 
     def _delete(self, task_id: str) -> None:
-        """Delete a task; one that was deleted is not there for its user any more."""
+        """Delete a task, and check that it can no longer be read."""
         self.simulation.attempts.may_cancel.add(task_id)
         deleted = self.ask("DELETE", f"/v1/tasks/{task_id}")
         if deleted is not None and deleted.status == 204:
@@ -411,7 +412,7 @@ class Users:
 
     def _notify(self, task_id: str) -> None:
         stored = self.simulation.watching.record(task_id)
-        # Only a target that has returned reports an end, and it knows that it has.
+        # Only a target that has returned reports an end, and such a target knows that it has returned.
         if stored is None or not stored.awaiting_notification:
             return
         told = {"outcome": "succeeded", "result": 1}
@@ -420,23 +421,23 @@ class Users:
         self.ask("POST", f"/v1/tasks/{task_id}/notify", {"fence": stored.fence, **told})
 
     def resume_all(self) -> None:
-        """Resume all paused tasks, except nodes paused by their topology: it must resume them itself."""
+        """Resume all paused tasks, except nodes that their topology paused and must resume itself."""
         for task in self.simulation.watching.unfinished():
             if task.state == "paused" and not is_by_topology(task):
                 self.simulation.nodes.let_go(task.id.text)
                 self.ask("POST", f"/v1/tasks/{task.id}/resume")
         for task in list(self.simulation.watching.tasks()):
-            # It stops the line of its key until somebody deals with it.
+            # This task stops the line of its key until a user retries or deletes it.
             if task.state in {"failed", "rolled_back"} and task.order is not None and task.order.on_failure == "stop":
                 self.ask("DELETE", f"/v1/tasks/{task.id}")
 
-    # Pull workers.
+    # The following methods are pull workers.
 
     def pull(self) -> None:
-        """Lease a task, do it, report its end, for ever."""
+        """Lease tasks, execute them and report their ends, forever."""
         while True:
             asked_at = self.simulation.time.now()
-            # Others than those drawn elsewhere, which the draws of older seeds depend on.
+            # This uses a separate random generator, so that the other draws of a seed stay the same.
             own = Random(f"poll {next(self._polls)} of {self.simulation.seed}")  # noqa: S311 - not a secret
             wanted = {"types": [PULLED], "wait_seconds": 10, "lease_seconds": LEASE_SECONDS, "worker": "w"}
             if within := own.choice([None, None, 5, 10]):
@@ -453,7 +454,7 @@ class Users:
             self.simulation.take(MINUTE if self.simulation.is_calm and not leases else 5 * SECOND)
 
     def _vanish(self, leases: list[dict[str, Any]], first: Millis) -> None:
-        """Vanish before the response: nobody works under these leases, which are as short as allowed."""
+        """Vanish before the response, so that no worker uses the leases, and check that they are short."""
         self.simulation.count("puller vanished")
         for task in (lease["task"] for lease in leases):
             stored = self.simulation.watching.record(task["id"])
@@ -465,12 +466,12 @@ class Users:
 
     def _work(self, lease: dict[str, Any], asked_at: Millis, first: Millis) -> None:
         watching, task = self.simulation.watching, lease["task"]
-        # However often it is renewed, a lease lasts no longer than its attempt may.
+        # However often a lease is renewed, it lasts no longer than its attempt may.
         overdue_at = asked_at + task["timeout_seconds"] * SECOND
         ends_at = min(asked_at + first, overdue_at)
         stored = watching.record(task["id"])
         if stored is not None and stored.fence == task["fence"] and stored.state == "running":
-            # A part may be missing because of the claim's clock and the response's delay, but not half of it.
+            # The claim's clock and the response's delay may take a part of the lease, but less than half.
             left = (stored.lease_expires_at or 0) - self.simulation.time.now()
             watching.check(left >= first // 2 - 3 * SECOND, f"{task['id']} was leased with {left} ms left")
         if self.simulation.time.now() >= ends_at:
@@ -501,7 +502,7 @@ class Users:
                 return
 
     def _beat_late(self, lease: dict[str, Any]) -> None:
-        """Renew a lease that was abandoned or lost: once another has the task, it must have no effect."""
+        """Report with a lease that was abandoned or lost, which must have no effect if another worker has the task."""
         task = lease["task"]
         self.simulation.take(self.random.randrange(1, 60) * SECOND)
         stored = self.simulation.watching.record(task["id"])
@@ -520,7 +521,7 @@ class Users:
         )
 
     def _beat(self, path: str, ends_at: Millis) -> bool | None:
-        """Renew a lease: whether it was, or `None` if it is lost, or its end comes before a response."""
+        """Renew a lease; return whether this succeeded, or `None` if the lease is lost or ends before a response."""
         replies: list[Reply | None] = []
         strand = self.simulation.time.start(lambda: replies.append(self.ask("POST", f"{path}/heartbeat")))
         while not strand.done and self.simulation.time.now() < ends_at:
@@ -534,7 +535,7 @@ class Users:
 
 
 def _limited(body: dict[str, Any], name: str) -> dict[str, Any]:
-    """A creation with the limits and keys of some tasks; their names decide which, with any other draws."""
+    """A creation with limits and keys for some tasks; a task's name decides which, independently of the other draws."""
     limit = Random(name).choice([None, None, None, None, 1, 20, 120])  # noqa: S311 - not a secret
     made = {**body, "name": name, **({} if limit is None else {"expires_seconds": limit})}
     pick = Random(f"{name} more").choice  # noqa: S311 - same
@@ -545,7 +546,7 @@ def _limited(body: dict[str, Any], name: str) -> dict[str, Any]:
         made["locks"] = several
     if "lock" in made and (seconds := pick([None, None, 1, 10])) is not None:
         made["lock"] = {**made["lock"], "wait_seconds": seconds}
-    # Others than those drawn above, which the draws of older seeds depend on.
+    # This uses a separate random generator, so that the other draws of a seed stay the same.
     pick_rate = Random(f"{name} rate").choice  # noqa: S311 - same
     made |= pick_rate([{}, {}, {"rate": pick_rate([*RATES])}])
     key = pick(["x", "x", "y"])
@@ -564,7 +565,7 @@ def _limited(body: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _several_locks(random: Random) -> list[dict[str, Any]]:
-    """Two or three locks in any order, each exclusive or shared; for most tasks none."""
+    """Two or three locks in any order, each exclusive or shared, or for most tasks none."""
     if random.random() < 0.75:
         return []
     keys = random.sample(["a", "b", "c", "d"], random.choice([2, 2, 3]))

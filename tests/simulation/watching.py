@@ -1,4 +1,4 @@
-"""Invariants of an account under any faults: checked at every write of a record and every call of a target."""
+"""Invariants of an account under all faults, which are checked at each write of a record and each call of a target."""
 
 from __future__ import annotations
 
@@ -39,27 +39,31 @@ _LEASE = ATTRIBUTES["lease_expires_at"].name
 _NODE_REF = ATTRIBUTES["node_ref"].name
 _BEGINNING = frozenset({"prepare", "run"})
 PROMPT, TENTH = 10 * SECOND, 400
-"""Lateness without faults, in milliseconds: always less, and nine times of ten less."""
+"""Upper limits, in milliseconds, of the lateness of all starts and of nine in ten starts, without faults."""
 _AHEAD = 3 * SECOND
 _CLOCKS = 10 * SECOND
 _FEW = 5
-"""The number of starts below which a tenth means nothing."""
+"""The number of starts below which the limit for nine in ten starts is not checked."""
 MENDED = 15 * MINUTE
-"""How late a start may be once nothing fails any more. The first scan finds most after 3 minutes; a message whose
-visibility was never set is away for as long as this."""
+"""How late a start may be when no more calls fail. The first scan finds most tasks after 3 minutes.
+
+A message whose visibility timeout was never set is invisible for this long.
+"""
 FOUND = 6 * MINUTE
-"""How long after its lease a lost attempt is taken over once nothing fails any more, whichever attempt it is: a scan
-finds it within 3 minutes, and the trigger's first invocation comes within one. After days without a tick, the minutes
-that were missed are scanned one after another."""
+"""How long after its lease a lost attempt is taken over when no more calls fail, whichever attempt it is.
+
+A scan finds the task within 3 minutes, and the trigger's first invocation comes within one minute. After days without
+a tick, the minutes that were missed are scanned one after another.
+"""
 
 
 @dataclass
 class Effect:
-    """One call of a target, from its start to its end or to the death of its process.
+    """One call of a target, from its start to its end or to the end of its process.
 
     Attributes:
-        attempt_began: when the first phase of its attempt began: its timeout is for all of them.
-        was_frozen: its process stood still meanwhile, so that its lease may have ended unnoticed.
+        attempt_began: when the first phase of the attempt began, because all phases share the timeout.
+        was_frozen: whether its process was suspended meanwhile, so that its lease may have ended unnoticed.
     """
 
     task_id: str
@@ -77,12 +81,12 @@ class Effect:
 
     @property
     def lives(self) -> bool:
-        """Whether it is still running."""
+        """Whether the call is still running."""
         return self.ended is None and not self.process.done
 
     @property
     def held_locks(self) -> list[LockSpec]:
-        """The locks that it must be under."""
+        """The locks that must be held during the call."""
         return [lock for lock in self.locks if lock.scope is LockScope.TASK or self.phase in {"run", "rollback"}]
 
 
@@ -91,29 +95,29 @@ class Watching:
     """Watches an account.
 
     Attributes:
-        violations: the violated invariants.
+        violations: descriptions of the violated invariants.
         cancelled: tasks whose cancel was acknowledged.
         accepted: tasks whose creation was acknowledged.
-        effects: how many calls of targets there were.
-        latest: the greatest lateness of an unlocked start, by the task's own time.
-        latest_in_calm: the same for starts after the last fault, counted from then.
+        effects: the number of calls of targets.
+        latest: the maximum lateness of a start without a lock, after the task's own time.
+        latest_in_calm: the maximum lateness of starts after the last fault, counted from that fault.
         taken_over: the longest time from the end of a lease, after the last fault, to the next attempt.
-        lateness: of each such start that was due some seconds after its task was created.
+        lateness: the lateness of each such start whose task was created some seconds before its due time.
         live: the running calls of targets.
-        taken_up: the fence of each attempt that was begun in time, not taken over, and has called nothing yet.
+        taken_up: the fence of each attempt that was claimed in time, without a takeover, and has not called its target.
         accepted_topologies: topologies whose creation was acknowledged.
-        claimed_at: when each task was last taken up.
-        attempts: when the first phase of each attempt began, by its task and fence.
-        begun: tasks with a begun first attempt.
-        tasks_made: how many records there are.
+        claimed_at: when each task was last claimed.
+        attempts: when the first phase of each attempt began, by task and fence.
+        begun: tasks whose first attempt has begun.
+        tasks_made: the number of created task records.
         events: the names of the tasks that events to the intake have requested, with the times of the events.
         callbacks: the states that were posted to the callback URL of each task.
-        outcomes: the states in which each task has ended, one after the other: a retry or a rollback begins it again.
+        outcomes: the states in which each task has ended, in order; retries and rollbacks lead to several ends.
         retried: how often each task with a callback URL was retried after its failure.
-        moves: the states that were left, with the next ones.
-        overdue: tasks with a call of a target that did not end in time, and ended with its process.
-        lost: attempts, by their task and fence, whose lease ended without a report, so that another one took over.
-        reported: attempts, by their task and fence, whose outcome their users have reported.
+        moves: all pairs of a state and the next state.
+        overdue: tasks with a call of a target that did not end in time, so that its process ended.
+        lost: attempts, by task and fence, whose lease ended without a report, so that another attempt took over.
+        reported: attempts, by task and fence, whose outcome users have reported.
     """
 
     account: FaultSimulation
@@ -142,7 +146,7 @@ class Watching:
     reported: set[tuple[str, int]] = field(default_factory=set)
 
     def check(self, holds: bool, violation: str) -> None:  # noqa: FBT001 - what is checked
-        """Note a violation."""
+        """Record a violation unless the condition holds."""
         if not holds:
             self.account.trace("watch", "VIOLATION", violation)
             self.violations.append(f"{self.account.time.now()}: {violation}")
@@ -160,7 +164,7 @@ class Watching:
         account.bulk.written(old, new)
 
     def written(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:
-        """Look at a write of the table: moves are legal, versions and fences grow, records stay."""
+        """Check that a write makes a legal move, increases versions and fences properly, and removes no record."""
         self._let_others_look(old, new)
         record = new or old
         if record is None or _STATE not in record:
@@ -176,7 +180,7 @@ class Watching:
         self.check(UNKNOWN not in old or UNKNOWN in new, f"{name} lost what newer code had written")
         before, after = read_state(old[_STATE]), read_state(new[_STATE])
         self.moves.add((before, after))
-        # A due approval is decided although no worker has seen it; any other ended task has begun.
+        # A due approval can be decided before a worker has claimed it. All other tasks that end have begun.
         is_decision = before is State.SCHEDULED and after in {State.SUCCEEDED, State.FAILED}
         is_legal = after in MOVES[before].split() and (
             not is_decision or isinstance(task_of(new).target, ApprovalTarget)
@@ -225,7 +229,7 @@ class Watching:
         self.check(late <= FOUND, f"{name} was taken over {late} ms after its lease although nothing failed any more")
 
     def _check_line(self, name: str, task: Task, before: State, after: State) -> None:
-        """The end of an attempt is written by the latest that has begun."""
+        """Check that the end of an attempt is written by the latest attempt."""
         line = task.attempt_history[-1]
         self.check(
             line.fence == task.fence or line.outcome is AttemptOutcome.LOST or _is_late(task),
@@ -233,14 +237,14 @@ class Watching:
         )
 
     def began(self, phase: str, task_id: str, fence: int) -> Effect:
-        """A target is called."""
+        """Check a call of a target, and return its record."""
         account, task = self.account, self.record(task_id)
         now, process = account.time.now(), account.time.process()
         assert task is not None
         self.effects += 1
         what = f"{phase} of {task_id}, fence {fence}"
         account.trace(process.home, "begins", what)
-        # For an attempt that a notification has just ended, the record has the time of the next one.
+        # If a notification has just ended this attempt, the record has the due time of the next attempt.
         if phase in _BEGINNING and task.fence == fence and task.state in LEASED:
             # A pull worker uses the clock of the API.
             skew = process.home.fastest_skew if isinstance(process.home, Machine) else SKEW
@@ -258,10 +262,10 @@ class Watching:
             self.account.occurrences.began(task)
         self.live = [each for each in self.live if each.lives]
         for other in self.live:
-            # A process that stood still cannot know that its lease has ended; see `check_thawed`.
+            # A process that was suspended cannot know that its lease has ended; see `check_thawed`.
             self.check(other.task_id != task_id or other.was_frozen, f"{what} began while {other} goes on")
         attempt_began = self.attempts.setdefault((task_id, fence), now)
-        # Taken away by force, it is noticed by the next heartbeat only: a phase may begin before that.
+        # A forced release is noticed only by the next heartbeat, so a phase may begin before that.
         is_freed = self.account.locks.was_freed(task, self.claimed_at.get(task_id, now))
         locks = () if is_freed else task.all_locks
         effect = Effect(task_id, phase, fence, now, process, locks, task.timeout_seconds * SECOND, attempt_began)
@@ -271,38 +275,38 @@ class Watching:
         return effect
 
     def ended(self, effect: Effect) -> None:
-        """A target has returned."""
+        """Record that a target has returned."""
         effect.ended = self.account.time.now()
         self.account.trace(effect.process.home, "ends", f"{effect.phase} of {effect.task_id}, fence {effect.fence}")
 
     def called_back(self, task_id: str, state: str) -> None:
-        """The outcome of a task is posted to its callback URL: the task had that outcome."""
-        # A user may have retried it or rolled it back since: the callback of its earlier end comes late.
+        """Check that a task had the outcome that is posted to its callback URL."""
+        # The callback may arrive after a user has retried the task or rolled it back.
         self.check(State(state) in self.outcomes[task_id], f"{task_id} was called back as {state} before its end")
         self.callbacks.setdefault(task_id, set()).add(state)
 
     def freed(self, key: str) -> None:
-        """A lock is taken by force from its present holders."""
+        """Record that a lock was released by force from its current holders."""
         self.account.locks.freed(key)
         for effect in self.live:
             if effect.lives:
                 effect.locks = tuple(lock for lock in effect.locks if lock.key != key)
 
     def freezes(self, process: Strand) -> None:
-        """A process stands still: its work may be taken over unnoticed."""
+        """Record that a process is suspended, so that its work may be taken over unnoticed."""
         for effect in self.live:
             if effect.process is process and effect.lives:
                 effect.was_frozen = True
 
     def check_thawed(self, process: Strand) -> None:
-        """A process that stood still past its leases has noticed that by now, and has ended the work under them."""
+        """Check that a process which was suspended beyond its leases has noticed this, and has ended its work."""
         for effect in self.live:
             if effect.process is process and effect.lives and effect.was_frozen:
                 task = self.record(effect.task_id)
                 self.check(task is None or task.fence == effect.fence, f"{effect} goes on although it lost its lease")
 
     def ending(self, process: Strand) -> None:
-        """A worker ends its process: without faults only if a target is overdue, has lost its lock, or was reported."""
+        """Check that without faults, a worker ends its process only for an overdue target, a lost lock, or a report."""
         now = self.account.time.now()
         mine = [each for each in self.live if each.process is process and each.lives]
         overdue = [each for each in mine if now - each.attempt_began >= each.timeout]
@@ -316,7 +320,7 @@ class Watching:
         )
 
     def _check_lateness(self, task: Task, now: Millis, what: str) -> None:
-        # The scheduler does not decide how many pull workers there are.
+        # The scheduler does not determine the number of pull workers.
         if (
             task.all_locks
             or task.completes is not None
@@ -328,7 +332,7 @@ class Watching:
         late = now - max(task.next_at, self.account.received_from)
         self.latest = max(self.latest, late)
         if task.next_at - task.created_at >= _AHEAD:
-            # A task due at once is sent at once; the queue's delay shows only otherwise.
+            # A task that is due at once is sent at once, so the queue's delay shows only for other tasks.
             self.lateness.append(late)
         self.check(self.account.faulty or late <= PROMPT, f"{what} began {late} ms late without a fault")
         if self.account.calm_at is not None:
@@ -337,7 +341,7 @@ class Watching:
             self.check(after <= MENDED, f"{what} began {after} ms late although nothing failed any more")
 
     def _check_expiry(self, task: Task, now: Millis, what: str) -> None:
-        """No attempt of a handler begins after its task's expiry, by any clock."""
+        """Check that no attempt of a handler begins after its task's expiry, by any clock."""
         is_first = task.attempt == 1 and task.id.text not in self.begun
         self.begun.add(task.id.text)
         start_by = task.start_by if is_first else task.retry_by
@@ -361,7 +365,7 @@ class Watching:
             self.check(len({*modes.values()}) == 1, f"{what} began under lock {lock.key} beside another mode: {modes}")
 
     def _deferred_under(self, lock: LockSpec, owner: str) -> dict[str, LockMode]:
-        """The tasks that have an owner's lock because their targets have accepted the work, and will notify."""
+        """The tasks that hold an owner's lock because their targets have accepted the work and will notify."""
         now = self.account.time.now()
         found: dict[str, LockMode] = {}
         for task_id, until in self.account.attempts.deferred.items():
@@ -377,13 +381,13 @@ class Watching:
         return found
 
     def record(self, task_id: str) -> Task | None:
-        """A task as stored."""
+        """A task's record."""
         key = key_of(TaskId(task_id))
         item = self.account.table.get((key[schema.PARTITION_KEY]["S"], task_id))
         return task_of(item) if item is not None else None
 
     def tasks(self) -> Iterator[Task]:
-        """All tasks."""
+        """All task records."""
         yield from (task_of(item) for item in self.account.table.every() if _STATE in item)
 
     def unfinished(self) -> list[Task]:
@@ -392,7 +396,7 @@ class Watching:
         return [task_of(item) for item in open_items]
 
     def check_end(self) -> None:
-        """Every accepted task exists, and has ended."""
+        """Check that every accepted task exists and has ended, and let all other watchers check the end."""
         for task in self.unfinished():
             self.check(self.account.schedules.is_endless(task), f"{task.id} is still {task.state}")
         for task_id in self.accepted:
@@ -407,11 +411,11 @@ class Watching:
             if task.name and task.node_ref is None and not task.schedule_ref and task.type != CALLBACK_TYPE
         )
         for name, number in names.items():
-            # An event that is delivered again after the number of shards has grown makes a second task.
+            # An event that is delivered again after the number of shards has grown creates a second task.
             may_differ = name in self.events and "shards doubled" in self.account.faults
             self.check(number == 1 or may_differ, f"{name} was asked for once, and there are {number} tasks")
         for name, sent_at in self.events.items():
-            # The queue keeps an event for four days, and there may have been more without an invocation.
+            # The queue keeps an event for four days, and there may have been more days without an invocation.
             is_expired = self.account.silent_until - sent_at > INTAKE_KEPT
             self.check(name in names or is_expired, f"the event {name} became no task")
         self._check_outside()
@@ -426,7 +430,7 @@ class Watching:
         self.account.schedules.check_end()
 
     def _check_callbacks(self) -> None:
-        """Each outcome that was to be posted has a task for that, and one only."""
+        """Check that each outcome with a callback has exactly one callback task."""
         made = Counter(task.name for task in self.tasks() if task.type == CALLBACK_TYPE)
         for name, number in made.items():
             most = len(self.outcomes[name or ""])
@@ -439,9 +443,9 @@ class Watching:
             self.check(number >= least, f"{task.id} has {number} callbacks of at least {least} outcomes")
 
     def _check_outside(self) -> None:
-        """Succeeded tasks were sent, and those with a callback URL were called back."""
+        """Check that the messages of succeeded tasks were sent, and that tasks with a callback URL were called back."""
         sent = Counter(message_owner(held.body) for held in self.account.sqs.queues[SINK_URL].messages)
-        # A callback is a task, named after the id of the ended one: users may cancel it, by its name, too.
+        # A callback is a task that is named after the ended task's id, so that users may cancel it by this name, too.
         cancelled = {task.name for task in self.tasks() if task.type == CALLBACK_TYPE and task.state is State.CANCELLED}
         taken_back = cancelled & self.account.attempts.may_cancel
         for task in self.tasks():
@@ -454,7 +458,7 @@ class Watching:
             self._check_requests(task)
 
     def _check_requests(self, task: Task) -> None:
-        """A listed status is success, and no call comes before the requested time."""
+        """Check that listed statuses count as success, and that no call comes earlier than `Retry-After` requested."""
         is_custom = isinstance(task.target, HttpTarget) and task.target.request.is_custom
         if not is_custom:
             return
@@ -462,20 +466,20 @@ class Watching:
         failed = [line for line in lines if line.error and line.error.type == f"Http{CONFLICT}"]
         self.check(not failed, f"{task.id} has failed by a status that is success")
         if task.actions.records:
-            return  # its user may have had it run at once
+            return  # a user may have run the task at once
         for line, later in itertools.pairwise(lines):
             if line.error and line.error.type == "Http503" and line.started_at and later.started_at:
                 waited = later.started_at - line.started_at - line.took
-                # By two processes' clocks, which differ.
+                # The two times are from the clocks of two processes, which may differ.
                 is_patient = waited >= RETRY_AFTER * SECOND - _CLOCKS
                 self.check(is_patient, f"{task.id} was called again after {waited} ms")
 
 
 def _is_late(task: Task) -> bool:
-    """Whether the attempt that has ended was none, because it was too late."""
+    """Whether an ended attempt does not count, because it began too late."""
     return task.error is not None and task.error.type in {"RetryDurationExpired", "LockWaitExpired"}
 
 
 def _named(task: Task, key: str) -> LockSpec | None:
-    """A task's lock with a key."""
+    """A task's lock with this key; `None` if it has no such lock."""
     return next((lock for lock in task.all_locks if lock.key == key), None)

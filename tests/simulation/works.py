@@ -1,4 +1,4 @@
-"""The handlers of a simulation, as a user registers them; their account decides how they behave."""
+"""The handlers of a simulation, registered like users' handlers; the simulated account determines their behavior."""
 
 from __future__ import annotations
 
@@ -13,46 +13,46 @@ if TYPE_CHECKING:
     from tests.simulation.fault_simulation import FaultSimulation
 
 STAGE: list[FaultSimulation] = []
-"""The account that is being simulated, the last one in the list."""
+"""The simulated accounts; the last account in the list is the current one."""
 LARGE = "".join(f"{number * 2654435761 % 2**32:08x}" for number in range(1_500))
-"""A payload or result outside its record, in compressed form."""
+"""A payload or result that is stored outside its record, even compressed."""
 PLAIN, UNDONE, PHASED = "simulation-plain", "simulation-undone", "simulation-phased"
 BATCHED = "simulation-batched"
 
 
 @handler(PLAIN)
 def plain(context: Context, payload: Any) -> Any:  # noqa: ANN401 - any JSON
-    """Only `run`."""
+    """A handler with only `run`."""
     return STAGE[-1].act("run", context, payload)
 
 
 @handler(BATCHED, batch=Batch(max_size=3, max_wait_seconds=4))
 def batched(items: Sequence[BatchItem[Any]]) -> list[Any]:
-    """Only `run`, for several tasks."""
+    """A batch handler with only `run`."""
     return STAGE[-1].act_together(items)
 
 
 @handler(UNDONE)
 class Undone:
-    """The undoable ones."""
+    """A handler that supports rollback."""
 
     def run(self, context: Context, payload: Any) -> Any:  # noqa: ANN401 - any JSON
-        """Do it."""
+        """Execute the phase `run`."""
         return STAGE[-1].act("run", context, payload)
 
     def rollback(self, context: Context, payload: Any) -> Any:  # noqa: ANN401 - any JSON
-        """Undo it."""
+        """Execute the phase `rollback`."""
         return STAGE[-1].act("rollback", context, payload)
 
 
 @handler(PHASED)
 class Phased(Undone):
-    """Every phase."""
+    """A handler with all phases."""
 
     def prepare(self, context: Context, payload: Any) -> Any:  # noqa: ANN401 - any JSON
-        """Get ready."""
+        """Execute the phase `prepare`."""
         return STAGE[-1].act("prepare", context, payload)
 
     def clean(self, context: Context, payload: Any) -> Any:  # noqa: ANN401 - any JSON
-        """Put away."""
+        """Execute the phase `clean`."""
         return STAGE[-1].act("clean", context, payload)

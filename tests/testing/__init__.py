@@ -1,1 +1,1 @@
-"""The testing kit, as users' tests use it: the fixture `duetime` is the kit's own."""
+"""The testing kit as users' tests use it, with the kit's own fixture `duetime`."""

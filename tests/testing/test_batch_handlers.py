@@ -31,7 +31,7 @@ ONCE: Any = {"max_attempts": 1}
 
 @pytest.fixture(autouse=True)
 def registry() -> Iterator[None]:
-    """Leave no handler behind."""
+    """Remove the registered handlers after the test."""
     before = dict(REGISTRY)
     yield
     REGISTRY.clear()
@@ -40,12 +40,12 @@ def registry() -> Iterator[None]:
 
 @dataclass
 class Calls:
-    """The calls of a batch handler: the payloads of each."""
+    """The calls of a batch handler, each with its payloads."""
 
     every: list[list[Any]]
 
     def note(self, items: Sequence[BatchItem[Any]]) -> None:
-        """Note a call."""
+        """Record a call."""
         self.every.append([item.payload for item in items])
 
     @property
@@ -56,12 +56,12 @@ class Calls:
 
 @pytest.fixture
 def calls() -> Calls:
-    """No call yet."""
+    """Return an empty record of calls."""
     return Calls([])
 
 
 def ended(duetime: Duetime, payloads: Sequence[Any], **options: Any) -> list[Task]:  # noqa: ANN401 - of a creation
-    """Tasks with these payloads, created at once, when all have ended."""
+    """Create tasks with the given payloads at once, and return them when all have ended."""
     new: list[Any] = [{"type": "index.add", "payload": payload, **options} for payload in payloads]
     results = duetime.client.tasks.create_batch(new)
     duetime.run_until_idle()
@@ -69,7 +69,7 @@ def ended(duetime: Duetime, payloads: Sequence[Any], **options: Any) -> list[Tas
 
 
 def test_due_tasks_share_a_call_and_each_has_its_result(duetime: Duetime, calls: Calls) -> None:
-    """The handler is called once, with every task of the delivery, and its results are in their order."""
+    """The handler is called once with every task of a delivery, and its results are in the tasks' order."""
 
     def add(items: Sequence[BatchItem[int]]) -> list[int]:
         calls.note(items)
@@ -84,13 +84,13 @@ def test_due_tasks_share_a_call_and_each_has_its_result(duetime: Duetime, calls:
 
 
 def test_without_a_return_value_every_task_succeeds(duetime: Duetime) -> None:
-    """Each has no result."""
+    """If a batch handler returns nothing, every task succeeds without a result."""
     duetime.register("index.add", lambda _items: None, batch=Batch())
     assert [(task.state, task.result) for task in ended(duetime, range(3))] == [("succeeded", None)] * 3
 
 
 def test_no_call_has_more_tasks_than_the_maximum(duetime: Duetime, calls: Calls) -> None:
-    """Ten tasks are four, four and two."""
+    """With a maximum of four, ten tasks are called as four, four and two."""
     duetime.register("index.add", calls.note, batch=Batch(max_size=4))
     ended(duetime, range(10))
     assert sorted(calls.sizes) == [2, 4, 4]
@@ -100,14 +100,14 @@ def test_no_call_has_more_tasks_than_the_maximum(duetime: Duetime, calls: Calls)
 def test_only_tasks_with_the_same_key_share_a_call(
     duetime: Duetime, calls: Calls, key: str | Callable[[Any], str]
 ) -> None:
-    """A field of the payload, or a function of it, separates them."""
+    """The key is a field of the payload or a function of the payload."""
     duetime.register("index.add", calls.note, batch=Batch(key=key))
     ended(duetime, [{"index": "ab"[number % 2], "number": number} for number in range(6)])
     assert sorted([item["index"] for item in call] for call in calls.every) == [["a"] * 3, ["b"] * 3]
 
 
 def test_a_task_without_the_key_fails_alone(duetime: Duetime, calls: Calls) -> None:
-    """Its attempt fails with the key's error; the others share a call."""
+    """The attempt without the key fails with a `KeyError`, and the other tasks share a call."""
     duetime.register("index.add", calls.note, batch=Batch(key="index"))
     tasks = ended(duetime, [{"index": 1}, {}, {"index": 1}], retry=ONCE)
     assert [task.state for task in tasks] == ["succeeded", "failed", "succeeded"]
@@ -117,7 +117,7 @@ def test_a_task_without_the_key_fails_alone(duetime: Duetime, calls: Calls) -> N
 
 
 def test_tasks_of_other_priorities_types_and_timeouts_do_not_share_a_call(duetime: Duetime, calls: Calls) -> None:
-    """Each priority has its own queue; a short timeout must not end the call of the others."""
+    """Each priority has its own queue, and a short timeout must not end the call for other tasks."""
     duetime.register("index.add", calls.note, batch=Batch())
     duetime.register("index.drop", calls.note, batch=Batch())
     tasks: list[Any] = [
@@ -134,14 +134,14 @@ def test_tasks_of_other_priorities_types_and_timeouts_do_not_share_a_call(duetim
 
 
 def test_a_task_with_a_rate_is_called_alone_at_its_turn(duetime: Duetime, calls: Calls) -> None:
-    """Waiting for others would let tasks with different turns start at once."""
+    """If a task with a rate waited for other tasks, tasks with different turns would start at once."""
     duetime.register("index.add", calls.note, batch=Batch(max_wait_seconds=60))
     ended(duetime, range(3), rate={"key": "index", "limit": 1, "per_seconds": 10})
     assert calls.sizes == [1, 1, 1]
 
 
 def test_each_task_has_its_own_outcome(duetime: Duetime, calls: Calls) -> None:
-    """Some fail and are retried by their own policy, one at its own time, one not at all; the others succeed."""
+    """Failed tasks are retried by their own policy, at a requested time or never, and the other tasks succeed."""
 
     def add(items: Sequence[BatchItem[str]]) -> list[object]:
         calls.note(items)
@@ -175,7 +175,7 @@ def test_each_task_has_its_own_outcome(duetime: Duetime, calls: Calls) -> None:
 
 
 def test_an_exception_of_the_call_fails_every_task_by_its_own_policy(duetime: Duetime, calls: Calls) -> None:
-    """One with a single attempt has failed; the others are retried."""
+    """After an exception, tasks with a single attempt have failed and the other tasks are retried."""
 
     def add(items: Sequence[BatchItem[Any]]) -> None:
         calls.note(items)
@@ -193,7 +193,7 @@ def test_an_exception_of_the_call_fails_every_task_by_its_own_policy(duetime: Du
 
 
 def test_a_task_is_alone_in_its_last_attempt(duetime: Duetime, calls: Calls) -> None:
-    """A bad task fails every call that it is in, but no other task for good."""
+    """A bad task fails every call that it is in, but each last attempt is a call of its own."""
 
     def add(items: Sequence[BatchItem[str]]) -> None:
         calls.note(items)
@@ -209,7 +209,7 @@ def test_a_task_is_alone_in_its_last_attempt(duetime: Duetime, calls: Calls) -> 
 
 @pytest.mark.parametrize("returned", [[1], "ab", {"a": 1, "b": 2}, 7])
 def test_a_wrong_number_of_results_fails_every_task_at_once(duetime: Duetime, returned: object) -> None:
-    """The order of results is unknown, and the work is done; an already failed task keeps its error."""
+    """The order of results is unknown and the work is done, so all tasks fail; a failed task keeps its own error."""
 
     def add(items: Sequence[BatchItem[int]]) -> object:
         items[0].fail(Unretriable("its own"))
@@ -224,7 +224,7 @@ def test_a_wrong_number_of_results_fails_every_task_at_once(duetime: Duetime, re
 
 
 def test_a_result_that_is_not_json_fails_only_its_task(duetime: Duetime) -> None:
-    """The other results are stored."""
+    """The results of the other tasks are stored."""
     duetime.register("index.add", lambda items: [object() if item.payload else 7 for item in items], batch=Batch())
     tasks = ended(duetime, [0, 1])
     assert [(task.state, task.error and task.error.type) for task in tasks] == [
@@ -235,13 +235,13 @@ def test_a_result_that_is_not_json_fails_only_its_task(duetime: Duetime) -> None
 
 @dataclass(frozen=True)
 class Document:
-    """A document of the index."""
+    """A document of a search index."""
 
     number: int
 
 
 def test_payloads_of_a_class_are_checked_for_each_task(duetime: Duetime) -> None:
-    """An invalid payload fails its own task; the handler gets the others as values of the class."""
+    """An invalid payload fails only its own task, and the handler gets the other payloads as instances of the class."""
     seen: list[Document] = []
 
     @handler("index.add", payload=Document, batch=Batch())
@@ -260,7 +260,7 @@ def test_payloads_of_a_class_are_checked_for_each_task(duetime: Duetime) -> None
 
 
 def test_a_coroutine_takes_batches_too(duetime: Duetime, calls: Calls) -> None:
-    """It has one event loop for its call."""
+    """The coroutine of a batch has an event loop for its call."""
 
     async def add(items: Sequence[BatchItem[int]]) -> list[int]:
         calls.note(items)
@@ -273,7 +273,7 @@ def test_a_coroutine_takes_batches_too(duetime: Duetime, calls: Calls) -> None:
 
 
 def test_a_coroutine_that_does_not_end_fails_every_task_with_a_timeout(duetime: Duetime) -> None:
-    """Each attempt records its own."""
+    """If a coroutine does not end in time, each attempt records its own timeout."""
 
     async def add(_items: Sequence[BatchItem[int]]) -> None:
         await asyncio.sleep(3600)
@@ -284,7 +284,7 @@ def test_a_coroutine_that_does_not_end_fails_every_task_with_a_timeout(duetime: 
 
 
 def test_a_function_that_does_not_end_fails_every_task_with_a_timeout(duetime: Duetime) -> None:
-    """Its process ends; each attempt has recorded its own timeout before."""
+    """Each attempt records its own timeout before the process is ended."""
 
     def add(_items: Sequence[BatchItem[int]]) -> None:
         duetime.sleep(3600)
@@ -295,7 +295,7 @@ def test_a_function_that_does_not_end_fails_every_task_with_a_timeout(duetime: D
 
 
 def test_leases_are_renewed_and_progress_is_each_tasks_own(duetime: Duetime) -> None:
-    """A call that takes longer than a lease keeps all of them."""
+    """A call that takes longer than a lease keeps the leases of all its tasks."""
 
     def add(items: Sequence[BatchItem[int]]) -> None:
         for item in items:
@@ -308,7 +308,7 @@ def test_leases_are_renewed_and_progress_is_each_tasks_own(duetime: Duetime) -> 
 
 
 def test_one_task_is_cancelled_while_the_others_go_on(duetime: Duetime) -> None:
-    """The handler sees the request in the context of its task."""
+    """The handler sees the request to cancel only in the context of the cancelled task."""
     ids: list[str] = []
 
     def add(items: Sequence[BatchItem[int]]) -> list[object]:
@@ -325,7 +325,7 @@ def test_one_task_is_cancelled_while_the_others_go_on(duetime: Duetime) -> None:
 
 
 def test_a_request_that_stops_the_whole_call_cancels_only_its_task(duetime: Duetime) -> None:
-    """The attempts of the others have failed, and are repeated."""
+    """If the handler stops the call, the cancelled task ends, and the attempts of other tasks fail and are repeated."""
 
     def add(items: Sequence[BatchItem[int]]) -> None:
         if items[0].context.attempt == 1:
@@ -345,7 +345,7 @@ def test_a_request_that_stops_the_whole_call_cancels_only_its_task(duetime: Duet
 
 
 def test_a_crash_loses_nothing(duetime: Duetime, calls: Calls) -> None:
-    """Every task of the call is run again by its next attempt."""
+    """After a crash, every task of the call is run again by its next attempt."""
     duetime.register("index.add", calls.note, batch=Batch())
     duetime.faults.crash_before_finish()
     tasks = ended(duetime, range(4))
@@ -354,7 +354,7 @@ def test_a_crash_loses_nothing(duetime: Duetime, calls: Calls) -> None:
 
 
 def test_a_lost_lease_rejects_the_outcomes_of_its_call(duetime: Duetime, calls: Calls) -> None:
-    """A suspended process is replaced; the tasks have the results of the second call."""
+    """If a suspended process loses its leases, the tasks have the results of the second call."""
 
     def add(items: Sequence[BatchItem[int]]) -> list[int]:
         calls.note(items)
@@ -383,7 +383,7 @@ def test_a_large_delivery_is_one_call(duetime: Duetime, calls: Calls) -> None:
 def test_a_task_waits_for_others_that_its_worker_holds(
     duetime: Duetime, calls: Calls, seconds: float, every: list[list[int]]
 ) -> None:
-    """One is due 0.3 s after the delivery, and the worker keeps it: the first waits for it, if it may."""
+    """A task shares its call with a task that the worker holds for another 0.3 s if the maximum wait allows this."""
     duetime.deliver_in_batches(100, 1.2)
     duetime.register("index.add", calls.note, batch=Batch(max_wait_seconds=seconds))
     later = duetime.now + timedelta(seconds=1.5)
@@ -394,7 +394,7 @@ def test_a_task_waits_for_others_that_its_worker_holds(
 
 
 def test_a_single_call_of_a_test_has_one_item(duetime: Duetime) -> None:
-    """`perform` returns its result, or raises the error that it was failed with."""
+    """`perform` returns the item's result, or raises the error with which the item failed."""
 
     def add(items: Sequence[BatchItem[int]]) -> list[object]:
         return [ValueError("odd") if item.payload % 2 else item.payload for item in items]
@@ -406,7 +406,7 @@ def test_a_single_call_of_a_test_has_one_item(duetime: Duetime) -> None:
 
 
 def test_a_failed_assertion_in_a_batch_handler_ends_the_test(duetime: Duetime) -> None:
-    """As in any handler, it is not an attempt's failure."""
+    """A failed assertion ends the test, as in any handler, and is not a failure of the attempt."""
 
     def add(_items: Sequence[BatchItem[int]]) -> None:
         pytest.fail("the test's own")

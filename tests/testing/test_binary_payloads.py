@@ -1,4 +1,4 @@
-"""Binary payloads, from every way of creating a task to every kind of target."""
+"""Binary payloads, for every way to create a task and every kind of target."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PNG_JSON = {"$binary": {"base64": "iVBORw0KGgoA/w==", "content_type": "image/png
 
 @pytest.fixture
 def received(duetime: Duetime) -> list[Any]:
-    """The payloads that the handler of `resize` was given."""
+    """Record the payloads that the handler of `resize` gets."""
     found: list[Any] = []
 
     def resize(_context: Context, payload: object) -> int:
@@ -41,14 +41,14 @@ def received(duetime: Duetime) -> list[Any]:
 
 
 def refused(duetime: Duetime, payload: object) -> list[tuple[str, str]]:
-    """The fields that a creation with this payload is refused for, with the code of each."""
+    """Return the fields for which creating a task with this payload is refused, each with its code."""
     with pytest.raises(InvalidRequest) as refusal:
         duetime.client.tasks.create("resize", payload=payload)
     return [(each.field, each.code) for each in refusal.value.errors]
 
 
 def test_a_handler_gets_the_bytes_and_their_content_type(duetime: Duetime, received: list[Any]) -> None:
-    """Bytes sent by the client arrive as bytes, and the client reads the task's payload as bytes."""
+    """The handler gets the bytes that the client has sent, and the client reads the task's payload as bytes."""
     task = duetime.client.tasks.create("resize", payload=PNG)
     duetime.run_until_idle()
     assert received == [b"\x89PNG\r\n\x1a\n\x00\xff"]
@@ -87,7 +87,7 @@ def test_every_way_of_creating_tasks_takes_bytes(duetime: Duetime, received: lis
 
 
 def test_a_request_of_its_own_sends_the_bytes(duetime: Duetime) -> None:
-    """With a method, the endpoint gets the bytes with their content type; duetime's own request is JSON."""
+    """With a custom method, the endpoint gets the bytes with their content type; otherwise duetime sends JSON."""
     duetime.http.respond_with(URL, lambda _request: HttpReply(200))
     duetime.client.tasks.create("send", payload=PNG, target={"kind": "http", "url": URL, "method": "POST"})
     duetime.client.tasks.create("send", payload=PNG, target={"kind": "http", "url": URL})
@@ -98,7 +98,7 @@ def test_a_request_of_its_own_sends_the_bytes(duetime: Duetime) -> None:
 
 
 def test_a_pull_worker_gets_the_bytes(duetime: Duetime) -> None:
-    """The API gives a pull worker the base64 with the content type, which its client decodes."""
+    """The API gives a pull worker base64 with the content type, which the worker's client decodes."""
     duetime.pull("vm.backup")
     duetime.client.tasks.create("vm.backup", payload=PNG)
     duetime.run_until_idle()
@@ -109,7 +109,7 @@ def test_a_pull_worker_gets_the_bytes(duetime: Duetime) -> None:
 
 
 def test_a_handler_with_a_payload_class_gets_no_bytes_and_one_for_bytes_no_json(duetime: Duetime) -> None:
-    """A task with a payload of the other kind fails at once, and its error quotes nothing of it."""
+    """A task with the wrong kind of payload fails at once, and its error quotes no part of the payload."""
     duetime.register("bytes", lambda _context, payload: len(payload), payload=bytes)
     right = duetime.client.tasks.create("bytes", payload=b"12")
     wrong = duetime.client.tasks.create("bytes", payload="12")
@@ -134,13 +134,13 @@ def test_a_handler_with_a_payload_class_gets_no_bytes_and_one_for_bytes_no_json(
     ],
 )
 def test_a_wrong_form_is_refused_by_field(duetime: Duetime, payload: object, field: str, code: str) -> None:
-    """The error names the field of the payload, and nothing is created."""
+    """The error names the payload's field, and no task is created."""
     assert (field, code) in refused(duetime, payload)
     assert not list(duetime.client.tasks.list())
 
 
 def test_the_limit_is_of_the_bytes_not_of_their_base64(duetime: Duetime, received: list[Any]) -> None:
-    """A payload of exactly the limit is accepted, and arrives."""
+    """A payload of exactly the limit is accepted and arrives at the handler."""
     data = bytes(range(256)) * (MAX_PAYLOAD_BYTES // 256)
     duetime.client.tasks.create("resize", payload=data)
     duetime.run_until_idle()
@@ -148,19 +148,19 @@ def test_the_limit_is_of_the_bytes_not_of_their_base64(duetime: Duetime, receive
 
 
 def test_a_graph_is_no_bytes(duetime: Duetime) -> None:
-    """The payload of a topology is a graph: bytes are refused."""
+    """The payload of a topology is a graph, so bytes are refused."""
     with pytest.raises(InvalidRequest) as refusal:
         duetime.client.tasks.create("graph", payload=b"x", target={"kind": "topology"})
     assert refusal.value.errors[0].field.startswith("payload")
 
 
 def test_the_kit_passes_bytes_to_a_handler(duetime: Duetime, received: list[Any]) -> None:
-    """`perform` passes bytes on, which JSON would not carry."""
+    """`perform` passes bytes to a handler, although JSON could not represent them."""
     assert duetime.perform("resize", PNG) == 10
     assert received[0].content_type == "image/png"
 
 
 def test_a_copy_has_the_content_type() -> None:
-    """Copies of a binary payload, as a process makes for another one, keep its content type."""
+    """Copies of a binary payload, such as those for another process, keep the content type."""
     assert copy(PNG) == PNG
     assert copy(PNG).content_type == "image/png"

@@ -1,4 +1,4 @@
-"""The client in a test of the kit: the product's own, in virtual time and without a network."""
+"""The client in the testing kit is the product's own client, in virtual time and without a network."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever opens a connection fails."""
+    """Fail on any attempt to open a connection."""
 
     def refuse(*_arguments: object) -> None:
         raise AssertionError("a connection was opened")
@@ -27,7 +27,7 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_waiting_lets_virtual_time_pass(duetime: Duetime) -> None:
-    """Polling sleeps in virtual time, and ends when the task does."""
+    """Polling sleeps in virtual time and ends when the task ends."""
 
     def work(_context: Context, _payload: object) -> str:
         duetime.sleep(40)
@@ -41,7 +41,7 @@ def test_waiting_lets_virtual_time_pass(duetime: Duetime) -> None:
 
 
 def test_a_request_that_waits_is_answered_when_the_task_has_ended(duetime: Duetime) -> None:
-    """`wait_seconds` returns the outcome, or the present task after the limit."""
+    """`wait_seconds` returns the outcome or, after the limit, the current task."""
     duetime.register("report", lambda _context, payload: duetime.sleep(payload))
     began = duetime.now
     assert duetime.client.tasks.create("report", payload=3, wait_seconds=20).state == "succeeded"
@@ -50,7 +50,7 @@ def test_a_request_that_waits_is_answered_when_the_task_has_ended(duetime: Dueti
 
 
 def test_changes_are_watched_without_a_connection(duetime: Duetime) -> None:
-    """The client polls, in virtual time, until the task has ended."""
+    """The client polls in virtual time until the task has ended."""
     duetime.register("report", lambda _context, _payload: duetime.sleep(5))
     task = duetime.client.tasks.create("report", delay_seconds=30)
     states = [change.item["state"] for change in duetime.client.tasks.watch(task.id) if change.item]
@@ -58,7 +58,7 @@ def test_changes_are_watched_without_a_connection(duetime: Duetime) -> None:
 
 
 def test_the_contract_is_the_deployed_one(duetime: Duetime) -> None:
-    """Requests are refused as the API refuses them, and idempotency keys are kept."""
+    """Requests are refused as in a deployment, and idempotency keys work."""
     with pytest.raises(InvalidRequest, match="due_at"):
         duetime.client.tasks.create("report", due_at="tomorrow")
     with pytest.raises(NotFound):
@@ -71,7 +71,7 @@ def test_the_contract_is_the_deployed_one(duetime: Duetime) -> None:
 
 
 def test_every_task_is_listed_at_once(duetime: Duetime) -> None:
-    """Reads are never late: a new task is in the next list, over pages."""
+    """Lists are always up to date, so a new task is in the next list, across pages."""
     made = [duetime.client.tasks.create("report", delay_seconds=60).id for _ in range(12)]
     assert {task.id for task in duetime.client.tasks.list(page_size=5)} == set(made)
     count = duetime.client.tasks.count(state="scheduled")
@@ -79,7 +79,7 @@ def test_every_task_is_listed_at_once(duetime: Duetime) -> None:
 
 
 def test_tests_do_not_see_each_other() -> None:
-    """Two accounts in one thread have their own tasks and their own time."""
+    """Two accounts in one thread have separate tasks and separate times."""
     one, other = Duetime(), Duetime()
     one.client.tasks.create("report", delay_seconds=60)
     other.advance(hours=1)
@@ -90,7 +90,7 @@ def test_tests_do_not_see_each_other() -> None:
 
 
 def test_what_ends_the_test_in_a_handler_ends_the_test(duetime: Duetime) -> None:
-    """`pytest.fail` is not a failure of the task: it reaches the test."""
+    """`pytest.fail` in a handler ends the test and is not a failure of the task."""
 
     def refuse(_context: Context, _payload: object) -> None:
         pytest.fail("not in this test")
@@ -102,7 +102,7 @@ def test_what_ends_the_test_in_a_handler_ends_the_test(duetime: Duetime) -> None
 
 
 def test_an_assertion_in_a_handler_is_in_the_report(duetime: Duetime) -> None:
-    """It fails the attempt, as in a deployment, and the report of the next failed assertion shows it."""
+    """As in a deployment, the assertion fails the attempt, and the next failed assertion's report shows it."""
 
     def check(_context: Context, payload: object) -> None:
         assert payload == {"a": 2}, f"got {payload}"

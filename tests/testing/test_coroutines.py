@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def test_what_a_handler_awaits_takes_virtual_time_only(duetime: Duetime) -> None:
-    """Handlers of one worker continue while others wait."""
+    """While a handler awaits something, the worker's other handlers continue."""
     ended: list[tuple[object, datetime]] = []
 
     async def report(_context: Context, payload: int) -> str:
@@ -36,7 +36,7 @@ def test_what_a_handler_awaits_takes_virtual_time_only(duetime: Duetime) -> None
 
 
 def test_a_coroutine_that_is_late_is_cancelled_and_its_process_lives_on(duetime: Duetime) -> None:
-    """It can clean up; the attempt fails with `Timeout`, and is retried; concurrent ones are not affected."""
+    """A late coroutine can clean up and its attempt fails with `Timeout`; concurrent coroutines are not affected."""
     cleaned: list[int] = []
 
     async def slow(context: Context, payload: int) -> int:
@@ -59,7 +59,7 @@ def test_a_coroutine_that_is_late_is_cancelled_and_its_process_lives_on(duetime:
 
 @pytest.mark.parametrize("error", [asyncio.CancelledError(), KeyboardInterrupt(), GeneratorExit(), BaseException("x")])
 def test_a_coroutine_may_raise_anything(duetime: Duetime, error: BaseException) -> None:
-    """It fails its attempt with its own class, as in a deployment, and does not reach the test."""
+    """A coroutine's exception fails the attempt with its own class, as in a deployment, and does not reach the test."""
 
     async def end(context: Context, _payload: object) -> int:
         await asyncio.sleep(1)
@@ -76,7 +76,7 @@ def test_a_coroutine_may_raise_anything(duetime: Duetime, error: BaseException) 
 
 
 def test_a_coroutine_may_await_what_it_has_cancelled(duetime: Duetime) -> None:
-    """The cancellation that it gets is its own error, not the end of its worker."""
+    """A cancellation by the coroutine itself is its own error and does not end the worker."""
 
     async def cancel(_context: Context, _payload: object) -> None:
         work = asyncio.ensure_future(asyncio.sleep(100))
@@ -94,7 +94,7 @@ def test_a_coroutine_may_await_what_it_has_cancelled(duetime: Duetime) -> None:
 
 
 def test_a_test_may_use_the_client_for_coroutines(duetime: Duetime) -> None:
-    """Virtual time passes while it waits, and coroutines of handlers run meanwhile."""
+    """While a test awaits the client, virtual time passes and coroutines of handlers run."""
 
     async def report(_context: Context, payload: int) -> int:
         await asyncio.sleep(5)

@@ -1,4 +1,4 @@
-"""The same tests against a deployed stack: they skip what it cannot do, and use the client."""
+"""With a deployed stack, the same tests use the client, and are skipped if they need what the stack cannot do."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def deployed() -> Iterator[DeployedDuetime]:
-    """A stack that responds over HTTP and has no tasks."""
+    """Return a stack that responds over HTTP and has no tasks."""
     with served(Deployment()) as deployment:
         made = DeployedDuetime(deployment.url)
         yield made
@@ -24,7 +24,7 @@ def deployed() -> Iterator[DeployedDuetime]:
 
 @pytest.mark.parametrize("use", ["at", "advance", "faults", "http", "mode", "perform", "pull", "executions_of"])
 def test_what_needs_virtual_time_skips_the_test(deployed: DeployedDuetime, use: str) -> None:
-    """The reason names the requested function."""
+    """The skip reason names the requested function."""
     uses: dict[str, Callable[[], object]] = {
         "at": lambda: deployed.at("2027-01-01T00:00:00+00:00"),
         "advance": lambda: deployed.advance(hours=1),
@@ -38,7 +38,7 @@ def test_what_needs_virtual_time_skips_the_test(deployed: DeployedDuetime, use: 
 
 
 def test_assertions_read_the_api(deployed: DeployedDuetime) -> None:
-    """Nothing was created or run; both messages have the time."""
+    """Assertions read executions from the API and say if a task never ran."""
     deployed.register("report", print)
     deployed.refute_created("report")
     deployed.assert_ran("report", times=0)

@@ -1,4 +1,4 @@
-"""Payloads, results, steps, checkpoints, and texts of progress and errors, encrypted with the user's own key."""
+"""Payloads, results, steps, checkpoints, progress messages and errors are encrypted with the user's own key."""
 
 from __future__ import annotations
 
@@ -34,30 +34,30 @@ SECRET = "4111-1111-1111-1111"  # noqa: S105 - an example
 
 
 class Codec:
-    """Encrypts with a key, each time to other bytes."""
+    """Encrypts with a key, each time to different bytes."""
 
     def __init__(self) -> None:
         self._fernet = Fernet(Fernet.generate_key())
 
     def encode(self, data: bytes) -> bytes:
-        """Encrypt."""
+        """Encrypt a value."""
         return self._fernet.encrypt(data)
 
     def decode(self, data: bytes) -> bytes:
-        """Decrypt."""
+        """Decrypt a value."""
         return self._fernet.decrypt(data)
 
 
 @pytest.fixture
 def encrypting(duetime: Duetime) -> Duetime:
-    """An account whose clients and handlers have a codec."""
+    """Return an account whose clients and handlers have a codec."""
     duetime.use_codec(Codec())
     return duetime
 
 
 @pytest.fixture
 def received(encrypting: Duetime) -> list[Any]:
-    """The payloads that the handler of `charge` was given; it returns them."""
+    """Record and return the payloads that the handler of `charge` gets."""
     found: list[Any] = []
 
     def charge(_context: Context, payload: object) -> object:
@@ -69,19 +69,19 @@ def received(encrypting: Duetime) -> list[Any]:
 
 
 def seen_by_others(duetime: Duetime, task_id: str) -> Task:
-    """The task as a client without the codec reads it."""
+    """Return the task as a client without the codec reads it."""
     return others(duetime).tasks.get(task_id)
 
 
 def others(duetime: Duetime) -> Client:
-    """A client without the codec."""
+    """Return a client without the codec."""
     use_codec(None)
     duetime.__dict__.pop("client").close()
     return duetime.client
 
 
 def all_seen_by_others(duetime: Duetime, task_id: str) -> str:
-    """Everything that a client without the codec can read about a task, as text."""
+    """Return everything that a client without the codec can read about a task, as text."""
     client = others(duetime)
     read = [client.tasks.get(task_id), client.tasks.explain(task_id)]
     read += [
@@ -93,7 +93,7 @@ def all_seen_by_others(duetime: Duetime, task_id: str) -> str:
 
 
 def stored_text(duetime: Duetime) -> str:
-    """Everything that was ever stored in the tables, decompressed, as text."""
+    """Return everything that was ever stored in the tables, decompressed, as text."""
 
     def readable(value: Any) -> Any:  # noqa: ANN401 - any attribute
         if isinstance(value, bytes):
@@ -110,7 +110,7 @@ def stored_text(duetime: Duetime) -> str:
 
 
 def test_the_handler_and_the_client_read_what_nobody_else_can(encrypting: Duetime, received: list[Any]) -> None:
-    """The payload and the result are plain in the processes with the codec, and encrypted in the API."""
+    """The payload and the result are plain in processes with the codec, and encrypted in the API."""
     task = encrypting.client.tasks.create("charge", payload={"card": SECRET})
     encrypting.run_until_idle()
     assert received == [{"card": SECRET}]
@@ -135,7 +135,7 @@ def test_the_handler_and_the_client_read_what_nobody_else_can(encrypting: Duetim
     ids=["bytes", "uploaded bytes", "text", "json", "uploaded json"],
 )
 def test_any_payload_is_encrypted(encrypting: Duetime, payload: object) -> None:
-    """Bytes keep their content type, and a payload that is too large once it is encrypted is uploaded."""
+    """Bytes keep their content type, and a payload that is too large after encryption is uploaded."""
     found: list[Any] = []
     encrypting.register("keep", lambda _context, given: found.append(given))
     task = encrypting.client.tasks.create("keep", payload=payload)
@@ -147,7 +147,7 @@ def test_any_payload_is_encrypted(encrypting: Duetime, payload: object) -> None:
 
 
 def test_every_way_of_creating_tasks_encrypts(encrypting: Duetime, received: list[Any]) -> None:
-    """Batches, schedules, their runs, nodes of topologies and updates are encrypted; a graph is not."""
+    """Batches, schedules, their runs, topology nodes and updates are encrypted, but a topology's graph is not."""
     client = encrypting.client
     client.tasks.create_batch([{"type": "charge", "payload": "batch"}])
     client.schedules.create("hourly", rate="1 hour", task={"type": "charge", "payload": "schedule"})
@@ -166,7 +166,7 @@ def test_every_way_of_creating_tasks_encrypts(encrypting: Duetime, received: lis
 
 
 def test_a_pull_worker_decrypts_and_encrypts(encrypting: Duetime) -> None:
-    """The lease has the plain payload for a client with the codec, and the result is encrypted."""
+    """A pull worker with the codec gets the plain payload, and its result is encrypted."""
     encrypting.pull("vm.backup")
     task = encrypting.client.tasks.create("vm.backup", payload={"card": SECRET})
     encrypting.run_until_idle()
@@ -178,7 +178,7 @@ def test_a_pull_worker_decrypts_and_encrypts(encrypting: Duetime) -> None:
 
 
 def test_a_node_reads_the_results_of_its_parents(encrypting: Duetime) -> None:
-    """Inputs are decrypted for the handler."""
+    """A node's inputs are decrypted for its handler."""
     inputs: list[object] = []
 
     def work(context: Context, payload: str) -> str:
@@ -197,7 +197,7 @@ def test_a_node_reads_the_results_of_its_parents(encrypting: Duetime) -> None:
 
 @pytest.mark.usefixtures("received")
 def test_a_condition_cannot_read_an_encrypted_result(encrypting: Duetime) -> None:
-    """The node fails, and its error says that the result is encrypted; conditions on outcomes work."""
+    """The node fails with an error that says that the result is encrypted; conditions on outcomes still work."""
     nodes = {
         "a": {"type": "charge", "payload": {"ok": True}},
         "b": {"type": "charge", "depends_on": ["a"], "when": "parents.a.result.ok"},
@@ -233,7 +233,7 @@ def test_a_repeated_creation_is_one_task(encrypting: Duetime, payload: object) -
 
 
 def test_a_repeated_attempt_creates_its_children_once(encrypting: Duetime, received: list[Any]) -> None:
-    """The keys of a handler's creations do not depend on the encrypted bytes."""
+    """The idempotency keys of a handler's creations do not depend on the encrypted bytes."""
 
     def parent(context: Context, _payload: object) -> None:
         context.client.tasks.create("charge", payload={"card": SECRET})
@@ -247,7 +247,7 @@ def test_a_repeated_attempt_creates_its_children_once(encrypting: Duetime, recei
 
 
 def test_what_is_not_encrypted_passes_as_it_is(encrypting: Duetime, received: list[Any]) -> None:
-    """Tasks that another client has created, without a codec, run in handlers with one."""
+    """Tasks from a client without a codec run in handlers with a codec."""
     transport = encrypting.client._runner.http._transport
     with Client("http://localhost", http_transport=transport) as other:
         other.tasks.create("charge", payload={"plain": True})
@@ -256,7 +256,7 @@ def test_what_is_not_encrypted_passes_as_it_is(encrypting: Duetime, received: li
 
 
 def test_a_checkpoint_is_read_by_the_next_attempt_alone(encrypting: Duetime) -> None:
-    """It is plain in the handlers, and the task's items in the table have nothing of it."""
+    """A checkpoint is plain in the handlers, and no part of it is in the task's items in the table."""
     seen: list[object] = []
 
     def copy(context: Context, _payload: object) -> None:
@@ -273,7 +273,7 @@ def test_a_checkpoint_is_read_by_the_next_attempt_alone(encrypting: Duetime) -> 
 
 
 def test_a_checkpoint_of_a_pause_is_encrypted(encrypting: Duetime) -> None:
-    """That also applies to the one with which an attempt stops."""
+    """The checkpoint with which an attempt stops for a pause is encrypted, too."""
     seen: list[object] = []
 
     def copy(context: Context, _payload: object) -> None:
@@ -294,7 +294,7 @@ def test_a_checkpoint_of_a_pause_is_encrypted(encrypting: Duetime) -> None:
 
 
 def test_results_of_steps_are_encrypted(encrypting: Duetime) -> None:
-    """Both attempts get the plain result, and so does the client; all others get the encrypted one."""
+    """Both attempts and the client get a step's plain result, and other clients get the encrypted result."""
     calls: list[int] = []
     seen: list[object] = []
 
@@ -319,7 +319,7 @@ def test_results_of_steps_are_encrypted(encrypting: Duetime) -> None:
 
 
 def test_what_was_stored_before_the_codec_is_read(duetime: Duetime) -> None:
-    """A checkpoint and a step of an attempt without a codec reach the next one, which has it."""
+    """An attempt with the codec can read the checkpoint and the step of an attempt without the codec."""
     seen: list[object] = []
 
     def order(context: Context, _payload: object) -> None:
@@ -337,7 +337,7 @@ def test_what_was_stored_before_the_codec_is_read(duetime: Duetime) -> None:
 
 @pytest.mark.parametrize("stores", ["checkpoint", "step"])
 def test_a_handler_without_the_codec_does_not_read_what_another_stored(encrypting: Duetime, stores: str) -> None:
-    """The task fails at once."""
+    """A handler without the codec fails at once if an earlier attempt has stored encrypted values."""
 
     def order(context: Context, _payload: object) -> None:
         if stores == "checkpoint":
@@ -358,7 +358,7 @@ def test_a_handler_without_the_codec_does_not_read_what_another_stored(encryptin
     ("most", "error"), [(MAX_CHECKPOINT_BYTES, "CheckpointInvalid"), (MAX_STEP_RESULT_BYTES, "StepInvalid")]
 )
 def test_sizes_are_those_of_the_encrypted_values(encrypting: Duetime, most: int, error: str) -> None:
-    """A value that is small enough only in plain form fails the task, whose message has both numbers."""
+    """A value that is too large only after encryption fails the task, and the message has both sizes."""
 
     def order(context: Context, _payload: object) -> None:
         value = "x" * (most - 2)
@@ -376,7 +376,7 @@ def test_sizes_are_those_of_the_encrypted_values(encrypting: Duetime, most: int,
 
 
 def test_messages_of_progress_are_encrypted(encrypting: Duetime) -> None:
-    """The percent stays readable for the service; a long message is cut before it is encrypted."""
+    """The percentage stays readable for the service, and a long message is cut before it is encrypted."""
 
     def copy(context: Context, _payload: object) -> None:
         context.progress(40, f"card {SECRET} " + "x" * 1_000)
@@ -393,7 +393,7 @@ def test_messages_of_progress_are_encrypted(encrypting: Duetime) -> None:
 
 
 def test_messages_and_tracebacks_of_errors_are_encrypted(encrypting: Duetime) -> None:
-    """The client reads those of all attempts; everybody else reads the type."""
+    """The client reads the errors of all attempts; other clients can only read the type."""
 
     def charge(context: Context, _payload: object) -> None:
         raise ConnectionError(f"attempt {context.attempt}: {SECRET}")
@@ -415,7 +415,7 @@ def test_messages_and_tracebacks_of_errors_are_encrypted(encrypting: Duetime) ->
 
 
 def test_the_service_knows_the_error_that_it_decides_on(encrypting: Duetime) -> None:
-    """An error that must not be retried is not, and a requested wait is kept, as without a codec."""
+    """As without a codec, an error that must not be retried is not retried, and a requested wait is kept."""
 
     def charge(_context: Context, _payload: object) -> None:
         raise Unretriable(SECRET)
@@ -431,7 +431,7 @@ def test_the_service_knows_the_error_that_it_decides_on(encrypting: Duetime) -> 
 
 @pytest.mark.parametrize("length", [0, 1, 80, MAX_ERROR_MESSAGE_LENGTH, 100_000])
 def test_a_message_of_any_length_is_readable(encrypting: Duetime, length: int) -> None:
-    """A text that is too long encrypted is cut before; of a traceback, the end is kept."""
+    """A text that is too long is cut before it is encrypted; of a traceback, the end is kept."""
     message = ("é" * length)[:length]
 
     def charge(_context: Context, _payload: object) -> None:
@@ -454,16 +454,16 @@ class Broken:
     """A codec whose key service does not respond."""
 
     def encode(self, data: bytes) -> bytes:
-        """Fail, with a message that quotes the value."""
+        """Fail with a message that quotes the value."""
         raise OSError(data)
 
     def decode(self, data: bytes) -> bytes:
-        """Fail likewise."""
+        """Fail with a message that quotes the value."""
         raise OSError(data)
 
 
 def test_a_codec_that_fails_reveals_nothing(duetime: Duetime) -> None:
-    """A result is not stored, and the attempt is retried; a message is replaced by a fixed text."""
+    """If a codec fails, the result is not stored, the attempt is retried, and a message is replaced by a fixed text."""
     client = duetime.client
 
     def charge(context: Context, _payload: object) -> str:
@@ -485,7 +485,7 @@ def test_a_codec_that_fails_reveals_nothing(duetime: Duetime) -> None:
 
 
 def test_a_context_for_tests_is_plain(encrypting: Duetime) -> None:
-    """Results of steps and checkpoints can be compared in unit tests of handlers, whose package has set a codec."""
+    """Unit tests can compare the plain results of steps and checkpoints, even if the package has set a codec."""
     steps: dict[str, object] = {"before": 1}
     checkpoints: list[object] = []
     context = Context.for_test(steps=steps, checkpoints=checkpoints)
@@ -498,7 +498,7 @@ def test_a_context_for_tests_is_plain(encrypting: Duetime) -> None:
 
 
 def leased(duetime: Duetime, **options: Any) -> Attempt:  # noqa: ANN401 - fields of a creation
-    """An attempt of a pull worker."""
+    """Create a task and return a pull worker's attempt."""
     duetime.pull("vm.backup")
     duetime.client.tasks.create("vm.backup", **options)
     duetime.run_until_idle()
@@ -506,13 +506,13 @@ def leased(duetime: Duetime, **options: Any) -> Attempt:  # noqa: ANN401 - field
 
 
 def leased_again(duetime: Duetime) -> Attempt:
-    """The next attempt of the task."""
+    """Return the next attempt of the task."""
     (lease,) = duetime.client.leases.acquire(["vm.backup"], wait_seconds=5)
     return Attempt(duetime.client, lease, 30)
 
 
 def test_a_pull_worker_encrypts_what_it_stores(encrypting: Duetime) -> None:
-    """Checkpoints, steps, progress, and the error of an attempt are plain for the next one and the client alone."""
+    """Checkpoints, steps, progress and errors are plain only for the next attempt and the client."""
     seen: list[object] = []
 
     def backup(context: PullContext, _payload: object) -> object:
@@ -545,12 +545,12 @@ def test_a_pull_worker_encrypts_what_it_stores(encrypting: Duetime) -> None:
     ("stores", "error"),
     [
         ("checkpoint", f"CheckpointInvalid: the checkpoint has NUMBER bytes; {MAX_CHECKPOINT_BYTES} are allowed"),
-        ("step", "StepInvalid: the API rejected it: result: is larger than 32768 bytes (422 fields_invalid)"),
+        ("step", "StepInvalid: the API rejected the value: result: is larger than 32768 bytes (422 fields_invalid)"),
         ("result", f"ResultTooLarge: the result has NUMBER bytes; {MAX_RESULT_BYTES} are allowed"),
     ],
 )
 def test_sizes_of_a_pull_worker_are_those_of_the_encrypted_values(encrypting: Duetime, stores: str, error: str) -> None:
-    """A value that is small enough only in plain form fails the task, and the error says so."""
+    """A value that is too large only after encryption fails the task, and the error says so."""
 
     def backup(context: PullContext, _payload: object) -> object:
         if stores == "checkpoint":
@@ -567,7 +567,7 @@ def test_sizes_of_a_pull_worker_are_those_of_the_encrypted_values(encrypting: Du
 
 
 def test_a_pull_worker_without_the_codec_fails_at_once(encrypting: Duetime) -> None:
-    """It does not give the encrypted payload, checkpoint or step to the handler."""
+    """A pull worker without the codec fails a task with an encrypted payload, checkpoint or step."""
 
     def backup(context: PullContext, _payload: object) -> object:
         return context.step("copy", lambda: SECRET)
@@ -588,7 +588,7 @@ def test_a_pull_worker_without_the_codec_fails_at_once(encrypting: Duetime) -> N
 
 
 def test_a_checkpoint_of_a_heartbeat_is_encrypted(encrypting: Duetime) -> None:
-    """A program that reports by the client itself needs no worker."""
+    """A program that sends heartbeats with the client needs no worker for encrypted checkpoints."""
     attempt = leased(encrypting)
     encrypting.client.leases.renew(attempt.leased.id, checkpoint={"card": SECRET})
     encrypting.client.leases.fail(attempt.leased.id, "Lost", retry_in_seconds=1)
@@ -598,7 +598,7 @@ def test_a_checkpoint_of_a_heartbeat_is_encrypted(encrypting: Duetime) -> None:
 
 
 def test_a_codec_that_fails_lets_a_pull_worker_try_again(encrypting: Duetime) -> None:
-    """Neither the result nor the error's text is stored in plain."""
+    """If the codec fails, neither the result nor the error's text is stored in plain, and the attempt is retried."""
     attempt = leased(encrypting, retry={"initial_seconds": 0})
     session = attempt._client._runner.session
     attempt._client._runner.session = replace(session, codec=Broken())
@@ -611,7 +611,7 @@ def test_a_codec_that_fails_lets_a_pull_worker_try_again(encrypting: Duetime) ->
 
 
 def test_a_deferred_attempt_is_reported_encrypted(encrypting: Duetime) -> None:
-    """Progress and the failure of work that goes on elsewhere, by a client with the codec."""
+    """A client with the codec encrypts the progress and the failure of a deferred attempt."""
     encrypting.register("charge", lambda context, _payload: context.defer())
     task = encrypting.client.tasks.create("charge", notify_within_seconds=60)
     encrypting.advance(seconds=1)
@@ -625,7 +625,7 @@ def test_a_deferred_attempt_is_reported_encrypted(encrypting: Duetime) -> None:
 
 
 def test_executions_of_a_test_are_readable(encrypting: Duetime, received: list[Any]) -> None:
-    """Assertions compare payloads, and their reports show errors, as they are in the handlers."""
+    """Assertions compare plain payloads, and their reports show plain errors, as in the handlers."""
 
     def refuse(_context: Context, _payload: object) -> None:
         raise Unretriable(SECRET)
@@ -640,7 +640,7 @@ def test_executions_of_a_test_are_readable(encrypting: Duetime, received: list[A
 
 
 def test_a_client_with_another_key_says_so(encrypting: Duetime, received: list[Any]) -> None:
-    """A payload that it cannot decrypt is an error of the client; a text is returned unchanged."""
+    """A payload that a client cannot decrypt raises an error, and a text is returned unchanged."""
     task = encrypting.client.tasks.create("charge", payload={"card": SECRET}, delay_seconds=60)
     encrypting.register("refuse", lambda _context, _payload: 1 / 0)
     failed = encrypting.client.tasks.create("refuse", retry={"max_attempts": 1})

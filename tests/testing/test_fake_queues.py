@@ -1,4 +1,4 @@
-"""Deletions and refusals of the fake of SQS after hours and days, which the embedded AWS cannot show."""
+"""Expiry and refusals in the fake SQS after hours and days, which the embedded AWS cannot show."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HOUR, DAY = 3_600_000, 24 * 3_600_000
 
 
 class _Queue:
-    """A queue of a fake with the test's time."""
+    """A queue in a fake SQS with the test's time."""
 
     def __init__(self, **attributes: str) -> None:
         self.now = 0
@@ -28,14 +28,14 @@ class _Queue:
 
 @pytest.mark.parametrize(("attributes", "days"), [({}, 4), ({"MessageRetentionPeriod": "1209600"}, 14)])
 def test_a_message_is_gone_after_the_retention_of_its_queue(attributes: dict[str, str], days: int) -> None:
-    """Four days, unless the queue has another setting, counted from the send."""
+    """A message is deleted four days after it was sent, unless the queue has another setting."""
     queue = _Queue(**attributes)
     assert queue.received(days * DAY - HOUR)
     assert not queue.received(days * DAY)
 
 
 def test_a_message_is_hidden_for_at_most_twelve_hours_after_its_receipt() -> None:
-    """The time since its receipt counts: after an hour, eleven are left."""
+    """The visibility timeout is limited from the receipt on: after an hour, eleven hours are left."""
     queue = _Queue()
     (message,) = queue.received(0)
     entry = {"Id": "1", "ReceiptHandle": message["ReceiptHandle"]}

@@ -1,4 +1,4 @@
-"""Faults for the user's own code: after a crash or a lost lease, its work is repeated."""
+"""Faults for the user's own code: after a crash or a lost lease, the work is repeated."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Bank:
-    """A handler's own store: the charges by idempotency key, and the number of requests."""
+    """A handler's own store, with the charges by idempotency key, and the number of requests."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[int, int]] = []
@@ -33,7 +33,7 @@ def _run(duetime: Duetime, bank: Bank) -> str:
 
 
 def test_a_crash_before_the_outcome_is_stored_repeats_the_work(duetime: Duetime) -> None:
-    """The next attempt calls the handler, with another fence; the crashed one is reported."""
+    """The next attempt calls the handler with another fence, and the crashed attempt is reported."""
     bank = Bank()
     duetime.faults.crash_before_finish(attempt=1)
     assert _run(duetime, bank) == "succeeded"
@@ -43,7 +43,7 @@ def test_a_crash_before_the_outcome_is_stored_repeats_the_work(duetime: Duetime)
 
 
 def test_a_fault_is_for_one_type_and_one_attempt(duetime: Duetime) -> None:
-    """Tasks of other types do not crash, nor do other attempts."""
+    """Tasks of other types, and other attempts, do not crash."""
     duetime.faults.crash_before_finish(attempt=2, type="other")
     bank = Bank()
     assert _run(duetime, bank) == "succeeded"
@@ -53,7 +53,7 @@ def test_a_fault_is_for_one_type_and_one_attempt(duetime: Duetime) -> None:
 
 
 def test_who_loses_the_lease_does_not_decide(duetime: Duetime) -> None:
-    """Both workers do the work, each with its own fence; the outcome is the second one's."""
+    """Both workers do the work, each with its own fence, and the second worker's outcome is stored."""
     bank = Bank()
     duetime.faults.lose_lease(attempt=1)
     assert _run(duetime, bank) == "succeeded"
@@ -64,7 +64,7 @@ def test_who_loses_the_lease_does_not_decide(duetime: Duetime) -> None:
 
 
 def test_a_message_that_comes_twice_is_worked_on_once(duetime: Duetime) -> None:
-    """The second worker gets no lease while the first has it."""
+    """A second worker gets no lease while the first worker has the lease."""
     bank = Bank()
     duetime.faults.deliver_twice()
     assert _run(duetime, bank) == "succeeded"
@@ -73,7 +73,7 @@ def test_a_message_that_comes_twice_is_worked_on_once(duetime: Duetime) -> None:
 
 
 def test_slow_heartbeats_do_not_end_an_attempt(duetime: Duetime) -> None:
-    """Heartbeats that take seconds to arrive renew the lease nevertheless, if they arrive in time."""
+    """Heartbeats that take seconds to arrive still renew the lease if they arrive in time."""
     asked: list[int] = []
 
     def work(context: Context, _payload: object) -> None:
@@ -89,7 +89,7 @@ def test_slow_heartbeats_do_not_end_an_attempt(duetime: Duetime) -> None:
 
 
 def test_heartbeats_that_come_too_late_cost_the_lease(duetime: Duetime) -> None:
-    """If they take longer than the lease, another worker begins the work again."""
+    """If heartbeats take longer than the lease, another worker starts the work again."""
     asked: list[int] = []
 
     def work(context: Context, _payload: object) -> None:
@@ -105,7 +105,7 @@ def test_heartbeats_that_come_too_late_cost_the_lease(duetime: Duetime) -> None:
 
 
 def test_faults_end_when_they_are_cleared(duetime: Duetime) -> None:
-    """There are no faults afterwards."""
+    """After faults are cleared, no attempt has a fault."""
     duetime.faults.crash_before_finish(attempt=1)
     duetime.faults.clear()
     bank = Bank()

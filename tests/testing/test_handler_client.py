@@ -1,4 +1,4 @@
-"""`context.client` of handlers, in the testing kit."""
+"""`context.client` in handlers, in the testing kit."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 def children_of(duetime: Duetime, parent: Task) -> list[Task]:
-    """The tasks that a task started, in order."""
+    """Return the tasks that a task has created, in order."""
     return list(duetime.client.tasks.list(parent_task_id=parent.id, order="asc"))
 
 
 def test_a_handler_creates_tasks(duetime: Duetime) -> None:
-    """A task that a handler creates runs, and knows its parent."""
+    """A task that a handler creates runs and knows its parent."""
 
     def sign_up(context: Context, payload: dict[str, Any]) -> str:
         assert_type(context.client, Client)
@@ -39,7 +39,7 @@ def test_a_handler_creates_tasks(duetime: Duetime) -> None:
 
 
 def test_a_repeated_attempt_creates_nothing_twice(duetime: Duetime) -> None:
-    """Equal requests of one attempt create a task each, and those of the next attempts are the same tasks."""
+    """Equal requests in one attempt create a task each, and the next attempts get the same tasks."""
     found: list[list[str]] = []
 
     def fan_out(context: Context, _payload: object) -> None:
@@ -60,7 +60,7 @@ def test_a_repeated_attempt_creates_nothing_twice(duetime: Duetime) -> None:
 
 
 def test_a_key_names_a_step_of_its_task(duetime: Duetime) -> None:
-    """An author's key is one child of each parent, in all attempts."""
+    """In all attempts, an author's idempotency key stands for one child of each parent."""
 
     def order(context: Context, _payload: object) -> str:
         if context.attempt > 1:
@@ -80,7 +80,7 @@ def test_a_key_names_a_step_of_its_task(duetime: Duetime) -> None:
 
 
 def test_a_coroutine_awaits_its_client(duetime: Duetime) -> None:
-    """In a coroutine, the client is asynchronous; a repeated attempt creates nothing twice."""
+    """In a coroutine, the client is asynchronous, and a repeated attempt creates no task twice."""
 
     async def fan_out(context: AsyncContext, _payload: object) -> list[str]:
         assert_type(context.client, AsyncClient)
@@ -99,7 +99,7 @@ def test_a_coroutine_awaits_its_client(duetime: Duetime) -> None:
 
 
 def test_every_phase_of_a_class_has_the_client(duetime: Duetime) -> None:
-    """Equal requests of two phases create two tasks."""
+    """Equal requests in two phases create two tasks."""
 
     class Transfer:
         def prepare(self, context: Context, _payload: object) -> None:
@@ -119,7 +119,7 @@ def test_every_phase_of_a_class_has_the_client(duetime: Duetime) -> None:
 
 
 def test_a_handler_acts_as_the_owner_of_its_task(duetime: Duetime) -> None:
-    """A handler reads, waits for and cancels tasks; the history names the owner of the handler's task."""
+    """A handler reads, waits for and cancels tasks, and the history names the owner of the handler's task."""
 
     def work(context: Context, _payload: object) -> object:
         child = context.client.tasks.create("part")
@@ -140,7 +140,7 @@ def test_a_handler_acts_as_the_owner_of_its_task(duetime: Duetime) -> None:
 
 
 def test_a_topology_that_a_handler_creates_is_a_child(duetime: Duetime) -> None:
-    """The topology has the parent; its nodes belong to the topology."""
+    """The topology is a child of the handler's task, and the topology's nodes belong to the topology."""
 
     def work(context: Context, _payload: object) -> None:
         context.client.topologies.create({"nodes": {"a": {"type": "part"}}})
@@ -160,7 +160,7 @@ def test_a_topology_that_a_handler_creates_is_a_child(duetime: Duetime) -> None:
 def test_a_cancellation_of_children_goes_on_until_all_are_cancelled(
     duetime: Duetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The client repeats the request while there are more, and adds up the counts."""
+    """The client repeats the request until all children are cancelled, and adds up the counts."""
     monkeypatch.setattr(child_tasks, "CHILDREN_AT_ONCE", 1)
     monkeypatch.setattr(child_tasks, "MOST_CHILDREN_CANCELLED", 2)
     parent = duetime.client.tasks.create("part", delay_seconds=600, allow_unknown_type=True)
@@ -174,7 +174,7 @@ def test_a_cancellation_of_children_goes_on_until_all_are_cancelled(
 
 
 def test_a_handler_that_is_performed_has_the_clients_of_the_test(duetime: Duetime) -> None:
-    """`perform` calls a handler without a task, so its tasks have no parent."""
+    """`perform` calls a handler without a task, so the tasks that the handler creates have no parent."""
 
     async def in_coroutine(context: AsyncContext, payload: str) -> str:
         return (await context.client.tasks.create("part", payload=payload)).id
@@ -187,7 +187,7 @@ def test_a_handler_that_is_performed_has_the_clients_of_the_test(duetime: Duetim
 
 
 def test_a_failed_creation_gives_its_key_back(duetime: Duetime) -> None:
-    """A handler's own retry of a request without a response is the same step."""
+    """If a handler retries a request without a response, the retry uses the same key."""
 
     def work(context: Context, _payload: object) -> None:
         with pytest.raises(InvalidRequest):
@@ -206,7 +206,7 @@ def test_a_failed_creation_gives_its_key_back(duetime: Duetime) -> None:
 
 
 def test_a_test_gives_the_client() -> None:
-    """A context of a test has the given client; without one, the error says how to set it."""
+    """A context for tests has the given client; without a client, the error says how to pass one."""
 
     @handler("tests.starts-a-task")
     def starts(context: Context, _payload: object) -> object:

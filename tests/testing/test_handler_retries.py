@@ -1,4 +1,4 @@
-"""Retries that handlers decide on, in the testing kit: `RetryIn`, `retry_on` and `no_retry_on`."""
+"""Retries that handlers control, in the testing kit: `RetryIn`, `retry_on` and `no_retry_on`."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from duetime_testing import Duetime
 
 LONG: RetryPolicy = {"max_attempts": 3, "initial_seconds": 3_600, "max_seconds": 3_600}
-"""A policy whose waits are not those of the handlers."""
+"""A retry policy whose waits differ from those that handlers request."""
 
 
 @pytest.fixture(autouse=True)
 def registry() -> Iterator[None]:
-    """Leave no handler behind."""
+    """Remove the registered handlers after the test."""
     before = dict(REGISTRY)
     yield
     REGISTRY.clear()
@@ -31,7 +31,7 @@ def registry() -> Iterator[None]:
 
 
 def test_attempts_start_when_the_handler_asked(duetime: Duetime) -> None:
-    """Exactly then, earlier than the policy's wait or later, up to the last attempt."""
+    """Attempts start exactly when requested, earlier or later than with the policy, up to the last attempt."""
     started: list[datetime] = []
 
     async def work(_context: Context, _payload: object) -> None:
@@ -50,7 +50,7 @@ def test_attempts_start_when_the_handler_asked(duetime: Duetime) -> None:
 
 
 def test_a_retry_beyond_the_longest_duration_is_not_made(duetime: Duetime) -> None:
-    """The task fails at once, as by a wait of the policy."""
+    """If a requested retry is beyond the longest duration, the task fails at once."""
 
     def work(_context: Context, _payload: object) -> None:
         raise RetryIn(61)
@@ -63,7 +63,7 @@ def test_a_retry_beyond_the_longest_duration_is_not_made(duetime: Duetime) -> No
 
 
 def test_a_rollback_may_ask_for_a_retry(duetime: Duetime) -> None:
-    """For a class that is decorated and registered in the test, whose own rule makes `run` fail at once."""
+    """A rollback of a class can request a retry, although the class's rule makes `run` fail at once."""
     started: list[datetime] = []
 
     @handler("tests.transfer", no_retry_on=(ValueError,))
@@ -82,13 +82,13 @@ def test_a_rollback_may_ask_for_a_retry(duetime: Duetime) -> None:
     duetime.run_until_idle()
     assert duetime.client.tasks.get(task.id).state == "rolled_back"
     assert started[0] - began < timedelta(seconds=2)
-    # A rollback starts up to a second late, unlike a run.
+    # Unlike a run, a rollback starts up to a second late.
     assert timedelta(seconds=5) <= started[1] - started[0] < timedelta(seconds=6)
 
 
 @pytest.mark.parametrize("is_decorated", [True, False])
 def test_a_registered_handler_has_its_rule(duetime: Duetime, *, is_decorated: bool) -> None:
-    """It is that of its decorator, or the one given by the test."""
+    """The rule is that of the handler's decorator, unless the test gives another rule."""
 
     def work(_context: Context, payload: str) -> None:
         raise {"lost": ConnectionError, "refused": ConnectionRefusedError, "other": KeyError}[payload]

@@ -1,4 +1,4 @@
-"""HTTP targets with a batch in the testing kit: one request for several tasks, each with its own outcome."""
+"""HTTP batches in the testing kit: one request for several tasks, each with its own outcome."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BATCH: Any = {"kind": "http", "url": URL, "batch": {"max_size": 10, "max_wait_se
 
 
 def ended(duetime: Duetime, payloads: Sequence[Any], **options: Any) -> list[Task]:  # noqa: ANN401 - of a creation
-    """Tasks with these payloads, created at once, when all have ended."""
+    """Create tasks with the given payloads at once, and return them when all have ended."""
     new: list[Any] = [{"type": "index.add", "target": BATCH, "payload": each, **options} for each in payloads]
     results = duetime.client.tasks.create_batch(new)
     duetime.run_until_idle()
@@ -25,12 +25,12 @@ def ended(duetime: Duetime, payloads: Sequence[Any], **options: Any) -> list[Tas
 
 
 def sizes(duetime: Duetime) -> list[int]:
-    """The number of tasks in each request."""
+    """Return the number of tasks in each request."""
     return [len(request.json["items"]) for request in duetime.http.requests]
 
 
 def test_due_tasks_share_a_request_and_each_has_its_outcome(duetime: Duetime) -> None:
-    """One succeeds with its result, one fails for good, and one is retried alone, at its time."""
+    """Of the tasks in a request, one succeeds, one fails permanently, and one is retried alone at its time."""
 
     def add(request: HttpRequest) -> HttpReply:
         outcomes: list[Any] = []
@@ -56,7 +56,7 @@ def test_due_tasks_share_a_request_and_each_has_its_outcome(duetime: Duetime) ->
 
 
 def test_a_failed_request_fails_each_task_by_its_own_policy(duetime: Duetime) -> None:
-    """They share calls until the last attempt, which is a separate call for each."""
+    """The tasks share requests until their last attempts, which are separate requests."""
     duetime.http.respond(URL, status=500)
     tasks = ended(duetime, range(4), retry={"max_attempts": 3, "initial_seconds": 1, "multiplier": 1})
     assert [(task.state, task.attempt) for task in tasks] == [("failed", 3)] * 4
@@ -65,7 +65,7 @@ def test_a_failed_request_fails_each_task_by_its_own_policy(duetime: Duetime) ->
 
 
 def test_an_accepted_task_of_a_request_reports_its_end_later(duetime: Duetime) -> None:
-    """Others of the request have ended."""
+    """An accepted task ends with its later report, when the other tasks of the request have already ended."""
 
     def add(request: HttpRequest) -> HttpReply:
         return HttpReply(

@@ -1,4 +1,4 @@
-"""A project of a user: its own files only, with the kit installed; pytest is run in it as the user would."""
+"""A user's project with only its own files and the installed kit; pytest runs in it as for the user."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_a_charge_may_be_repeated(duetime):
     duetime.faults.crash_before_finish(attempt=1)                         # also deliver_twice, lose_lease, slow_heartbeat: for the user's own code, which nobody offers
     task = duetime.client.tasks.create("charge", payload={"id": 7}); duetime.run_until_idle()
     assert duetime.client.tasks.get(task.id).state == "succeeded"
-"""  # noqa: E501 - as users are shown them
+"""  # noqa: E501 - as users are shown these lines
 HANDLERS = """
 from duetime.handlers import Context, handler
 
@@ -49,7 +49,7 @@ def no_network(monkeypatch):
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """Handlers, their tests and the line of settings that names the handlers."""
+    """Create a project with handlers, their tests, and the settings line that names the handlers."""
     (tmp_path / "shop").mkdir()
     (tmp_path / "shop" / "__init__.py").touch()
     (tmp_path / "shop" / "handlers.py").write_text(HANDLERS)
@@ -66,7 +66,7 @@ def _pytest(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.slow
 def test_the_examples_run_in_a_project_of_their_own(project: Path) -> None:
-    """Both pass unchanged, without a socket and without moto, and any mistake in their use is a failure."""
+    """The page's two examples pass unchanged, without a socket and without moto, and any wrong use fails."""
     done = _pytest(project, "-q", "-W", "error", "--strict-markers", "--strict-config")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "2 passed" in done.stdout
@@ -74,13 +74,13 @@ def test_the_examples_run_in_a_project_of_their_own(project: Path) -> None:
 
 @pytest.mark.parametrize("package", ["duetime", "duetime_client", "duetime_common", "duetime_testing"])
 def test_the_packages_have_types(package: str) -> None:
-    """A type checker in the project reads the annotations of all."""
+    """A type checker in the project reads the annotations of all packages."""
     assert files(package).joinpath("py.typed").is_file()
 
 
 @pytest.mark.slow
 def test_without_its_handler_the_example_fails_and_says_why(project: Path) -> None:
-    """The project's handlers ran: without them the type is refused by its name, as in a deployment."""
+    """Without its handler, the example's task type is refused by name, as in a deployment."""
     (project / "shop" / "handlers.py").write_text("")
     test = "def test_it(duetime):\n    duetime.client.tasks.create('charge')\n    duetime.run_until_idle()\n"
     (project / "test_shop.py").write_text(f"{test}    duetime.assert_ran('charge', times=2)\n")
@@ -90,7 +90,7 @@ def test_without_its_handler_the_example_fails_and_says_why(project: Path) -> No
 
 
 def test_a_run_that_does_not_use_the_fixture_does_not_import_the_kit(project: Path) -> None:
-    """The plugin costs such a project almost nothing."""
+    """For a project that does not use the fixture, the plugin imports neither duetime nor its dependencies."""
     said = (
         "def test_it():\n    import sys\n    assert not {'duetime', 'boto3', 'httpx', 'greenlet'} & set(sys.modules)\n"
     )
@@ -101,7 +101,7 @@ def test_a_run_that_does_not_use_the_fixture_does_not_import_the_kit(project: Pa
 
 @pytest.mark.slow
 def test_the_option_sends_the_same_tests_to_a_deployment(project: Path) -> None:
-    """Tests that need virtual time are skipped; others call the URL that is named."""
+    """With `--duetime-url`, tests that need virtual time are skipped, and other tests call the given URL."""
     test = "def test_it(duetime):\n    duetime.client.tasks.create('charge')\n"
     (project / "test_shop.py").write_text(EXAMPLES + test)
     (project / "conftest.py").unlink()

@@ -11,7 +11,7 @@ from duetime_testing import Duetime
 
 @pytest.mark.duetime(secrets={"stripe": "sk_test"})
 def test_handlers_get_the_secrets_of_the_marker(duetime: Duetime) -> None:
-    """A test can change one while it runs; one that it does not set fails the attempt."""
+    """A test can change a secret at any time, and a secret that is not set fails the attempt."""
     seen: list[str] = []
 
     def charge(_context: Context, payload: str) -> None:
@@ -31,7 +31,7 @@ def test_handlers_get_the_secrets_of_the_marker(duetime: Duetime) -> None:
 
 
 def test_secrets_end_with_their_account() -> None:
-    """An outer account has its own again."""
+    """When an inner account is closed, the outer account's secrets are used again."""
     outer = Duetime(secrets={"a": "1"})
     inner = Duetime(secrets={"a": "2", "b": "3"})
     inner.close()

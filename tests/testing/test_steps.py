@@ -1,4 +1,4 @@
-"""Steps of handlers, and saved checkpoints, in virtual time: each step runs once over all attempts of its task."""
+"""Steps and saved checkpoints of handlers in virtual time: each step runs once over all attempts of its task."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NO_WAIT: RetryPolicy = {"max_attempts": 3, "initial_seconds": 0}
 
 
 class Bank:
-    """A service that notes its calls and their idempotency keys."""
+    """A service that records its calls and their idempotency keys."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, str]] = []
@@ -34,7 +34,7 @@ class Bank:
         return {"charged": amount, "call": len(self.calls)}
 
     def ship(self, context: Context) -> str:
-        """Ship the goods; fails at first."""
+        """Ship the goods; the first call fails."""
         self.calls.append(("ship", context.idempotency_key))
         if len(self.calls) < 3:
             raise ConnectionError("no carrier")
@@ -48,7 +48,7 @@ class Bank:
 
 @pytest.fixture
 def bank() -> Bank:
-    """A bank without calls."""
+    """Return a bank without calls."""
     return Bank()
 
 
@@ -61,7 +61,7 @@ def run(duetime: Duetime, handler: Callable[..., Any], payload: object = None) -
 
 
 def test_a_step_runs_once_though_a_later_one_fails(duetime: Duetime, bank: Bank) -> None:
-    """The second attempt gets the first one's stored result, and repeats only the step that failed."""
+    """The second attempt gets the first step's stored result, and only repeats the step that failed."""
 
     def order(context: Context, payload: dict[str, int]) -> list[object]:
         receipt = context.step("charge", bank.charge, context, amount=payload["amount"])
@@ -73,7 +73,7 @@ def test_a_step_runs_once_though_a_later_one_fails(duetime: Duetime, bank: Bank)
 
 
 def test_an_idempotency_key_is_the_same_in_all_attempts_and_differs_between_steps(duetime: Duetime, bank: Bank) -> None:
-    """Outside of steps it is the task's id; inside, the step's name follows."""
+    """Outside of steps, the idempotency key is the task's id; in a step, the step's name is appended."""
     outside = []
 
     def order(context: Context, _payload: object) -> None:
@@ -88,14 +88,14 @@ def test_an_idempotency_key_is_the_same_in_all_attempts_and_differs_between_step
 
 
 def test_a_lost_process_does_not_repeat_its_steps(duetime: Duetime, bank: Bank) -> None:
-    """The outcome was not stored, but the step was."""
+    """If the process is lost after a step, the step's result is stored although the attempt's outcome is not."""
     duetime.faults.crash_before_finish(attempt=1)
     task = run(duetime, lambda context, _payload: context.step("charge", bank.charge, context))
     assert (task.state, task.attempt, bank.names) == ("succeeded", 2, ["charge"])
 
 
 def test_a_process_that_is_lost_within_a_step_repeats_it_with_the_same_key(duetime: Duetime) -> None:
-    """Its progress is unknown; the service that it calls knows by the key."""
+    """The lost process's progress in the step is unknown, so the called service recognizes the repeat by the key."""
     keys = []
 
     def charge(context: Context) -> int:
@@ -109,7 +109,7 @@ def test_a_process_that_is_lost_within_a_step_repeats_it_with_the_same_key(dueti
 
 
 def test_a_coroutine_awaits_its_steps(duetime: Duetime, bank: Bank) -> None:
-    """Coroutine functions, partial ones and objects with such a `__call__` are awaited; plain functions are not."""
+    """Coroutine functions, partials and objects with an async `__call__` are awaited, unlike plain functions."""
 
     class Sender:
         async def __call__(self, text: str) -> str:
@@ -136,7 +136,7 @@ def test_a_coroutine_awaits_its_steps(duetime: Duetime, bank: Bank) -> None:
 
 
 def test_keys_of_concurrent_steps_do_not_mix(duetime: Duetime) -> None:
-    """Each coroutine, and each thread, sees its own step."""
+    """Each coroutine and each thread has the key of its own step."""
     seen: dict[str, list[str]] = {}
 
     async def note(context: Context, name: str) -> None:
@@ -156,7 +156,7 @@ def test_keys_of_concurrent_steps_do_not_mix(duetime: Duetime) -> None:
 
 
 def test_a_class_has_steps_in_each_phase_and_its_rollback_reads_those_of_run(duetime: Duetime) -> None:
-    """Names belong to their phase; `context.steps` has the steps of `run`."""
+    """A step's name belongs to its phase, and `context.steps` has the steps of `run`."""
     seen: list[object] = []
 
     class Transfer:
@@ -184,7 +184,7 @@ def test_a_class_has_steps_in_each_phase_and_its_rollback_reads_those_of_run(due
 
 @dataclass
 class Receipt:
-    """A value of a class."""
+    """An instance of a class as a step's result."""
 
     number: int
 
@@ -193,7 +193,7 @@ class Receipt:
     ("result", "decoded"), [(Receipt(7), {"number": 7}), ((1, 2), [1, 2]), (None, None), ("é", "é"), ({}, {})]
 )
 def test_every_attempt_gets_the_decoded_json(duetime: Duetime, result: object, decoded: object) -> None:
-    """The attempt that runs the step and a later one get the same value."""
+    """The attempt that runs the step and a later attempt get the same decoded value."""
     seen = []
 
     def order(context: Context, _payload: object) -> None:
@@ -222,7 +222,7 @@ REFUSED: dict[str, tuple[Callable[[Context], object], str]] = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_a_step_that_cannot_be_kept_fails_the_task_at_once(duetime: Duetime, case: str) -> None:
-    """No retry helps: the name or the result is wrong."""
+    """A step whose name or result is invalid fails the task at once, because a retry would not help."""
     call, message = REFUSED[case]
     task = run(duetime, lambda context, _payload: call(context))
     assert task.error is not None
@@ -231,7 +231,7 @@ def test_a_step_that_cannot_be_kept_fails_the_task_at_once(duetime: Duetime, cas
 
 
 def test_limits_are_reached_before_they_are_exceeded(duetime: Duetime) -> None:
-    """A result of the largest size, the longest name and the last step are accepted, and read back."""
+    """A result of the largest size, the longest name and the last allowed step are accepted and read back."""
 
     def order(context: Context, _payload: object) -> int:
         names = ["x" * 64, *(f"s-{n}" for n in range(MAX_STEPS - 1))]
@@ -244,7 +244,7 @@ def test_limits_are_reached_before_they_are_exceeded(duetime: Duetime) -> None:
 
 
 def test_an_exception_of_a_step_ends_the_attempt_as_any_other(duetime: Duetime) -> None:
-    """`Unretriable` fails the task, and `RetryIn` sets the wait; neither is stored."""
+    """`Unretriable` in a step fails the task and `RetryIn` sets the wait; neither exception is stored."""
     waits = []
 
     def busy() -> str:
@@ -260,7 +260,7 @@ def test_an_exception_of_a_step_ends_the_attempt_as_any_other(duetime: Duetime) 
 
 
 def test_a_step_that_raised_can_be_called_again_in_its_attempt(duetime: Duetime) -> None:
-    """A handler may catch the exception and try again, or do something else."""
+    """A handler can catch a step's exception and call the step again, or do something else."""
     calls = []
 
     def once() -> int:
@@ -279,7 +279,7 @@ def test_a_step_that_raised_can_be_called_again_in_its_attempt(duetime: Duetime)
 
 
 def test_of_two_attempts_at_once_the_first_result_is_kept(duetime: Duetime) -> None:
-    """A suspended process continues after another has its task: both get one value, and it begins no other step."""
+    """If a suspended process continues after another has its task, both get one value, and only one continues."""
     seen: list[tuple[int, object]] = []
     effects: list[int] = []
 
@@ -304,7 +304,7 @@ def test_of_two_attempts_at_once_the_first_result_is_kept(duetime: Duetime) -> N
 
 
 def test_a_retry_by_the_user_goes_on_after_the_stored_steps(duetime: Duetime, bank: Bank) -> None:
-    """The task failed after its charge; a retry, even weeks later, does not charge again."""
+    """After a failed task is retried, even weeks later, its stored steps are not repeated."""
 
     def order(context: Context, _payload: object) -> object:
         receipt = context.step("charge", bank.charge, context)
@@ -321,7 +321,7 @@ def test_a_retry_by_the_user_goes_on_after_the_stored_steps(duetime: Duetime, ba
 
 
 def test_a_paused_task_keeps_its_steps(duetime: Duetime, bank: Bank) -> None:
-    """They are kept for half a year if attempts continue; each attempt that reads them extends their expiry."""
+    """Steps are kept for half a year if attempts continue; each attempt that reads them extends their expiry."""
 
     def order(context: Context, _payload: object) -> None:
         context.step("charge", bank.charge, context)
@@ -341,7 +341,7 @@ def test_a_paused_task_keeps_its_steps(duetime: Duetime, bank: Bank) -> None:
 
 
 def test_a_handler_is_called_with_steps_by_itself(duetime: Duetime, bank: Bank) -> None:
-    """`call` has the results of earlier attempts and gets those of this one; calling again is the next attempt."""
+    """`call` takes results of earlier attempts and records those of this attempt; a second call is the next attempt."""
 
     def order(context: Context, _payload: object) -> object:
         charged = context.step("charge", bank.charge, context)
@@ -363,7 +363,7 @@ def test_a_handler_is_called_with_steps_by_itself(duetime: Duetime, bank: Bank) 
 
 
 def test_a_checkpoint_survives_a_failure_and_a_crash(duetime: Duetime) -> None:
-    """The next attempt begins at the last saved checkpoint, after any end of the earlier ones."""
+    """The next attempt starts at the last saved checkpoint, however the earlier attempts ended."""
     seen = []
 
     def index(context: Context, _payload: object) -> None:
@@ -381,7 +381,7 @@ def test_a_checkpoint_survives_a_failure_and_a_crash(duetime: Duetime) -> None:
 
 
 def test_a_checkpoint_of_a_pause_survives_a_later_failure(duetime: Duetime) -> None:
-    """An attempt that fails without saving one leaves the earlier one."""
+    """If an attempt fails without saving a checkpoint, the earlier checkpoint is kept."""
     seen = []
 
     def index(context: Context, _payload: object) -> None:
@@ -401,19 +401,19 @@ def test_a_checkpoint_of_a_pause_survives_a_later_failure(duetime: Duetime) -> N
 
 @pytest.mark.parametrize("value", ["x" * (MAX_CHECKPOINT_BYTES - 1), object(), float("inf")])
 def test_a_checkpoint_that_cannot_be_saved_fails_the_task_at_once(duetime: Duetime, value: object) -> None:
-    """It is too large, or no JSON."""
+    """A checkpoint that is too large or not JSON fails the task at once."""
     task = run(duetime, lambda context, _payload: context.save_checkpoint(value))
     assert task.error is not None
     assert (task.state, task.error.type) == ("failed", "CheckpointInvalid")
 
 
 def test_clean_saves_no_checkpoint(duetime: Duetime) -> None:
-    """The outcome is stored: no attempt follows that could read it."""
+    """`clean` cannot save a checkpoint, because no later attempt could read it."""
     seen = []
 
     class Work:
         def run(self, _context: Context, _payload: object) -> None:
-            """Do it."""
+            """Try to save a checkpoint."""
 
         def clean(self, context: Context, _payload: object) -> None:
             try:
@@ -426,7 +426,7 @@ def test_clean_saves_no_checkpoint(duetime: Duetime) -> None:
 
 
 def test_saved_checkpoints_are_seen_in_a_unit_test(duetime: Duetime) -> None:
-    """In a call by itself, and in a context for tests."""
+    """A unit test can read the checkpoints that a handler has saved with `perform` or `Context.for_test`."""
     duetime.register("index", lambda context, _payload: context.save_checkpoint({"row": 2}))
     call = duetime.call("index")
     duetime.perform("index", call=call)

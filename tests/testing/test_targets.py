@@ -1,4 +1,4 @@
-"""Targets of tasks in a test of the kit: handlers, HTTP endpoints of the test, pull workers, topologies."""
+"""Targets in the testing kit: handlers, the test's HTTP endpoints, pull workers and topologies."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ URL = "https://worker.example.org/do"
 
 
 def test_a_handler_class_does_its_phases(duetime: Duetime) -> None:
-    """All phases of a class are called, and distinguished."""
+    """Each phase calls the method of the class with the phase's name."""
 
     class Transfer:
         def prepare(self, _context: Context, _payload: object) -> None:
@@ -40,7 +40,7 @@ def test_a_handler_class_does_its_phases(duetime: Duetime) -> None:
 
 
 def test_handlers_are_of_one_test_only(duetime: Duetime) -> None:
-    """A type that another test has registered is unknown here."""
+    """A type that another test has registered is unknown in this test."""
     task = duetime.client.tasks.create("transfer")
     duetime.run_until_idle()
     failed = duetime.client.tasks.get(task.id)
@@ -49,7 +49,7 @@ def test_handlers_are_of_one_test_only(duetime: Duetime) -> None:
 
 
 def test_the_test_answers_http_calls(duetime: Duetime) -> None:
-    """A task's call arrives with its payload; a failure is retried; the callback arrives."""
+    """An HTTP call arrives with its payload and is retried after a failure, and then the callback arrives."""
     answers = [HttpReply(503), HttpReply(200, {"pages": 3})]
     duetime.http.respond_with(URL, lambda _request: answers.pop(0))
     duetime.http.respond("https://hooks.example.org/")
@@ -66,7 +66,7 @@ def test_the_test_answers_http_calls(duetime: Duetime) -> None:
 
 
 def test_an_endpoint_that_the_test_does_not_name_is_told(duetime: Duetime) -> None:
-    """The task's error says how to set it."""
+    """A call to an endpoint that the test does not define fails with status 404."""
     task = duetime.client.tasks.create("render", target={"kind": "http", "url": URL}, retry={"max_attempts": 1})
     duetime.run_until_idle()
     failed = duetime.client.tasks.get(task.id)
@@ -75,7 +75,7 @@ def test_an_endpoint_that_the_test_does_not_name_is_told(duetime: Duetime) -> No
 
 
 def test_a_deferred_task_waits_for_the_notification(duetime: Duetime) -> None:
-    """It counts as idle while it waits for somebody outside."""
+    """While a deferred task waits for its notification, the account counts as idle."""
     duetime.register("slow", lambda context, _payload: context.defer())
     task = duetime.client.tasks.create("slow")
     duetime.run_until_idle()
@@ -86,7 +86,7 @@ def test_a_deferred_task_waits_for_the_notification(duetime: Duetime) -> None:
 
 
 def test_pull_workers_lease_what_is_declared(duetime: Duetime) -> None:
-    """The test leases as a worker would; a task that waits for one is idle."""
+    """A test leases tasks as a worker does; a task that waits for a pull worker counts as idle."""
     duetime.pull("vm.backup")
     task = duetime.client.tasks.create("vm.backup", payload={"db": 17})
     duetime.run_until_idle()
@@ -97,7 +97,7 @@ def test_pull_workers_lease_what_is_declared(duetime: Duetime) -> None:
 
 
 def test_each_pulled_type_has_tasks_of_its_own(duetime: Duetime) -> None:
-    """A lease is of the requested type, and lasts as long as was requested, by the clock of the account."""
+    """A lease is for the requested type, and lasts as long as requested by the account's clock."""
     for task_type in ("vm.backup", "vm.restore"):
         duetime.pull(task_type)
         duetime.client.tasks.create(task_type)
@@ -109,7 +109,7 @@ def test_each_pulled_type_has_tasks_of_its_own(duetime: Duetime) -> None:
 
 
 def test_a_lease_of_a_pull_worker_expires(duetime: Duetime) -> None:
-    """A worker that vanishes loses its lease; another one gets the next attempt."""
+    """A worker that disappears loses its lease, and another worker gets the next attempt."""
     duetime.pull("vm.backup")
     duetime.client.tasks.create("vm.backup")
     (first,) = duetime.client.leases.acquire(["vm.backup"], wait_seconds=5, lease_seconds=30)
@@ -120,7 +120,7 @@ def test_a_lease_of_a_pull_worker_expires(duetime: Duetime) -> None:
 
 
 def test_a_topology_runs_in_order_of_its_edges(duetime: Duetime) -> None:
-    """Nodes run after their parents' ends, and get their results."""
+    """Nodes run after their parents have ended, and get the parents' results."""
     order: list[tuple[str, Any]] = []
 
     def work(context: Context, payload: str) -> str:
@@ -144,7 +144,7 @@ def test_a_topology_runs_in_order_of_its_edges(duetime: Duetime) -> None:
 
 
 def test_a_topology_with_a_pulled_node_is_idle_while_it_waits(duetime: Duetime) -> None:
-    """Only its worker can continue; then the rest runs."""
+    """While only a pull worker can continue the topology, the account is idle; then the other nodes run."""
     duetime.pull("vm.backup")
     duetime.register("step", lambda _context, _payload: None)
     nodes = {"backup": {"type": "vm.backup"}, "mail": {"type": "step", "depends_on": ["backup"]}}
@@ -158,7 +158,7 @@ def test_a_topology_with_a_pulled_node_is_idle_while_it_waits(duetime: Duetime) 
 
 @pytest.mark.duetime(mode="record")
 def test_in_record_mode_nothing_runs(duetime: Duetime) -> None:
-    """Tasks are created and can be asserted; handlers are not called, however much time passes."""
+    """Tasks are created and can be asserted, but no handler is called, however much time passes."""
     duetime.register("mail", lambda _context, _payload: pytest.fail("ran"))
     duetime.client.tasks.create("mail", payload={"to": "ann"}, delay_seconds=60)
     duetime.run_until_idle()
@@ -172,7 +172,7 @@ def test_in_record_mode_nothing_runs(duetime: Duetime) -> None:
 
 @pytest.mark.duetime(mode="inline", start="2027-02-03T04:05:06+00:00")
 def test_in_inline_mode_a_task_runs_within_its_creation(duetime: Duetime) -> None:
-    """When the client returns the task has ended; a later task has not."""
+    """When creating a task returns, the task has ended, except for a task that is due later."""
     duetime.register("mail", lambda _context, payload: payload)
     assert duetime.now.isoformat() == "2027-02-03T04:05:06+00:00"
     now, later = (duetime.client.tasks.create("mail", delay_seconds=delay) for delay in (0, 60))
@@ -193,7 +193,7 @@ def test_a_mode_may_change_within_a_test(duetime: Duetime) -> None:
 
 
 def test_performing_calls_one_handler_with_a_context(duetime: Duetime) -> None:
-    """There is no scheduler: its errors reach the test, and its reports are kept."""
+    """`perform` calls a handler without a scheduler: its errors reach the test, and its reports are recorded."""
 
     def work(context: Context, payload: dict[str, int]) -> dict[str, object]:
         context.progress(50, "half way")
@@ -215,7 +215,7 @@ def test_performing_calls_one_handler_with_a_context(duetime: Duetime) -> None:
 
 @pytest.mark.parametrize("value", [(1, 2), {1: "a"}, float("nan"), object(), {"at": b"x"}])
 def test_performing_refuses_what_json_changes(duetime: Duetime, value: object) -> None:
-    """A payload or result that JSON changes is reported here, not first in a deployment."""
+    """`perform` reports a payload or result that JSON changes, so that this is not first noticed in a deployment."""
     duetime.register("give", lambda _context, _payload: value)
     duetime.register("take", lambda _context, _payload: None)
     with pytest.raises(NotJson, match="the payload of 'take'"):
@@ -225,7 +225,7 @@ def test_performing_refuses_what_json_changes(duetime: Duetime, value: object) -
 
 
 def test_a_failed_assertion_says_what_happened(duetime: Duetime) -> None:
-    """The runs and their times, the waiting tasks, and the skipped ones with reasons."""
+    """The message lists the runs and their times, the waiting tasks, and the skipped tasks with reasons."""
     duetime.at("2027-03-27T22:00+00:00")
     duetime.register("report", lambda _context, _payload: None)
     duetime.client.schedules.create(
@@ -250,7 +250,7 @@ def test_a_failed_assertion_says_what_happened(duetime: Duetime) -> None:
 
 
 def test_a_type_that_a_deployment_would_refuse_is_refused(duetime: Duetime) -> None:
-    """Once handlers are registered, others are refused, unless they are announced, pulled or call another target."""
+    """Once handlers are registered, other types are refused unless announced, pulled or with another target."""
     assert duetime.client.tasks.create("raport", delay_seconds=60).state == "scheduled"
     duetime.register("report", lambda _context, _payload: None)
     with pytest.raises(InvalidRequest, match="'raport' is not known to this deployment"):
@@ -266,7 +266,7 @@ def test_a_type_that_a_deployment_would_refuse_is_refused(duetime: Duetime) -> N
 
 @pytest.mark.parametrize("delay", [0, 100])
 def test_the_priority_orders_what_is_due_at_once(duetime: Duetime, delay: int) -> None:
-    """At the same due instant, tasks of higher priority run first, with any number of others."""
+    """Tasks that are due at the same time run in the order of their priority, whatever their number is."""
     ran: list[object] = []
     duetime.mode = "record"
     duetime.register("report", lambda _context, payload: ran.append(payload))
@@ -279,7 +279,7 @@ def test_the_priority_orders_what_is_due_at_once(duetime: Duetime, delay: int) -
 
 
 def test_skips_have_short_names(duetime: Duetime) -> None:
-    """A pause, an overlap and a calendar have different ones."""
+    """Skips by an overlap and by a calendar are distinguished by short names."""
     duetime.register("long", lambda _context, _payload: duetime.sleep(90))
     duetime.register("quick", lambda _context, _payload: None)
     duetime.client.schedules.create(name="minutely", rate="1m", task={"type": "long", "timeout_seconds": 600})
@@ -294,7 +294,7 @@ def test_skips_have_short_names(duetime: Duetime) -> None:
 
 @pytest.mark.usefixtures("duetime_aws")
 def test_handlers_that_call_aws_have_a_faked_one(duetime: Duetime) -> None:
-    """Moto answers boto3 in a handler; duetime's own calls are not affected."""
+    """boto3 calls in a handler go to moto, unlike duetime's own calls."""
     import boto3  # noqa: PLC0415 - the handler's own
 
     def store(_context: Context, payload: str) -> str:
@@ -311,7 +311,7 @@ def test_handlers_that_call_aws_have_a_faked_one(duetime: Duetime) -> None:
 
 
 def test_a_signal_ends_a_task_that_waits_for_an_event(duetime: Duetime) -> None:
-    """The client of the test sends it; its payload is the result."""
+    """The test's client sends a signal, whose payload becomes the waiting task's result."""
     target: EventTarget = {"kind": "wait_for_event", "event": "order.paid", "key": "o-17"}
     task = duetime.client.tasks.create("payment", target=target)
     duetime.advance(minutes=1)

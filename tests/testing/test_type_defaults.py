@@ -1,4 +1,4 @@
-"""Options that a handler gives its tasks, and defaults that an owner gives a type, in the testing kit."""
+"""Options that a handler gives its tasks, and an owner's defaults for a type, in the testing kit."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ OPTIONS: TypeOptions = {
     "fair_key": "customer-17",
     "fair_weight": 3,
 }
-"""Each option that a type can have a default for, except `unique`."""
+"""All options for which a type can have a default, except `unique`."""
 
 
 @dataclass
@@ -47,7 +47,7 @@ class Mail:
 
 @pytest.fixture(autouse=True)
 def registered() -> Iterator[None]:
-    """A handler with all options; forgotten after the test."""
+    """Register a handler with all options, and remove it after the test."""
     before = dict(REGISTRY)
 
     @handler(TYPE, payload=Mail, **OPTIONS)
@@ -64,7 +64,7 @@ def registered() -> Iterator[None]:
 
 
 def has_options(task: Any) -> bool:  # noqa: ANN401 - a task as the client or the API has it
-    """Whether a task has all options of the handler, within which omitted parts have their defaults."""
+    """Return whether a task has all options of the handler, with defaults for parts that were omitted."""
     shown = task if isinstance(task, dict) else dict(task.document)
     return all(
         {**shown[name], **value} == shown[name] if isinstance(value, dict) else shown[name] == value
@@ -73,14 +73,14 @@ def has_options(task: Any) -> bool:  # noqa: ANN401 - a task as the client or th
 
 
 def test_a_task_has_the_options_of_its_handler(duetime: Duetime) -> None:
-    """It has each of them, as if its creation had set them."""
+    """The task has each option of its handler, as if the request had set it."""
     created = duetime.client.tasks.create(TYPE, payload={"to": "a"}, delay_seconds=60)
     assert has_options(created)
     assert has_options(duetime.client.tasks.get(created.id))
 
 
 def test_a_creation_overrides_each_option_as_a_whole(duetime: Duetime) -> None:
-    """Parts of an option are not merged with those of the handler's, and the other options stay."""
+    """An option in a request replaces the handler's option as a whole, and the other options stay."""
     task = duetime.client.tasks.create(TYPE, retry={"max_attempts": 9}, lock={"key": "db"}, delay_seconds=60)
     assert task.retry is not None
     assert task.lock is not None
@@ -89,7 +89,7 @@ def test_a_creation_overrides_each_option_as_a_whole(duetime: Duetime) -> None:
 
 
 def test_an_option_that_is_given_with_its_built_in_value_is_kept(duetime: Duetime) -> None:
-    """A creation that asks for the ordinary priority or time limit gets it."""
+    """A request that sets the ordinary priority or time limit gets it, although the handler has other options."""
     task = duetime.client.tasks.create(
         TYPE, priority="normal", timeout_seconds=60, rollback_on_failure=False, retry={}, delay_seconds=60
     )
@@ -99,7 +99,7 @@ def test_an_option_that_is_given_with_its_built_in_value_is_kept(duetime: Duetim
 
 
 def test_null_switches_a_default_off(duetime: Duetime) -> None:
-    """For each option that can be null."""
+    """Null in a request disables a default, for each option that can be null."""
     nulls: dict[str, Any] = dict.fromkeys(("lock", "rate", "notify_on", "expires_seconds", "fair_key", "retry"))
     task = duetime.client.tasks.create(TYPE, delay_seconds=60, **nulls)
     assert (task.lock, task.rate, task.notify_on, task.expires_seconds) == (None, None, None, None)
@@ -109,7 +109,7 @@ def test_null_switches_a_default_off(duetime: Duetime) -> None:
 
 
 def test_every_way_of_creating_uses_the_options(duetime: Duetime) -> None:
-    """Batches, schedules, nodes of topologies and runs of definitions: the tasks that they create have the options."""
+    """Batches, schedules, nodes of topologies and runs of definitions create tasks with the handler's options."""
     client = duetime.client
     new: list[NewTask] = [{"type": TYPE, "delay_seconds": 60}, {"type": "plain", "delay_seconds": 60}]
     batch = client.tasks.create_batch(new)
@@ -128,7 +128,7 @@ def test_every_way_of_creating_uses_the_options(duetime: Duetime) -> None:
 
 
 def test_a_default_that_changes_reaches_the_next_runs_of_a_schedule(duetime: Duetime) -> None:
-    """Occurrences get the defaults at their creation; the schedule's own options stay."""
+    """Occurrences get the type's defaults when they are created; the schedule's own options stay."""
     client = duetime.client
     client.types.put(TYPE, timeout_seconds=45)
     client.schedules.create("hourly", rate="1 hour", task={"type": TYPE, "priority": "normal", "lock": None})
@@ -141,7 +141,7 @@ def test_a_default_that_changes_reaches_the_next_runs_of_a_schedule(duetime: Due
 
 
 def test_an_update_of_a_schedule_keeps_what_its_task_gives_and_no_more(duetime: Duetime) -> None:
-    """Null in an update removes a default; options that neither sets remain the type's."""
+    """Null in an update removes an option's default, and options that are never set are those of the type."""
     client = duetime.client
     client.schedules.create("hourly", rate="1 hour", task={"type": TYPE, "priority": "normal"})
     update: Any = {"rate": None, "timeout_seconds": 20}
@@ -153,7 +153,7 @@ def test_an_update_of_a_schedule_keeps_what_its_task_gives_and_no_more(duetime: 
 
 
 def test_defaults_of_an_owner_replace_those_of_a_handler(duetime: Duetime) -> None:
-    """A creation takes precedence over them, and null removes a default of the handler."""
+    """A request takes precedence over an owner's defaults, and null in the defaults disables a handler's option."""
     client = duetime.client
     found = client.types.put(TYPE, timeout_seconds=45, lock=None, notify_on=None)
     assert (found.defaults["timeout_seconds"], found.sources["timeout_seconds"]) == (45, "owner")
@@ -168,7 +168,7 @@ def test_defaults_of_an_owner_replace_those_of_a_handler(duetime: Duetime) -> No
 
 
 def test_types_without_a_handler_have_defaults(duetime: Duetime) -> None:
-    """Pulled types, and types whose tasks call an endpoint."""
+    """Pulled types, and types whose tasks call an endpoint, can have defaults."""
     client = duetime.client
     duetime.pull("resize")
     client.types.put("resize", timeout_seconds=20_000, unique={"key": "one", "on_conflict": "keep"})
@@ -180,7 +180,7 @@ def test_types_without_a_handler_have_defaults(duetime: Duetime) -> None:
 
 
 def test_types_are_listed_with_their_handlers(duetime: Duetime) -> None:
-    """Types with a handler, pulled ones, and those with defaults: with phases, schema and sources."""
+    """Types with a handler, pulled types and types with defaults are listed with phases, schema and sources."""
     duetime.pull("resize")
     duetime.client.types.put("call", expires_seconds=60)
     found = {each.type: each for each in duetime.client.types.list()}
@@ -209,14 +209,14 @@ def test_types_are_listed_with_their_handlers(duetime: Duetime) -> None:
     ],
 )
 def test_a_wrong_option_is_an_error_when_the_handler_is_imported(options: dict[str, Any], named: str) -> None:
-    """The API's rules for a creation apply, and the error names the keyword."""
+    """The API's rules for creating a task apply to a handler's options, and the error names the keyword."""
     with pytest.raises(OptionInvalid, match=rf"'wrong'.*'{named}'"):
         handler("wrong", **options)
     assert "wrong" not in REGISTRY
 
 
 def test_a_class_that_handles_a_type_is_given_to_the_client(duetime: Duetime) -> None:
-    """It is used like a function, with its payload class; a class that only inherits from one has no type."""
+    """A handler class is used like a function, with its payload class; a class that inherits from it has no type."""
 
     @handler("transfer", payload=Mail, timeout_seconds=12)
     class Transfer:
@@ -224,7 +224,7 @@ def test_a_class_that_handles_a_type_is_given_to_the_client(duetime: Duetime) ->
             return payload.to
 
     class Other(Transfer):
-        """No handler."""
+        """A class without a registration."""
 
     task = duetime.client.tasks.of(Transfer).create(Mail("a"))
     assert (task.type, task.timeout_seconds) == ("transfer", 12)
@@ -237,14 +237,14 @@ def test_a_class_that_handles_a_type_is_given_to_the_client(duetime: Duetime) ->
 
 @pytest.mark.parametrize("name", ["LockSpec", "NotifyOn", "RateSpec", "RetryPolicy", "UniqueKey"])
 def test_the_types_of_options_are_where_handlers_and_programs_look(name: str) -> None:
-    """A constant that several handlers share can be annotated, without the client's package."""
+    """A constant that several handlers share can be annotated without the client's package."""
     here = getattr(duetime.handlers, name)
     assert here is getattr(duetime_client, name)
     assert name in duetime.handlers.__all__
 
 
 def test_a_name_that_handlers_do_not_have_is_an_error() -> None:
-    """And not `None`, or a name of another module."""
+    """An unknown name raises an `AttributeError` instead of returning `None` or a name in another module."""
     name = "TypeOptions"
     with pytest.raises(AttributeError, match=name):
         getattr(duetime.handlers, name)

@@ -1,4 +1,4 @@
-"""Payloads that are uploaded, because they are too large for a request."""
+"""Payloads that are uploaded because they are too large for a request."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SMALL = b"0123456789"
 
 @pytest.fixture
 def received(duetime: Duetime) -> list[Any]:
-    """The payloads that the handler of `cut` was given."""
+    """Record the payloads that the handler of `cut` gets."""
     found: list[Any] = []
 
     def cut(_context: Context, payload: bytes) -> int:
@@ -41,14 +41,14 @@ def received(duetime: Duetime) -> list[Any]:
 
 
 def requested(duetime: Duetime, body: object) -> httpx.Response:
-    """The response to the request to upload a payload."""
+    """Return the response to the request to upload a payload."""
     transport = InProcessTransport(duetime._begin, lambda: None)
     with httpx.Client(transport=transport) as http:
         return http.post("http://localhost/v1/uploads", json=body)
 
 
 def begun(duetime: Duetime, upload_id: str = "u-1", size: int = len(SMALL)) -> dict[str, Any]:
-    """The response to the beginning of an upload."""
+    """Return the response to the start of an upload."""
     body = {"id": upload_id, "size": size, "content_type": "text/plain"}
     answer = requested(duetime, body)
     assert answer.status_code == 201, answer.text
@@ -57,21 +57,21 @@ def begun(duetime: Duetime, upload_id: str = "u-1", size: int = len(SMALL)) -> d
 
 
 def sent(duetime: Duetime, upload: Mapping[str, Any], body: bytes = SMALL, content_type: str = "text/plain") -> int:
-    """The status of the request that uploads the bytes."""
+    """Return the status of the request that uploads the bytes."""
     headers = {**upload["headers"], "Content-Type": content_type}
     status, _ = duetime._account.s3.send_signed(upload["method"], upload["url"], headers, body)
     return status
 
 
 def refusal(duetime: Duetime) -> tuple[str, str]:
-    """The field that a creation with an upload is refused for, with the code."""
+    """Return the field for which creating a task with an upload is refused, with the code."""
     with pytest.raises(InvalidRequest) as refused:
         duetime.client.tasks.create("cut", payload={"$upload": "u-1"})
     return refused.value.errors[0].field, refused.value.errors[0].code
 
 
 def test_the_client_uploads_a_large_payload(duetime: Duetime, received: list[Any]) -> None:
-    """The handler gets the bytes with their content type, and the client downloads them again."""
+    """The handler gets the bytes with their content type, and the client can download them again."""
     task = duetime.client.tasks.create("cut", payload=LARGE)
     duetime.run_until_idle()
     assert received == [LARGE]
@@ -83,7 +83,7 @@ def test_the_client_uploads_a_large_payload(duetime: Duetime, received: list[Any
 
 
 def test_the_asynchronous_client_uploads_and_downloads(duetime: Duetime) -> None:
-    """It does the same, without blocking its event loop."""
+    """The asynchronous client uploads and downloads without blocking its event loop."""
 
     async def create() -> object:
         task = await duetime.async_client.tasks.create("cut", payload=LARGE, delay_seconds=60)
@@ -93,7 +93,7 @@ def test_the_asynchronous_client_uploads_and_downloads(duetime: Duetime) -> None
 
 
 def test_a_batch_names_what_was_uploaded_before(duetime: Duetime, received: list[Any]) -> None:
-    """`create_upload` returns the payload of one task of a batch."""
+    """`create_upload` returns the payload for a task in a batch."""
     payloads = [duetime.client.tasks.create_upload(each) for each in (b"one", b"two")]
     tasks: list[NewTask] = [{"type": "cut", "payload": each} for each in payloads]
     duetime.client.tasks.create_batch(tasks)
@@ -102,7 +102,7 @@ def test_a_batch_names_what_was_uploaded_before(duetime: Duetime, received: list
 
 
 def test_the_api_links_an_uploaded_payload(duetime: Duetime) -> None:
-    """Responses have its size, its type and where it is, but not its bytes."""
+    """Responses have the payload's size, type and link, but not its bytes."""
     task = duetime.client.tasks.create("cut", payload=LARGE, delay_seconds=60)
     shown: Any = duetime.client.tasks.get(task.id).payload
     assert shown["$binary"].keys() == {"url", "size", "content_type"}
@@ -112,7 +112,7 @@ def test_the_api_links_an_uploaded_payload(duetime: Duetime) -> None:
 
 
 def test_a_repeated_creation_is_one_task(duetime: Duetime, received: list[Any]) -> None:
-    """The same call with the same idempotency key creates nothing more, also after the upload was used."""
+    """Repeating the call with the same idempotency key creates no other task, even after the upload was used."""
     first = duetime.client.tasks.create("cut", payload=LARGE, idempotency_key="order-17")
     again = duetime.client.tasks.create("cut", payload=LARGE, idempotency_key="order-17")
     duetime.run_until_idle()
@@ -121,7 +121,7 @@ def test_a_repeated_creation_is_one_task(duetime: Duetime, received: list[Any]) 
 
 
 def test_an_endpoint_gets_the_uploaded_bytes(duetime: Duetime) -> None:
-    """A custom request has five megabytes as its body."""
+    """A custom request sends five megabytes as its body."""
     duetime.http.respond_with(URL, lambda _request: HttpReply(200))
     duetime.client.tasks.create("send", payload=LARGE, target={"kind": "http", "url": URL, "method": "PUT"})
     duetime.run_until_idle()
@@ -130,7 +130,7 @@ def test_an_endpoint_gets_the_uploaded_bytes(duetime: Duetime) -> None:
 
 
 def test_a_pull_worker_downloads_the_payload(duetime: Duetime) -> None:
-    """The lease links it, and the client fetches it without credentials of the API."""
+    """The lease contains a link, and the client downloads the payload without API credentials."""
     duetime.pull("vm.backup")
     duetime.client.tasks.create("vm.backup", payload=LARGE)
     duetime.run_until_idle()
@@ -139,7 +139,7 @@ def test_a_pull_worker_downloads_the_payload(duetime: Duetime) -> None:
 
 
 def test_an_upload_is_written_once_and_used_once(duetime: Duetime, received: list[Any]) -> None:
-    """Another size or type and a second write are rejected, and so is a second task."""
+    """Another size or type than requested, a second write, and a second task with the same upload are rejected."""
     upload = begun(duetime)
     assert sent(duetime, upload, b"too long for it") == 403
     assert sent(duetime, upload, content_type="text/html") == 403
@@ -153,7 +153,7 @@ def test_an_upload_is_written_once_and_used_once(duetime: Duetime, received: lis
 
 
 def test_a_batch_takes_uploads(duetime: Duetime, received: list[Any]) -> None:
-    """Each task of a batch can name an upload; one that does not exist fails alone."""
+    """Each task of a batch can name an upload, and a task whose upload does not exist fails alone."""
     sent(duetime, begun(duetime))
     tasks: list[NewTask] = [{"type": "cut", "payload": {"$upload": each}} for each in ("u-1", "u-2")]
     first, second = duetime.client.tasks.create_batch(tasks)
@@ -164,7 +164,7 @@ def test_a_batch_takes_uploads(duetime: Duetime, received: list[Any]) -> None:
 
 
 def test_only_a_creation_takes_an_upload(duetime: Duetime) -> None:
-    """Schedules, nodes, updates, tasks that may replace others and groups refuse it by its field."""
+    """Schedules, nodes, updates, tasks that may replace others, and groups refuse an upload by its field."""
     sent(duetime, begun(duetime))
     client, upload = duetime.client, {"$upload": "u-1"}
     task: Any = {"type": "cut", "payload": upload}
@@ -193,7 +193,7 @@ def test_only_a_creation_takes_an_upload(duetime: Duetime) -> None:
     ],
 )
 def test_a_wrong_upload_is_refused_by_field(duetime: Duetime, body: object, field: str) -> None:
-    """The error names the field."""
+    """The error names the invalid field."""
     answer = requested(duetime, body)
     assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, field)
 
@@ -205,13 +205,13 @@ def test_the_client_refuses_what_cannot_be_uploaded(duetime: Duetime) -> None:
 
 
 def test_a_payload_of_the_limit_of_a_request_is_not_uploaded(duetime: Duetime) -> None:
-    """Only a larger one costs more requests."""
+    """Only a payload that is larger than the request limit needs the additional requests of an upload."""
     task = duetime.client.tasks.create("cut", payload=bytes(MAX_PAYLOAD_BYTES), delay_seconds=60)
     assert duetime.client.tasks.get(task.id).payload == bytes(MAX_PAYLOAD_BYTES)
 
 
 def test_deleting_a_task_deletes_its_uploaded_payload(duetime: Duetime) -> None:
-    """The object is deleted with the task, as other contents are; the creation has deleted the upload itself."""
+    """The payload's object is deleted with the task; the upload was already deleted when the task was created."""
     task = duetime.client.tasks.create("cut", payload=LARGE, delay_seconds=60)
     objects = duetime._account.s3.objects
     assert [key.partition("/")[0] for _, key in objects] == [task.id]

@@ -1,4 +1,4 @@
-"""Time in a test of the kit: it begins at a fixed instant, and passes only when the test says so."""
+"""Time in the testing kit starts at a fixed instant and passes only when the test says so."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 def test_every_test_begins_at_the_same_instant(duetime: Duetime) -> None:
-    """Reading the time does not move it, and it is not the wall clock's."""
+    """Reading the time does not advance it, and it is not the wall clock's time."""
     assert duetime.now == datetime(2026, 1, 5, 9, tzinfo=UTC)
     task = duetime.client.tasks.create("report")
     assert task.created_at == task.due_at == duetime.now == datetime(2026, 1, 5, 9, tzinfo=UTC)
 
 
 def test_the_wall_clock_decides_nothing(duetime: Duetime, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tasks are created and run with a clock that stands still in 1970, and without sleeping."""
+    """Tasks are created and run without sleeping, while the wall clock stands still in 1970."""
     monkeypatch.setattr(time, "time", lambda: 0.0)
     monkeypatch.setattr(time, "time_ns", lambda: 0)
     monkeypatch.setattr(time, "sleep", lambda _seconds: pytest.fail("slept"))
@@ -38,7 +38,7 @@ def test_the_wall_clock_decides_nothing(duetime: Duetime, monkeypatch: pytest.Mo
 
 
 def test_each_task_runs_at_its_own_instant_and_in_order(duetime: Duetime) -> None:
-    """Tasks are run by due time, not in the order in which they were created."""
+    """Tasks run by due time and not in the order in which they were created."""
     ran: list[tuple[str, datetime, datetime | None]] = []
     duetime.register("report", lambda context, payload: ran.append((payload, duetime.now, context.due_at)))
     begin = duetime.now
@@ -51,7 +51,7 @@ def test_each_task_runs_at_its_own_instant_and_in_order(duetime: Duetime) -> Non
 
 
 def test_advancing_ends_at_the_very_instant(duetime: Duetime) -> None:
-    """What is due a millisecond later has not run."""
+    """A task that is due a millisecond after the end of the advance has not run."""
     duetime.register("report", lambda _context, _payload: None)
     due = duetime.now + timedelta(days=1)
     duetime.client.tasks.create("report", due_at=due)
@@ -62,7 +62,7 @@ def test_advancing_ends_at_the_very_instant(duetime: Duetime) -> None:
 
 
 def test_a_test_may_begin_in_the_past_and_not_go_back(duetime: Duetime) -> None:
-    """Before the first action the start is free; afterwards time moves forward only, with an error otherwise."""
+    """Before its first action a test can choose its start; afterward, moving time backward raises an error."""
     duetime.register("report", lambda _context, _payload: None)
     duetime.at("1999-12-31T23:59:59+00:00")
     duetime.client.tasks.create("report", delay_seconds=1)
@@ -77,7 +77,7 @@ def test_a_test_may_begin_in_the_past_and_not_go_back(duetime: Duetime) -> None:
 
 
 def test_what_was_prepared_stays_when_the_test_begins_elsewhere(duetime: Duetime) -> None:
-    """Handlers, endpoints, faults, pulled types and the client may come before `at`."""
+    """Handlers, endpoints, faults, pulled types and the client can be set up before `at`."""
     client, ran = duetime.client, list[int]()
     duetime.register("report", lambda context, _payload: ran.append(context.attempt))
     duetime.faults.crash_before_finish(type="report")
@@ -94,7 +94,7 @@ def test_what_was_prepared_stays_when_the_test_begins_elsewhere(duetime: Duetime
 
 
 def test_a_year_passes_at_once(duetime: Duetime) -> None:
-    """Months without a task cost no more invocations than a night."""
+    """Months without a task need no more invocations than a night."""
     duetime.register("report", lambda _context, _payload: None)
     duetime.client.tasks.create("report", delay_seconds=360 * 86_400)
     calls = duetime._account.calls
@@ -106,7 +106,7 @@ def test_a_year_passes_at_once(duetime: Duetime) -> None:
 
 @pytest.mark.slow
 def test_minutes_that_are_left_out_change_nothing() -> None:
-    """With every tick of the trigger, and without empty ones, the same tasks run at the same instants."""
+    """With every tick of the trigger, and without empty ticks, the same tasks run at the same instants."""
 
     def run(*, leaves_out: bool) -> Sequence[object]:
         duetime = Duetime()
@@ -134,7 +134,7 @@ def _fail_first(context: Context) -> None:
 
 
 def test_a_handler_may_work_for_a_while(duetime: Duetime) -> None:
-    """Time passes for a handler that sleeps; others run meanwhile, and its lease is renewed."""
+    """Time passes for a handler that sleeps, while other handlers run and the handler's lease is renewed."""
     order: list[str] = []
 
     def work(_context: Context, payload: str) -> None:
@@ -151,7 +151,7 @@ def test_a_handler_may_work_for_a_while(duetime: Duetime) -> None:
 
 
 def test_a_handler_uses_the_client_but_does_not_move_time(duetime: Duetime) -> None:
-    """Its tasks run, too; `advance` in a handler is refused."""
+    """The tasks that a handler creates run, too, but calling `advance` in a handler is refused."""
 
     def work(_context: Context, payload: str) -> str:
         duetime.client.tasks.create("second", payload=payload)
@@ -168,7 +168,7 @@ def test_a_handler_uses_the_client_but_does_not_move_time(duetime: Duetime) -> N
 
 
 def test_threads_have_clocks_of_their_own() -> None:
-    """Two tests in two threads of one process are independent; one's clock in another thread is refused."""
+    """Two tests in two threads of a process are independent, and using a test's clock in another thread is refused."""
     together = Barrier(2)
 
     def run(days: int) -> tuple[int, datetime]:
@@ -196,7 +196,7 @@ def test_threads_have_clocks_of_their_own() -> None:
 
 
 def test_what_does_not_end_is_told_with_what_ran(duetime: Duetime) -> None:
-    """A task that waits for longer than two days names itself and its last error."""
+    """A task that waits for more than two days is named with its last error."""
 
     def fail(_context: Context, _payload: object) -> None:
         raise OSError("the printer is on fire")

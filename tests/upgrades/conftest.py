@@ -1,4 +1,4 @@
-"""Fixtures of the tests on frozen records."""
+"""Fixtures for tests with frozen records."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True, scope="module")
 def registry() -> Iterator[None]:
-    """The handlers that frozen records need are forgotten after them."""
+    """Remove the handlers that frozen records need after the test."""
     before = dict(REGISTRY)
     yield
     REGISTRY.clear()

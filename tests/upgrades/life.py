@@ -1,4 +1,4 @@
-"""A deployment over fakes whose items are written to files, or read from them, and whose tasks are then finished."""
+"""A deployment over fakes whose items are written to files or read from files, and whose tasks are then finished."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 ROUNDS = 20
 PATIENCE = 7 * SECOND
-"""The time after a lease's end at which it has ended for others."""
+"""The time after a lease's end when it has ended for other processes, too."""
 
 
 def _flaky(context: Context, _payload: object) -> str:
@@ -58,19 +58,19 @@ HANDLERS = {
         }
     ),
 }
-"""The types of tasks in the frozen records: they must be known as long as the records are kept."""
+"""The task types in frozen records, which must be known as long as the records exist."""
 
 
 @dataclass
 class Life:
-    """A deployment in which tasks continue from any items."""
+    """A deployment in which tasks continue from any stored items."""
 
     stack: Stack
     api: Gateway
 
     @classmethod
     def faked(cls) -> Life:
-        """An empty deployment."""
+        """Return an empty deployment."""
         REGISTRY.update(HANDLERS)
         return cls(
             Stack.faked(
@@ -86,28 +86,28 @@ class Life:
         )
 
     def create(self, kind: str = "report", **fields: Any) -> str:  # noqa: ANN401 - fields of a task
-        """Create a task; its id."""
+        """Create a task and return its id."""
         return str(self.api.create({"type": kind, **fields})["id"])
 
     def read(self, task_id: str) -> Task:
-        """A record; it must exist."""
+        """Return a record, which must exist."""
         task = composed(CoreServices).stores.tasks.read(TaskId(task_id))
         assert task is not None, task_id
         return task
 
     def work(self, task_id: str) -> None:
-        """Let the worker have a message of a task when it is due."""
+        """Let the worker process a task's message when the task is due."""
         task = self.read(task_id)
         self.stack.clock.at = max(self.stack.clock.at, task.next_at)
         url = self.stack.queues[Priority.NORMAL]
-        # Earlier sends are removed, so that the batch is this one message.
+        # Earlier messages are removed, so that the batch has only this message.
         while self.stack.receive(Priority.NORMAL)["Records"]:
             pass
         self.stack.cloud.sqs.send_message(QueueUrl=url, MessageBody=body_of(message_for(task)))
         self.stack.work(Priority.NORMAL)
 
     def finish(self, task_id: str) -> str:
-        """Take a task to its end by all that may happen to it; the state it ends in."""
+        """Finish a task by everything that may happen to it, and return its final state."""
         for _ in range(ROUNDS):
             task = self.read(task_id)
             if task.finished_at is not None:
@@ -119,12 +119,12 @@ class Life:
         return self.read(task_id).state.value
 
     def items(self) -> list[dict[str, Any]]:
-        """Every item of the table as JSON, in the order of the keys."""
+        """Return every item of the table as JSON, in the order of the keys."""
         found = self.stack.cloud.dynamodb.scan(TableName=self.table)["Items"]
         return sorted((as_json(item) for item in found), key=lambda item: (item["p"]["S"], item["s"]["S"]))
 
     def item(self, task_id: str) -> dict[str, Any]:
-        """The item of a record as JSON."""
+        """Return a record's item as JSON."""
         key = key_of(TaskId(task_id))
         return dict(as_json(self.stack.cloud.dynamodb.get_item(TableName=self.table, Key=key)["Item"]))
 
@@ -135,12 +135,12 @@ class Life:
 
     @property
     def table(self) -> str:
-        """Name of the tasks table."""
+        """Return the name of the tasks table."""
         return self.stack.environ[Variable.TABLE]
 
 
 def as_json(value: Any) -> Any:  # noqa: ANN401 - any attribute value
-    """Attribute values whose bytes are base 64."""
+    """Return attribute values with their bytes as base64."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, dict):
@@ -149,7 +149,7 @@ def as_json(value: Any) -> Any:  # noqa: ANN401 - any attribute value
 
 
 def of_json(value: Any, letter: str = "") -> Any:  # noqa: ANN401 - any attribute value
-    """The opposite of `as_json`."""
+    """Return attribute values from the JSON of `as_json`."""
     if letter == "B":
         return base64.b64decode(value)
     if isinstance(value, dict):

@@ -1,8 +1,8 @@
-"""An upgrade and a rollback between earlier code, at a pinned commit, and the present code.
+"""An upgrade and a rollback between earlier code, at a pinned commit, and the current code.
 
-Earlier code runs in separate processes, from a checkout that `git archive` makes of the commit, and exchanges whole
-tables with the present code. There is no wheel of it: nothing was released, and a wheel has no tests. A clone
-without that commit (`git fetch --depth 1 origin COMMIT` gets it) skips these tests.
+Earlier code runs in separate processes, from a checkout that `git archive` makes of the commit, and exchanges complete
+tables with the current code. There is no wheel with the earlier code, because nothing was released and a wheel has no
+tests. In a clone without this commit, which `git fetch --depth 1 origin COMMIT` fetches, these tests are skipped.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 EARLIER = "9a496f72bd288f8fb56f0b8c851a91dd7924d619"
-"""The commit of the earlier code; from the first release on, that of the release before."""
+"""The commit with the earlier code; from the first release on, the commit of the previous release."""
 SOURCES = ("layers/duetime/python", "common", "client", "testing", "infra/cdk", ".")
-"""Where its packages are."""
+"""The folders of the earlier code's packages."""
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
 def earlier(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A checkout of the earlier code without frozen scenes."""
+    """Return a checkout of the earlier code without frozen scenes."""
     folder = tmp_path_factory.mktemp("earlier")
-    git = shutil.which("git") or pytest.skip("there is no git")
+    git = shutil.which("git") or pytest.skip("git is not installed")
     made = subprocess.run([git, "archive", EARLIER], cwd=ROOT, check=False, capture_output=True)  # noqa: S603 - ours
     if made.returncode:
         pytest.skip(f"this clone does not have the commit {EARLIER}")
@@ -52,7 +52,7 @@ def earlier(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run_earlier(folder: Path, *arguments: str) -> str:
-    """Run a module of the earlier code; its output."""
+    """Run a module of the earlier code and return its output."""
     paths = os.pathsep.join(str(folder / each) for each in SOURCES)
     environ = {**os.environ, "PYTHONPATH": paths}
     done = subprocess.run(  # noqa: S603 - our own
@@ -64,7 +64,7 @@ def run_earlier(folder: Path, *arguments: str) -> str:
 
 @pytest.fixture(scope="module")
 def scenes(earlier: Path) -> list[Path]:
-    """The earlier code's items: live tasks of every kind, schedules, graphs, locks and the rest, by scene."""
+    """Return the earlier code's items by scene: live tasks of every kind, schedules, graphs, locks and more."""
     run_earlier(earlier, "tests.upgrades.freezing")
     found = sorted((earlier / "tests" / "upgrades" / "frozen" / "v1").glob("*.json"))
     assert len(found) > 20
@@ -73,20 +73,20 @@ def scenes(earlier: Path) -> list[Path]:
 
 @pytest.fixture(autouse=True)
 def composed() -> Iterator[None]:
-    """The present code's deployment is forgotten after each test."""
+    """Remove the current code's deployment after each test."""
     yield
     composition.use(None)
 
 
 def test_the_earlier_code_is_what_runs(earlier: Path) -> None:
-    """The other processes import the checkout's packages, not the installed ones."""
+    """The other processes import the checkout's packages and not the installed packages."""
     code = "import duetime, duetime_testing, tests; print(duetime.__file__, duetime_testing.__file__, tests.__file__)"
     (earlier / "where.py").write_text(code, encoding="utf-8")
     assert all(each.startswith(str(earlier)) for each in run_earlier(earlier, "where").split())
 
 
 def test_after_an_upgrade_everything_goes_on(scenes: list[Path]) -> None:
-    """The present code responds as the earlier one did, and ends each task as it should."""
+    """The current code responds as the earlier code did, and ends each task as it should."""
     for path in scenes:
         life = Life.faked()
         scene = thawed(life, path)
@@ -98,7 +98,7 @@ def test_after_an_upgrade_everything_goes_on(scenes: list[Path]) -> None:
 
 
 def test_after_a_rollback_everything_goes_on(earlier: Path, scenes: list[Path]) -> None:
-    """The earlier code reads, finishes and archives the tasks that the present code has created or changed."""
+    """The earlier code reads, finishes and archives the tasks that the current code has created or changed."""
     folder = earlier / "tests" / "upgrades" / "frozen" / "v1"
     known = {path.stem for path in scenes}
     kept = {path: path.read_text(encoding="utf-8") for path in scenes}
@@ -108,7 +108,7 @@ def test_after_a_rollback_everything_goes_on(earlier: Path, scenes: list[Path]) 
                 _write(folder / f"{scene.__name__}.json", frozen_scene(Life.faked(), scene))
         for path, text in kept.items():
             _write(folder / f"{path.stem}_gone_on.json", _gone_on(Life.faked(), path, text))
-        # The responses are those of the present code, which may have more fields than earlier ones.
+        # The responses are those of the current code, which may have more fields than earlier responses.
         chosen = ("-k", "(what_was_frozen or kept) and not reads", "-p", "no:cacheprovider")
         assert " passed" in run_earlier(earlier, "pytest", "tests/upgrades/test_frozen.py", "-q", *chosen)
     finally:
@@ -119,7 +119,7 @@ def test_after_a_rollback_everything_goes_on(earlier: Path, scenes: list[Path]) 
 
 
 def _gone_on(life: Life, path: Path, text: str) -> dict[str, Any]:
-    """A scene of the earlier code after one step of each of its tasks by the present code."""
+    """Return a scene of the earlier code after the current code has made one step with each of its tasks."""
     path.write_text(text, encoding="utf-8")
     scene = thawed(life, path)
     for task_id in tasks_in(scene):

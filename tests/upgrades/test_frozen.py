@@ -1,4 +1,4 @@
-"""Records that earlier code wrote are read and finished by the present code."""
+"""The current code reads and finishes records that earlier code wrote."""
 
 from __future__ import annotations
 
@@ -37,38 +37,39 @@ PASSING = frozenset(
         *(schema.WATCH_SUBSCRIPTION_PREFIX, schema.SUMMARY_PREFIX, schema.LIST_PREFIX),
     }
 )
-"""Kinds of items that live as long as a connection, and counts and lists, which are made anew from the tasks."""
+"""Kinds of items that are not frozen: they live as long as a connection, or are counts and lists made from the tasks.
+"""
 UNKNOWN = {"zz": {"S": "of a newer version"}, "zn": {"N": "7"}, "zm": {"M": {"a": {"L": [{"BOOL": True}]}}}}
-"""Attributes that no code of today knows."""
+"""Attributes that the current code does not know."""
 
 
 @pytest.fixture
 def life() -> Iterator[Life]:
-    """An empty deployment."""
+    """Return an empty deployment."""
     yield Life.faked()
     composition.use(None)
 
 
 def thawed(life: Life, path: Path, extra: dict[str, Any] | None = None) -> dict[str, Any]:
-    """A frozen scene, put into the table at its time; every item gets these attributes on top."""
+    """Put a frozen scene into the table at the scene's time, with these attributes added to every item."""
     scene: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     life.stack.clock.at = scene["clock"]
     life.put({**item, **(extra or {})} for item in scene["items"])
     for _ in range(100):
-        # The frozen nonces were counted from one as well: a write with one of them would pass for sent again.
+        # The frozen nonces were counted from one as well, so a write with the same nonce would be taken for a repeat.
         composed().runtime.random_source.nonce()
     return scene
 
 
 def tasks_in(scene: dict[str, Any]) -> list[str]:
-    """Ids of the tasks of a scene that can be finished here: tasks that call others are only read."""
+    """Return the ids of a scene's tasks that can be finished here; tasks that call others are only read."""
     ids = [item["s"]["S"] for item in scene["items"] if "z" in item and "u" not in item]
-    # Blocked tasks continue when others end.
+    # Blocked tasks continue when other tasks end.
     return [each for each in ids if scene["answers"][f"/v1/tasks/{each}"]["state"] != State.BLOCKED]
 
 
 def covers(now: Any, then: Any) -> bool:  # noqa: ANN401 - any JSON
-    """Whether a response of today has all that an earlier one had."""
+    """Return whether a current response has everything that an earlier response had."""
     if isinstance(then, dict):
         return isinstance(now, dict) and all(key in now and covers(now[key], value) for key, value in then.items())
     if isinstance(then, list):
@@ -77,20 +78,20 @@ def covers(now: Any, then: Any) -> bool:  # noqa: ANN401 - any JSON
 
 
 def end_of(then: dict[str, Any]) -> set[str]:
-    """The possible ends of a task in this state."""
+    """Return the possible ends of a task in this state."""
     if then["state"] in TERMINAL:
         return {then["state"]}
     return {"succeeded"}
 
 
 def test_every_scene_of_the_present_schema_is_frozen() -> None:
-    """A missing kind of item would be noticed only by an upgrade."""
+    """Every scene is frozen with the current schema, because only an upgrade would show a missing kind of item."""
     frozen = {path.stem for path in (FROZEN / PRESENT).glob("*.json")}
     assert {scene.__name__ for scene in SCENES} <= frozen
 
 
 def test_every_kind_of_item_is_frozen() -> None:
-    """Each partition of the schema, each kind of timer, and a deletion marker is in a scene of the present schema."""
+    """A scene of the current schema has each partition of the schema, each kind of timer, and a deletion marker."""
     kinds = {value for name, value in vars(schema).items() if name.endswith("_PREFIX")} - PASSING
     marks = {schema.TIMER_MARK, schema.SCHEDULE_MARK, schema.LATE_MARK, schema.BULK_MARK}
     scenes = [json.loads(path.read_text(encoding="utf-8")) for path in FILES if path.parent.name == PRESENT]
@@ -102,7 +103,7 @@ def test_every_kind_of_item_is_frozen() -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
 def test_what_was_frozen_reads_as_it_did(life: Life, path: Path) -> None:
-    """Every earlier response is part of the present one: a newer one may only have more."""
+    """Every earlier response is part of the current response, which may only have more fields."""
     scene = thawed(life, path)
     for asked, then in scene["answers"].items():
         now = life.api.send("GET", asked)
@@ -112,7 +113,7 @@ def test_what_was_frozen_reads_as_it_did(life: Life, path: Path) -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
 def test_what_was_frozen_lies_where_the_trigger_reads_it(life: Life, path: Path) -> None:
-    """Every record and wake is found in its minute, and none is unreadable."""
+    """Every record and timer is found in its minute and can be read."""
     scene = thawed(life, path)
     facts = FakeTelemetry()
     composed(CoreServices).stores.tasks._telemetry = facts
@@ -126,7 +127,7 @@ def test_what_was_frozen_lies_where_the_trigger_reads_it(life: Life, path: Path)
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
 def test_what_was_frozen_is_finished(life: Life, path: Path) -> None:
-    """Each task continues from its state, and ends as it should; finishing it twice changes nothing."""
+    """Each task continues from its state and ends as it should, and finishing it twice changes nothing."""
     scene = thawed(life, path)
     for task_id in tasks_in(scene):
         then = scene["answers"][f"/v1/tasks/{task_id}"]
@@ -138,7 +139,7 @@ def test_what_was_frozen_is_finished(life: Life, path: Path) -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
 def test_attributes_of_a_newer_version_are_kept(life: Life, path: Path) -> None:
-    """Rolled back code finishes records of newer code, and removes no attribute that it does not know."""
+    """Rolled back code finishes records of newer code, and keeps attributes that it does not know."""
     scene = thawed(life, path, UNKNOWN)
     for task_id in tasks_in(scene):
         life.finish(task_id)
@@ -148,7 +149,7 @@ def test_attributes_of_a_newer_version_are_kept(life: Life, path: Path) -> None:
 
 
 def test_a_failed_task_of_an_earlier_version_is_redriven(life: Life) -> None:
-    """It is in the list of dead letters, and runs again."""
+    """A failed task of an earlier version is in the list of dead letters, and runs again."""
     thawed(life, FROZEN / "v1" / "ended.json")
     (letter,) = life.api.send("GET", "/v1/tasks", query="state=failed").body["tasks"]
     assert letter["error"]["type"] == "ValueError"
@@ -158,7 +159,7 @@ def test_a_failed_task_of_an_earlier_version_is_redriven(life: Life) -> None:
 
 
 def test_a_key_of_an_earlier_version_is_known(life: Life) -> None:
-    """The earlier request, repeated, returns the earlier task; another body is refused."""
+    """Repeating an earlier request returns the earlier task, and another body with the same key is refused."""
     scene = thawed(life, FROZEN / "v1" / "keyed.json")
     (task_id,) = tasks_in(scene)
     key = {"Idempotency-Key": "frozen-1"}
@@ -167,7 +168,7 @@ def test_a_key_of_an_earlier_version_is_known(life: Life) -> None:
 
 
 def test_cursors_of_an_earlier_version_go_on(life: Life) -> None:
-    """The trigger continues where the earlier code stopped, and sends the tasks due by then."""
+    """The trigger continues where the earlier code stopped, and sends the tasks that have become due since."""
     scene = thawed(life, FROZEN / "v1" / "ticked.json")
     before = [item for item in life.items() if item["p"]["S"].startswith(schema.CURSOR_PREFIX)]
     life.stack.clock.at = scene["clock"] + 3_600_000 - 60_000
@@ -179,7 +180,7 @@ def test_cursors_of_an_earlier_version_go_on(life: Life) -> None:
 
 
 def test_a_schedule_of_an_earlier_version_goes_on(life: Life) -> None:
-    """The next ticks place its next occurrences, which are tasks that end."""
+    """The next ticks place the next occurrences of an earlier version's schedule, and their tasks end."""
     scene = thawed(life, FROZEN / "v1" / "recurring.json")
     before = {item["s"]["S"] for item in scene["items"] if "z" in item}
     for _ in range(4):
@@ -192,7 +193,7 @@ def test_a_schedule_of_an_earlier_version_goes_on(life: Life) -> None:
 
 
 def test_a_graph_of_an_earlier_version_goes_on(life: Life) -> None:
-    """Each end still releases its children, and the whole is finished at its state machine's next check."""
+    """Each ending node still releases its children, and the graph is finished at its state machine's next check."""
     scene = thawed(life, FROZEN / "v1" / "graphs.json")
     (path,) = (path for path in scene["answers"] if path.startswith("/v1/topologies/"))
     nodes = scene["answers"][path]["nodes"]
@@ -206,7 +207,7 @@ def test_a_graph_of_an_earlier_version_goes_on(life: Life) -> None:
 
 
 def test_a_name_that_an_earlier_version_deleted_is_free(life: Life) -> None:
-    """A new thing in the place of a marker has a version after the marker's."""
+    """A new object with the name in a deletion marker has a version after the marker's version."""
     thawed(life, FROZEN / "v1" / "removed.json")
     for path in ("/v1/schedules/gone", "/v1/calendars/gone", f"{DEFINITIONS}/gone"):
         assert life.api.send("GET", path).status == 404
@@ -217,7 +218,7 @@ def test_a_name_that_an_earlier_version_deleted_is_free(life: Life) -> None:
 
 
 def test_a_bulk_operation_of_an_earlier_version_goes_on(life: Life) -> None:
-    """It is found by its timer, and changes its tasks."""
+    """A bulk operation of an earlier version is found by its timer, and changes its tasks."""
     scene = thawed(life, FROZEN / "v1" / "bulk.json")
     (operation,) = scene["answers"]["/v1/bulk-operations"]["operations"]
     life.stack.clock.at += 60_000
@@ -230,7 +231,7 @@ def test_a_bulk_operation_of_an_earlier_version_goes_on(life: Life) -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
 def test_what_was_frozen_can_be_archived(life: Life, path: Path) -> None:
-    """When TTL removes an earlier record, its line has the API's present response about it."""
+    """If TTL removes an earlier record, its archive line has the API's current response for the task."""
     scene = thawed(life, path, UNKNOWN)
     telemetry = FakeTelemetry()
     by = {"type": "Service", "principalId": schema.TTL_PRINCIPAL}

@@ -1,1 +1,1 @@
-"""The operations of the API as tools of an AI assistant, over the Model Context Protocol (`duetime mcp`)."""
+"""Offers the API's operations to AI assistants as tools, over the Model Context Protocol (`duetime mcp`)."""

@@ -1,4 +1,4 @@
-"""A call of a tool: from its arguments to a request, and from the response or the error to text of a bounded size."""
+"""Calls a tool: converts arguments to a request, and the response or error to text of limited length."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from duetime_client.io_runners import Runner
 
 MAX_CHARACTERS = 40_000
-"""Maximum length of a result: about ten thousand tokens of an assistant's context."""
+"""Maximum length of a result in characters, about ten thousand tokens of an assistant's context."""
 _NOT_SEGMENTS = frozenset({"", ".", ".."})
 """Path segments that would address another operation."""
 
@@ -44,13 +44,13 @@ class Outcome:
 
 
 def call(runner: Runner, tool: OperationTool, arguments: Mapping[str, Any]) -> Outcome:
-    """Call an operation; an error becomes an outcome instead of an exception."""
+    """Call an operation; errors are returned as an outcome instead of being raised."""
     try:
         path, query, headers = _request_of(tool, arguments)
         request = Request(tool.method, path, document_of, query=query, body=arguments.get(BODY), headers=headers)
         document = runner.run(runner.session.send(request))
     except (NotJson, RecursionError) as error:
-        # A number or a nesting depth that JSON does not support.
+        # The body has a number or a nesting depth that JSON does not support.
         return Outcome(json.dumps(_problem("arguments_invalid", f"{BODY}: {error}")), is_error=True)
     except ClientError as error:
         return Outcome(json.dumps(problem_of(error), ensure_ascii=False), is_error=True)
@@ -58,7 +58,7 @@ def call(runner: Runner, tool: OperationTool, arguments: Mapping[str, Any]) -> O
 
 
 def problem_of(error: ClientError) -> dict[str, Any]:
-    """The RFC 9457 problem for an error."""
+    """Convert an error to an RFC 9457 problem."""
     if isinstance(error, ApiError):
         return {key: value for key, value in asdict(error.problem).items() if value}
     if isinstance(error, ArgumentsInvalid):
@@ -67,7 +67,7 @@ def problem_of(error: ClientError) -> dict[str, Any]:
 
 
 def tool_unknown(name: str, known: Mapping[str, OperationTool], *, allow_writes: bool) -> Outcome:
-    """The error for a call of an unknown tool."""
+    """Return the error for a call of an unknown tool."""
     matches = get_close_matches(name, known)
     detail = f"there is no tool {name!r}" + (f"; did you mean {' or '.join(matches)}?" if matches else "")
     if not allow_writes:
@@ -76,7 +76,7 @@ def tool_unknown(name: str, known: Mapping[str, OperationTool], *, allow_writes:
 
 
 def bounded(document: object, most: int = MAX_CHARACTERS) -> str:
-    """A response as JSON of limited length; a list that is too long is cut to its first entries."""
+    """Format a response as JSON of limited length; a list that is too long is cut to its first entries."""
     text = json.dumps(document, ensure_ascii=False)
     if len(text) <= most:
         return text
@@ -85,11 +85,11 @@ def bounded(document: object, most: int = MAX_CHARACTERS) -> str:
 
 
 def _first_entries(page: dict[str, Any], most: int) -> str | None:
-    """A page cut to the entries that fit; `None` if not even one fits."""
+    """Cut a page to the entries that fit; return `None` if not even one entry fits."""
     name = max(page, key=lambda key: len(page[key]) if isinstance(page[key], list) else -1, default=None)
     if name is None or not isinstance(page[name], list):
         return None
-    # The token continues after the omitted entries, so following it would skip them.
+    # `next_token` continues after the omitted entries, so the next page would skip them.
     rest = {key: value for key, value in page.items() if key not in {name, "next_token"}}
     shown, total = 0, len(page[name])
     room = most - len(json.dumps(rest, ensure_ascii=False)) - 200
@@ -105,7 +105,7 @@ def _first_entries(page: dict[str, Any], most: int) -> str | None:
 
 
 def _request_of(tool: OperationTool, arguments: Mapping[str, Any]) -> tuple[str, list[tuple[str, str]], dict[str, str]]:
-    """Path, query and headers of a request.
+    """Return the path, query and headers of a request.
 
     Raises:
         ArgumentsInvalid: An argument is unknown, missing, or has an unsupported type.

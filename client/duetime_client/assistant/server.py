@@ -29,7 +29,7 @@ INSTRUCTIONS = (
 
 
 def server_of(runner: Runner, tools: Mapping[str, OperationTool], *, allow_writes: bool) -> Server[Any]:
-    """Create a server for the tools that calls the API through the runner."""
+    """Create a server that offers the tools and calls the API through the runner."""
 
     async def list_tools(_context: object, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[_described(tool) for tool in tools.values()])

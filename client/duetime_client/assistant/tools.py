@@ -1,4 +1,4 @@
-"""Builds tools from the API's OpenAPI document, which is the only source of their names, texts and schemas."""
+"""Builds tools from the API's OpenAPI document, the only source of the tools' names, texts and schemas."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ Schema = Mapping[str, Any]
 _READ_ONLY = "x-read-only"
 """The OpenAPI extension that marks a read-only operation whose method is not GET."""
 _LEFT_OUT_TAGS = frozenset({"leases", "live updates", "keys", "links"})
-"""Not offered: a WebSocket ticket, an API key and a link are secrets, and an assistant would not renew a lease."""
+"""Tags of operations that are not offered: tickets, API keys and links are secrets; assistants do not renew leases."""
 _LEFT_OUT = frozenset(
-    # The schema of a preview is as long as those of all other reading tools together.
+    # The schema of `previewTask` is as long as the schemas of all other read-only tools together.
     {"getApiIndex", "getOpenApiDocument", "previewTask", "reportOutcome", "reportHeartbeat", "reportProgress"}
 )
 _HEADERS = {"Idempotency-Key": "idempotency_key", "If-Match": "if_match"}
-"""Headers that a caller may set, by argument name."""
+"""Argument names for headers that a caller can set, by header name."""
 _COMPONENTS, _DEFINITIONS = "#/components/schemas/", "#/$defs/"
 BODY = "body"
 
@@ -31,8 +31,8 @@ class Parameter:
         name: name of the argument.
         sent_as: the parameter's name in the API.
         place: `path`, `query` or `header`.
-        schema: schema of its value, with its description.
-        is_required: whether it must be given.
+        schema: schema and description of the argument's value.
+        is_required: whether the argument must be given.
     """
 
     name: str
@@ -47,15 +47,15 @@ class OperationTool:
     """An operation as a tool.
 
     Attributes:
-        name: in words with underscores, as the client's method.
+        name: the operation's name in snake case, like the client's methods.
         title: a short description.
         description: the full description.
         method: HTTP method.
-        path: with its parameters in braces.
+        path: path of the operation, with parameters in braces.
         parameters: path, query and header parameters.
-        body: schema of its body; none if it takes none.
+        body: schema of the request body; `None` if the operation has no request body.
         body_is_required: whether the body must be given.
-        is_read_only: whether it changes nothing.
+        is_read_only: whether the operation only reads.
     """
 
     name: str
@@ -71,7 +71,7 @@ class OperationTool:
 
     @property
     def input_schema(self) -> dict[str, Any]:
-        """JSON schema of its arguments."""
+        """JSON schema of the tool's arguments."""
         properties = {each.name: dict(each.schema) for each in self.parameters}
         required = [each.name for each in self.parameters if each.is_required]
         if self.body is not None:
@@ -85,7 +85,7 @@ class OperationTool:
 
 
 def tools_of(document: Schema, *, allow_writes: bool) -> dict[str, OperationTool]:
-    """The tools of an OpenAPI document, by name; tools that write are included only if allowed."""
+    """Return the tools for an OpenAPI document, by name; tools that write are included only if allowed."""
     definitions = _relocated(document.get("components", {}).get("schemas", {}))
     every = (
         _tool(method.upper(), path, operation, definitions)
@@ -125,21 +125,21 @@ def _parameters(operation: Schema) -> Sequence[Parameter]:
 
 
 def _relocated(schema: Any) -> Any:  # noqa: ANN401 - any part of a schema
-    """A part of the document with its references pointing into the tool's own schema."""
+    """Copy a part of the document, and point its references into the tool's own schema."""
     if isinstance(schema, Mapping):
         return {
             key: value.replace(_COMPONENTS, _DEFINITIONS)
             if key == "$ref" and isinstance(value, str)
             else _relocated(value)
             for key, value in schema.items()
-            # Discriminators refer to components that a tool does not have, and repeat the schema.
+            # Discriminators refer to components that are not in a tool's schema, and only repeat the schema.
             if key != "discriminator"
         }
     return [_relocated(each) for each in schema] if isinstance(schema, list) else schema
 
 
 def _used(schema: object, definitions: Schema) -> dict[str, Any]:
-    """The definitions that a schema refers to, directly and indirectly."""
+    """Return the definitions that a schema refers to, directly or indirectly."""
     found: dict[str, Any] = {}
     pending = [schema]
     while pending:

@@ -25,7 +25,7 @@ _LONGEST_VALUE = 60
 
 
 def show_plan(steps: Sequence[Step]) -> None:
-    """Print the changes, a line for each schedule and field, and their numbers."""
+    """Print a line for each changed schedule and field, and the number of changes."""
     out = console()
     for step in steps:
         for line in _lines(step):
@@ -43,7 +43,7 @@ def show_plan(steps: Sequence[Step]) -> None:
 
 
 def show_outcome(done: Sequence[Done], *, checked: bool, invalid: int = 0) -> None:
-    """Print what was done, and each entry that the API rejected, with its reasons; the plan showed the invalid ones."""
+    """Print the results, and each entry that the API rejected with the reasons; the plan showed the invalid entries."""
     err = console(stderr=True)
     for each in done:
         if each.error is not None:

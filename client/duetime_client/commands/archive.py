@@ -1,4 +1,4 @@
-"""`duetime archive`: tasks that ended so long ago that only the archive still holds them."""
+"""`duetime archive`: queries tasks that have expired from the table, in the archive."""
 
 import json
 from datetime import date
@@ -36,12 +36,12 @@ Where = Annotated[
         help="Condition in DuckDB's SQL, such as \"state = 'failed'\" or \"error->>'type' = 'Timeout'\".",
     ),
 ]
-From = Annotated[str, typer.Option("--from", metavar="DAY", help="First day on which they ended (UTC): 2026-11-01.")]
-To = Annotated[str, typer.Option("--to", metavar="DAY", help="Last day; today, if none is named.")]
+From = Annotated[str, typer.Option("--from", metavar="DAY", help="First UTC day on which tasks ended: 2026-11-01.")]
+To = Annotated[str, typer.Option("--to", metavar="DAY", help="Last day; default: today.")]
 Columns = Annotated[
     str, typer.Option(metavar="NAMES", help=f"Columns to show, separated by commas: {', '.join(COLUMNS)}.")
 ]
-Limit = Annotated[int, typer.Option(min=1, max=100_000, help="Maximum number of tasks; the latest come first.")]
+Limit = Annotated[int, typer.Option(min=1, max=100_000, help="Maximum number of tasks; latest tasks first.")]
 Bucket = Annotated[str, typer.Option(metavar="NAME", help="The archive's bucket, in place of --stack.")]
 Folder = Annotated[
     Path | None, typer.Option(metavar="PATH", help="A copy of the archive on this machine, in place of --stack.")
@@ -69,7 +69,7 @@ def query_archive(  # noqa: PLR0913 - a command's options are its parameters
 ) -> None:
     """Find archived tasks that ended within a range of days and match a condition.
 
-    The objects of these days are downloaded and queried on this machine. Needs the extra `archive` (`pip install
+    The objects of these days are downloaded and queried on this machine. This needs the extra `archive` (`pip install
     "duetime-client[archive]"`), and permission to list and read the archive's bucket.
     """
     today = context.ensure_object(Clock).now().date()
@@ -106,7 +106,7 @@ def _objects(stack: str, bucket: str, folder: Path | None) -> ArchiveObjects:
     if folder is not None:
         return FolderObjects(folder)
     try:
-        # Imported here, because botocore is an extra and takes longer to import than all the rest.
+        # Imported here, because botocore is an extra and takes longer to import than all other modules.
         import botocore.session  # noqa: PLC0415 - see the line above
         from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - same
     except ModuleNotFoundError:
@@ -118,7 +118,7 @@ def _objects(stack: str, bucket: str, folder: Path | None) -> ArchiveObjects:
     except (BotoCoreError, ClientError) as error:
         raise ArchiveUnreadable(f"the stack {stack} cannot be read: {error}") from error
     if not name:
-        raise ArchiveUnreadable(f"the stack {stack} has no archive: `archive_days` of its settings is 0")
+        raise ArchiveUnreadable(f"the stack {stack} has no archive: its setting `archive_days` is 0")
     return BucketObjects(s3, name)
 
 
@@ -140,7 +140,7 @@ def _run(objects: ArchiveObjects, wanted: ArchiveQuery) -> list[dict[str, Any]]:
 
 def _show(found: list[dict[str, Any]], columns: list[str]) -> None:
     if not found:
-        console().print("no such tasks in the archive", style="dim")
+        console().print("no matching tasks in the archive", style="dim")
         return
     table = Table(box=None, header_style="bold", pad_edge=False)
     for name in columns:

@@ -19,7 +19,7 @@ from duetime_client.commands.times import moment_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-Since = Annotated[str, typer.Option(metavar="TIME", help="Only from this time on, or for this long, such as 2d.")]
+Since = Annotated[str, typer.Option(metavar="TIME", help="Only from this time on, or from this long ago, such as 2d.")]
 Until = Annotated[str, typer.Option(metavar="TIME", help="Only until this time, or until this long ago; default: now.")]
 Caller = Annotated[str, typer.Option(metavar="TEXT", help="Only calls of this identity: a part of its name.")]
 OfOwner = Annotated[str, typer.Option(metavar="OWNER", help="Only calls for this owner.")]
@@ -44,7 +44,7 @@ def audit(  # noqa: PLR0913 - a command's options are its parameters
 ) -> None:
     """Print who controlled or administered what, why and from where.
 
-    Needs botocore (`pip install "duetime-client[aws]"`), and permission to read the stack's audit log.
+    This needs botocore (`pip install "duetime-client[aws]"`), and permission to read the stack's audit log.
     """
     if not stack:
         raise typer.BadParameter("name the stack with --stack or DUETIME_STACK")
@@ -53,7 +53,7 @@ def audit(  # noqa: PLR0913 - a command's options are its parameters
     try:
         group = audit_group(session, stack)
         if group is None:
-            raise ended(f"the stack {stack} has no audit log: its setting is audit_retention", 1)
+            raise ended(f"the stack {stack} has no audit log; the setting audit_retention enables it", 1)
         first, last = _time_ms(clock, since), _time_ms(clock, until) if until else None
         found = list(audit_records(session.create_client("logs"), group, wanted, first, last))
     except failures as error:
@@ -74,7 +74,7 @@ def audit(  # noqa: PLR0913 - a command's options are its parameters
 
 
 def _time_ms(clock: Clock, text: str) -> int:
-    """A time, or the time that lies a duration back, in milliseconds since 1970."""
+    """A time, or the time a given duration ago, in milliseconds since the epoch."""
     if text[4:5] != "-":
         return since_ms(clock, text)
     try:

@@ -43,15 +43,15 @@ def create(  # noqa: PLR0913 - a command's options are its parameters
     *,
     after: Annotated[str, typer.Option("--after", metavar="TIME", help="Start of the period.")],
     before: Annotated[str, typer.Option("--before", metavar="TIME", help="End of the period, excluded; in the past.")],
-    per_minute: Annotated[int | None, typer.Option(metavar="N", min=1, help="How many tasks per minute.")] = None,
+    per_minute: Annotated[int | None, typer.Option(metavar="N", min=1, help="Number of tasks per minute.")] = None,
     again: Annotated[bool, typer.Option("--again", help="Also run occurrences that have a run already.")] = False,
     overlap: Annotated[
-        BackfillOverlap | None, typer.Option(help="buffer_all: each waits for the end of the schedule's other runs.")
+        BackfillOverlap | None, typer.Option(help="buffer_all: each run waits until the schedule's other runs end.")
     ] = None,
     idempotency_key: IdempotencyKey = None,
     if_match: IfMatch = None,
 ) -> None:
-    """Run the occurrences of a past period that have no run yet, a number of them per minute."""
+    """Run the occurrences of a past period that have no run yet, with a limit per minute."""
     clock = call.clock
     start, end = moment(after, clock, "--after"), moment(before, clock, "--before")
     with call.client() as client:

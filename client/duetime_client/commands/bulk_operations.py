@@ -15,7 +15,7 @@ from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.output_streams import console, printable
 from duetime_client.commands.tables import Column, show_table
 
-app = CommandGroup(help="Follow and stop bulk operations: changes of many tasks by a filter.", no_args_is_help=True)
+app = CommandGroup(help="Follow and stop bulk operations: changes to many tasks by a filter.", no_args_is_help=True)
 Id = Annotated[str, typer.Argument(metavar="ID", help="Id of the operation.")]
 
 
@@ -34,7 +34,7 @@ def show(
     call: Call,
     operation_id: Id,
     *,
-    watch: Annotated[bool, typer.Option("--watch", help="Follow it until it has ended.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Follow the operation until it has ended.")] = False,
 ) -> None:
     """Show the progress of an operation; exit code 1 if it was cancelled."""
     with call.client() as client:
@@ -66,7 +66,7 @@ def watched(client: Client, operation_id: str) -> BulkOperation:
 
 
 def show_one(operation: BulkOperation, clock: Clock) -> None:
-    """Print one operation as a table, with the reasons of rejections."""
+    """Print one operation as a table, with the reasons for rejections."""
     show_operations([operation], clock)
     for code, count in sorted(operation.refused.items()):
         console().print(f"{count} rejected: {code}", style="yellow")

@@ -19,11 +19,11 @@ class Clock:
 
     now: Callable[[], datetime] = utc_now
     zone: tzinfo | None = None
-    """The zone in which times are read and shown; `None` for this machine's."""
+    """The zone in which times are read and shown; `None` for this machine's zone."""
     sleep: Callable[[float], object] = time.sleep
 
     def local(self, moment: datetime) -> datetime:
-        """Convert a time to the reader's zone; a time without a zone is taken to be in it."""
+        """Convert a time to the reader's zone; a time without a zone is assumed to be in that zone."""
         if moment.tzinfo is None and self.zone is not None:
             return moment.replace(tzinfo=self.zone)
         return moment.astimezone(self.zone)

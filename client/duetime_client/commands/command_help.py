@@ -1,6 +1,6 @@
-"""Help that fits a screen: the options that most people need, the names of the others, and examples.
+"""Help that fits a screen: the options that most people need, the names of the other options, and examples.
 
-`--help-all` describes every option. A screen has 24 lines and more; typer's own tables take five lines for an option.
+`--help-all` describes every option. A screen has at least 24 lines; typer's own tables take five lines for an option.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typer.core import TyperCommand, TyperGroup
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    # Typer names the base of its context and commands in no public module.
+    # Typer has no public name for the base of its context and commands.
     from typer._click import Context, HelpFormatter
     from typer._click.core import Parameter
 
@@ -37,7 +37,7 @@ _OWN_FLAGS = frozenset({"help", "install_completion", "show_completion"})
 
 
 def examples(*lines: str) -> Callable[[C], C]:
-    """Give a command examples, which its help shows."""
+    """Add examples to a command, which the command's help shows."""
 
     def decorate(command: C) -> C:
         setattr(command, _EXAMPLES, lines)
@@ -53,7 +53,7 @@ def examples_of(command: object) -> Sequence[str]:
 
 
 def _with_values(parameters: list[Parameter]) -> list[Parameter]:
-    """Give Typer's own flags a default; without one, every command would import pydantic."""
+    """Give Typer's own flags a default; without a default, every command would import pydantic."""
     for parameter in parameters:
         if parameter.name in _OWN_FLAGS:
             parameter.default = False
@@ -162,7 +162,7 @@ def group_help_lines(group: TyperGroup, ctx: Context) -> Iterator[Text]:
 def _head(command: TyperCommand | TyperGroup, ctx: Context, *, is_cut: bool = False) -> Iterator[Text]:
     usage = Text.assemble(("Usage: ", "bold"), ctx.command_path)
     for piece in command.collect_usage_pieces(ctx):
-        # An argument's own metavar may have its brackets already.
+        # An argument's own metavar may already have brackets.
         usage.append(f" {piece.strip('{}').replace('[[', '[').replace(']]', ']')}")
     yield usage
     for paragraph in (command.help or "").split("\n\n")[: 1 if is_cut else None]:
@@ -197,7 +197,7 @@ def _heading(title: str) -> Iterator[Text]:
 
 
 def _panel(title: str, rows: Sequence[tuple[str, str]], *, is_cut: bool = False) -> Iterator[Text]:
-    """A heading, and a row for each name with its description or only the first line of it."""
+    """A heading, and a row for each name with its description or only the description's first line."""
     yield from _heading(title)
     column = min(NAME_WIDTH, max((len(name) for name, _ in rows), default=0)) + 2
     for name, description in rows:
@@ -217,7 +217,7 @@ def _argument(each: Any) -> tuple[str, str]:  # noqa: ANN401 - typer's classes o
 
 
 def _option(each: Any, ctx: Context) -> tuple[str, str]:  # noqa: ANN401 - as above
-    """An option's names with its value, and its help with default and environment variable."""
+    """An option's names and value, and the option's help with default and environment variable."""
     names = ", ".join(sorted(each.opts, key=len))
     if each.secondary_opts:
         names = names.replace("--", "--[no-]", 1)

@@ -7,7 +7,7 @@ STATES = (
     *("blocked", "scheduled", "preparing", "running", "waiting", "paused"),
     *("succeeded", "failed", "rolling_back", "rolled_back", "cancelled"),
 )
-"""States of tasks, as suggestions only: a newer API may have more."""
+"""States of tasks, as suggestions only: a newer API may have other states."""
 
 
 def states(incomplete: str) -> list[str]:

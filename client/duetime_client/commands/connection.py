@@ -60,7 +60,7 @@ Auth = Annotated[
         "--auth",
         envvar="DUETIME_AUTH",
         help=f"iam: sign with the AWS credentials of the environment; bearer: send the token in {TOKEN_VARIABLE}; "
-        f"key: send the API key in {API_KEY_VARIABLE}, the default if that is set.",
+        f"key: send the API key in {API_KEY_VARIABLE}, the default if it is set.",
         rich_help_panel=PANEL,
     ),
 ]
@@ -69,7 +69,7 @@ Owner = Annotated[
     typer.Option(
         "--owner",
         envvar="DUETIME_OWNER",
-        help="Owner to act for: a team of yours; on the local stack, any. For administrators: also any to read.",
+        help="Owner to act for: one of your teams; on the local stack, any owner. Administrators can read any owner.",
         rich_help_panel=PANEL,
         metavar="NAME",
     ),
@@ -79,7 +79,7 @@ Codec = Annotated[
     typer.Option(
         "--codec",
         envvar="DUETIME_CODEC",
-        help="Encrypts what is sent, and decrypts what is shown: a codec in a module, which may be in this folder.",
+        help="Codec that encrypts sent values and decrypts shown values; its module may be in this folder.",
         rich_help_panel=PANEL,
         metavar="MODULE:NAME",
     ),
@@ -87,7 +87,7 @@ Codec = Annotated[
 
 
 class Documented(Protocol):
-    """A response with the JSON that it was read from."""
+    """A response with the JSON from which it was read."""
 
     @property
     def document(self) -> Mapping[str, Any]:
@@ -113,16 +113,16 @@ class Deployment:
             return self
         context = resolved().context
         auth = Authentication(context.auth)
-        # A context without authentication leaves the choice to the environment.
+        # With a context without authentication, the environment decides.
         known = None if auth is Authentication.NONE else auth
         owner, codec = self.owner or context.owner or None, self.codec or context.codec or None
         return Deployment(context.url, self.auth or known, owner, codec)
 
     def loaded_codec(self) -> "PayloadCodec | None":
-        """The codec, imported; `None` if none is named.
+        """Import the codec; `None` if no codec is named.
 
         Raises:
-            BadParameter: It cannot be imported, or is not a codec.
+            BadParameter: The codec cannot be imported, or is not a codec.
         """
         if not self.codec:
             return None
@@ -134,20 +134,20 @@ class Deployment:
 
     @property
     def api_key(self) -> str | None:
-        """The API key of the environment, if requests are authorized by it.
+        """The API key from the environment, if requests are authorized with a key.
 
         Raises:
-            CredentialsMissing: It is chosen, and there is none.
+            CredentialsMissing: The method `key` is chosen, and the environment has no key.
         """
         key = os.environ.get(API_KEY_VARIABLE, "")
         if self.auth is Authentication.KEY and not key:
-            raise CredentialsMissing(f"authentication by an API key needs one in {API_KEY_VARIABLE}")
+            raise CredentialsMissing(f"authentication by API key needs a key in {API_KEY_VARIABLE}")
         return key or None if self.auth in {None, Authentication.KEY} else None
 
 
 @dataclass(frozen=True, slots=True)
 class SilentCall:
-    """A call of a command that uses a deployment, and prints no document of it."""
+    """A call of a command that uses a deployment, but prints no document from it."""
 
     context: typer.Context
     deployment: Deployment
@@ -158,13 +158,13 @@ class SilentCall:
         return self.context.ensure_object(Clock)
 
     def client(self) -> AbstractContextManager[Client]:
-        """A client of the deployment; its errors end the command with a message and an exit code."""
+        """A client for the deployment; client errors end the command with a message and an exit code."""
         return connected(self.context, self.deployment)
 
 
 @dataclass(frozen=True, slots=True)
 class Call(SilentCall):
-    """A call of a command that prints a document of its deployment, or a view of it."""
+    """A call of a command that prints a document from its deployment, or a view of the document."""
 
     output: OutputOptions
 
@@ -174,14 +174,14 @@ class Call(SilentCall):
         return self.output.printing is not None
 
     def show(self, found: D, view: Callable[[D, Clock], object]) -> None:
-        """Print the document of a response, or a view of it."""
+        """Print the document of a response, or a view of the document."""
         if self.as_json:
             show_json(found.document)
         else:
             view(found, self.clock)
 
     def show_all(self, found: Sequence[D], view: Callable[[Sequence[D], Clock], object]) -> None:
-        """Print the documents of entries as one array, or a view of them."""
+        """Print the documents of entries as one array, or a view of the entries."""
         if self.as_json:
             show_json([each.document for each in found])
         else:
@@ -192,20 +192,20 @@ def object_at(where: str, form: str, hint: str | None = None, *, is_local: bool 
     """Import an object given as `module:name`; the module may be in the current directory.
 
     Args:
-        where: what names it.
-        form: what it should look like, for the error.
-        hint: the option or argument that names it, for the error.
-        is_local: whether modules of the current directory come before installed ones.
+        where: the name of the object.
+        form: the expected form of the name, for the error.
+        hint: the option or argument that names the object, for the error.
+        is_local: whether modules of the current directory come before installed modules.
 
     Raises:
-        BadParameter: It cannot be imported.
+        BadParameter: The object cannot be imported.
     """
     module_name, colon, name = where.partition(":")
     if not module_name or not colon or not name:
         raise typer.BadParameter(f"{where!r} is not {form}", param_hint=hint)
     here = str(Path.cwd())
     if here not in sys.path:
-        # A context names a codec for any directory, whose other modules must not replace installed ones.
+        # A context's codec applies in any directory, whose other modules must not replace installed modules.
         sys.path.insert(0 if is_local else len(sys.path), here)
     try:
         found: object = getattr(import_module(module_name), name)
@@ -221,7 +221,7 @@ def resolved() -> Choice:
 
 @contextmanager
 def connected(context: typer.Context, deployment: Deployment) -> Iterator[Client]:
-    """A client of a deployment; client errors end the command with a message and an exit code."""
+    """A client for a deployment; client errors end the command with a message and an exit code."""
     with _errors(), client_of(context, deployment) as client:
         yield client
 

@@ -46,7 +46,7 @@ def add(
     *,
     url: Annotated[str, typer.Option("--url", metavar="URL", help="Address of the API.")] = "",
     stack: Annotated[
-        str, typer.Option("--stack", metavar="STACK", help="CloudFormation stack that names the address.")
+        str, typer.Option("--stack", metavar="STACK", help="CloudFormation stack with the address in its outputs.")
     ] = "",
     auth: Annotated[
         Authentication | None, typer.Option("--auth", help="Default: iam with --stack, none with --url.")
@@ -57,7 +57,7 @@ def add(
     codec: Annotated[
         str, typer.Option("--codec", metavar="MODULE:NAME", help="Codec that encrypts and decrypts on this machine.")
     ] = "",
-    use: Annotated[bool, typer.Option("--use", help="Use it from now on.")] = False,
+    use: Annotated[bool, typer.Option("--use", help="Use the context from now on.")] = False,
 ) -> None:
     """Add or replace a context."""
     if bool(url) == bool(stack):
@@ -101,7 +101,7 @@ def remove(name: Name) -> None:
 @app.command("list")
 @examples("duetime context list --json")
 def list_(*, as_json: AsJson = False) -> None:
-    """List contexts; an asterisk marks the one in use."""
+    """List contexts; an asterisk marks the context in use."""
     with _errors():
         contexts = _read()
     here = local_url(Path.cwd())

@@ -35,7 +35,7 @@ class ContextUnknown(ClientError, LookupError):
 
     def __init__(self, name: str, known: Iterable[str]) -> None:
         names = ", ".join(sorted(known)) or "none"
-        super().__init__(f"there is no context {name!r}; known are: {names} (duetime context list)")
+        super().__init__(f"there is no context {name!r}; known contexts: {names} (duetime context list)")
 
 
 class DeploymentUnknown(ClientError, LookupError):
@@ -62,8 +62,8 @@ class Context:
     Attributes:
         url: address of its API.
         auth: how requests are authenticated: `none`, `bearer` or `iam`.
-        owner: of the tasks, for a deployment without authentication.
-        stack: its CloudFormation stack, if its address was read from there.
+        owner: the owner of the tasks, for a deployment without authentication.
+        stack: the CloudFormation stack, if the address was read from the stack.
         codec: encrypts and decrypts on this machine, as `module:name`; empty for none.
     """
 
@@ -76,7 +76,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The context that a command uses, and why."""
+    """The context that a command uses, and the reason for the choice."""
 
     context: Context
     name: str
@@ -85,7 +85,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Contexts:
-    """The contexts that were added, and which of them is in use."""
+    """The added contexts, and the name of the context in use."""
 
     by_name: Mapping[str, Context]
     current: str = ""
@@ -100,10 +100,10 @@ def contexts_file() -> Path:
 
 
 def read_contexts(file: Path) -> Contexts:
-    """The contexts in a file; none if there is no file.
+    """The contexts in a file; empty if there is no file.
 
     Raises:
-        ContextInvalid: it is not a file of contexts.
+        ContextInvalid: the file is not a file of contexts.
     """
     try:
         document = json.loads(file.read_text())
@@ -117,7 +117,7 @@ def read_contexts(file: Path) -> Contexts:
 
 
 def write_contexts(file: Path, contexts: Contexts) -> None:
-    """Write contexts atomically, readable only by their user."""
+    """Write contexts atomically, readable only by the user."""
     file.parent.mkdir(parents=True, exist_ok=True)
     document = {
         "current": contexts.current,
@@ -130,7 +130,7 @@ def write_contexts(file: Path, contexts: Contexts) -> None:
 
 
 def chosen(contexts: Contexts, wanted: str, folder: Path) -> Choice:
-    """Choose the context of a command: the given one, else the one in use, else the local stack.
+    """Choose the context of a command: the given context, else the context in use, else the local stack.
 
     Raises:
         ContextUnknown: no context has the given name.

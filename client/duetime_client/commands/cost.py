@@ -31,12 +31,12 @@ class Mix:
     """The mix of tasks in a workload."""
 
     seconds: Annotated[float, typer.Option(help="How long an attempt keeps its worker busy.")] = 0.0
-    together: Annotated[int, typer.Option(help="How many are due at the same moment.")] = 1
+    together: Annotated[int, typer.Option(help="Number of tasks due at the same moment.")] = 1
     per_request: Annotated[
-        int, typer.Option(help="How many tasks a request to the API creates; 0 if schedules create them.")
+        int, typer.Option(help="Number of tasks per create request; 0 if schedules create the tasks.")
     ] = 1
     ahead: Annotated[
-        bool, typer.Option(help="Whether they are created more than four minutes before they are due.")
+        bool, typer.Option(help="Whether tasks are created more than four minutes before they are due.")
     ] = True
     precision: Annotated[str, typer.Option(help="normal, exact or relaxed.")] = "normal"
     memory_mb: Annotated[int, typer.Option(help="Memory of the worker.")] = WORKER_MB
@@ -48,9 +48,9 @@ class Mix:
     ] = 0.0
     transitions: Annotated[
         float,
-        typer.Option(help="State transitions of each task, if it is a topology: six, and one for each last node."),
+        typer.Option(help="State transitions of each task that is a topology: six, and one for each last node."),
     ] = 0.0
-    pulled: Annotated[bool, typer.Option("--pulled", help="Whether pull workers run them.")] = False
+    pulled: Annotated[bool, typer.Option("--pulled", help="Whether pull workers run the tasks.")] = False
     stream_seconds: Annotated[
         int, typer.Option(help="How long changes are collected before they are published: `broadcast_batch_seconds`.")
     ] = STREAM_SECONDS
@@ -65,7 +65,7 @@ class Mix:
     "duetime cost estimate --tasks 3000000 --seconds 0.5 --together 10 --per-request 100 --region eu-west-1",
 )
 def estimate_cost(*, tasks: Tasks, mix: Mix, as_json: AsJson = False) -> None:
-    """Estimate what a month of such tasks costs, before there are any. Does not call a deployment."""
+    """Estimate what a month of tasks will cost, before any exist. This does not call a deployment."""
     try:
         found = estimate(Workload(tasks=tasks, **asdict(mix)))
     except WorkloadError as error:
@@ -90,7 +90,7 @@ def sum_costs(
     due_after: DueAfter = None,
     due_before: DueBefore = None,
 ) -> None:
-    """Add up what tasks have cost so far: their writes and their time in workers, as the API estimates them."""
+    """Add up what tasks have cost so far: writes and time in workers, as the API estimates them."""
     try:
         key = CostKey.of(by)
     except WorkloadError as error:
@@ -136,7 +136,7 @@ def _show(found: CostEstimate) -> None:
     table.add_row("idle deployment", "ticks, polls of empty queues", f"{found.idle:,.2f}")
     table.add_row("a month", "", f"{found.dollars:,.2f}", style="bold")
     console().print(table)
-    console().print(f"{found.per_million:,.2f} dollars a million tasks, without the idle deployment")
+    console().print(f"{found.per_million:,.2f} dollars per million tasks, without the idle deployment")
     console().print(
         f"By the list prices of {found.workload.region} as assumed on {AS_OF}, without free tiers. Durations are"
         " assumed, not measured. Left out: alarms, metrics and the dashboard of CloudWatch, storage, what your handlers"

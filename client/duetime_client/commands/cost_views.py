@@ -41,7 +41,7 @@ def show_estimate(found: RequestEstimate) -> None:
     console().print(table)
     missing = f" Left out: {'; '.join(found.left_out)}." if found.left_out else ""
     console().print(
-        f"By the list prices of {found.region} as assumed on {found.prices_as_of}, if each succeeds at its first"
+        f"By the list prices of {found.region} as assumed on {found.prices_as_of}, if each task succeeds at its first"
         f" attempt and takes no time.{missing}",
         style="dim",
     )

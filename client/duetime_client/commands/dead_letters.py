@@ -74,7 +74,7 @@ def delete(
     error: OfError = None,
     reason: Reason = "",
 ) -> None:
-    """Delete failed tasks with payloads, results and attempts. One task: duetime tasks delete ID."""
+    """Delete failed tasks with payloads, results and attempts. For one task, use duetime tasks delete ID."""
     selection = Selection(filters, bulk, error=error, reason=reason)
     selection.is_given(None)
     with call.client() as client:

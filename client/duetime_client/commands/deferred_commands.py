@@ -1,4 +1,4 @@
-"""Commands that are imported only when they run, because importing takes longer than most runs."""
+"""Commands that are imported only when they run, because importing them takes longer than most runs."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 import typer
-from typer._click.exceptions import UsageError  # typer has no public name for it
+from typer._click.exceptions import UsageError  # typer has no public name for this type
 from typer.main import get_command, get_group
 
 from duetime_client.commands.option_bundles import CommandGroup
 
 if TYPE_CHECKING:
-    # Typer names the base of its context and commands in no public module.
+    # Typer has no public name for the base of its context and commands.
     from typer._click import Command
 
 
@@ -23,11 +23,11 @@ class DeferredCommand:
     """A command, or a group of commands.
 
     Attributes:
-        name: as it is typed.
-        module: the module that defines it.
+        name: the name as it is typed.
+        module: the module that defines the command.
         attribute: the group's app, or the command's function.
-        summary: the first line of its help.
-        distribution: the distribution that it comes with, if that is another one.
+        summary: the first line of the command's help.
+        distribution: the distribution that provides the command, if it is not this distribution.
     """
 
     name: str
@@ -38,10 +38,10 @@ class DeferredCommand:
 
     @cache  # noqa: B019 - commands live as long as the process
     def load(self) -> Command:
-        """Import it, once.
+        """Import the command once.
 
         Raises:
-            UsageError: its distribution is not installed.
+            UsageError: the command's distribution is not installed.
         """
         try:
             found = getattr(import_module(self.module), self.attribute)
@@ -70,15 +70,15 @@ _PACKAGE = "duetime_client.commands"
 _SUMMARIES = {
     "tasks": "Create, follow, update and cancel tasks.",
     "dead-letters": "List, retry or delete tasks that failed after all retries.",
-    "bulk": "Follow and stop bulk operations: changes of many tasks by a filter.",
-    "export": "Write everything that you have to a file: schedules and other definitions, and tasks with payloads.",
+    "bulk": "Follow and stop bulk operations: changes to many tasks by a filter.",
+    "export": "Write all of your data to a file: schedules and other definitions, and tasks with payloads.",
     "purge": "Remove all stored data of tasks, or of an owner; print what is left.",
     "links": "Create links to tasks, for people without credentials.",
     "groups": "See groups of tasks, close them, cancel or retry their members.",
     "locks": "See which tasks hold locks or wait for them; release a lock by force.",
     "rates": "See how rates are used and which tasks wait for them; pause, reset and pin rates.",
     "schedules": "Create and control schedules: recurring tasks.",
-    "import": "Turn files of other schedulers into schedules: a file of them, and a report of what differs.",
+    "import": "Turn files of other schedulers into schedules: a file of schedules, and a report of the differences.",
     "calendars": "Manage calendars: times at which scheduled tasks may or may not run.",
     "types": "See the types of tasks, and set the options of their tasks.",
     "switches": "Stop or limit a type, an owner or all tasks.",
@@ -101,12 +101,12 @@ _SUMMARIES = {
     "why": "Explain why a task waits or where its time went; with --schedule, why a schedule did or did not run.",
     "logs": "Print what tasks have logged and printed, from CloudWatch Logs.",
     "audit": "Print who controlled or administered what, why and from where.",
-    "summary": "Show how many tasks there are: by type and state, some seconds old.",
+    "summary": "Show how many tasks there are: by type and state, as of some seconds ago.",
     "dispatch": "Show when the trigger last ran, and how long the queues are; for operators.",
     "doctor": "Find out what is wrong with a deployment, and what to do.",
     "mcp": "Serve the API's operations to an AI assistant: the Model Context Protocol over standard input and output.",
     "verify": "Run real tasks on a deployment, and check each guarantee.",
-    "watch": "Print changes as they happen: of a task, of a topology, of a schedule, or of all of your tasks.",
+    "watch": "Print changes as they happen: to a task, to a topology, to a schedule, or to all of your tasks.",
 }
 _NAMED_OTHERWISE = {
     "bulk": "bulk_operations",
@@ -139,7 +139,7 @@ _OF_THE_CONSTRUCTS = {
     "restore": "duetime_cdk.restore_command",
     "uninstall": "duetime_cdk.uninstall_command",
 }
-"""Modules of `duetime-cdk`: the commands need the core, which this distribution does not import."""
+"""Modules of `duetime-cdk`, whose commands need the core, which this distribution does not import."""
 
 
 def _command(name: str, summary: str) -> DeferredCommand:

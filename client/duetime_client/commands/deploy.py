@@ -34,8 +34,9 @@ def deploy(
 ) -> None:
     """Deploy this project with the CDK: show the changes, and ask for confirmation.
 
-    If a resource that holds data would be replaced or deleted, the name of the stack must be typed. Executes exactly
-    the change set that was shown. Exit codes: 0 deployed, or nothing to change; 1 failed; 3 not confirmed.
+    If a resource that holds data would be replaced or deleted, the name of the stack must be typed. The command
+    executes exactly the change set that was shown. Exit codes: 0 deployed, or nothing to change; 1 failed; 3 not
+    confirmed.
     """
     try:
         project = project_here()
@@ -83,14 +84,14 @@ def _show(project: CdkProject, name: str, changes: StackChanges) -> None:
 
 
 def _confirmed(name: str, changes: StackChanges, *, yes: bool, confirmed: str) -> bool:
-    """Whether the changes are confirmed; if data would be lost, only by the name of the stack."""
+    """Whether the user confirms the changes; if data would be lost, the stack's name must be typed."""
     if changes.losses:
         if confirmed:
             return confirmed == name
         if not sys.stdin.isatty():
             show_error(ClientError(f"confirm the loss with --confirm-loss {name}"))
             return False
-        answer: str = typer.prompt(f"Type {name} to go on", default="", show_default=False)
+        answer: str = typer.prompt(f"Type {name} to continue", default="", show_default=False)
         return answer == name
     if yes:
         return True

@@ -1,4 +1,4 @@
-"""`duetime doctor`: what is wrong with a deployment, and what to do."""
+"""`duetime doctor`: finds out what is wrong with a deployment, and what to do."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ Brief = Annotated[bool, typer.Option("--brief", help="Omit checks that passed.")
 def doctor(call: SilentCall, *, stack: Stack = "", brief: Brief = False, json_file: JsonFile = None) -> None:
     """Find out what is wrong with a deployment, and what to do.
 
-    It asks AWS and the API, and only reads. Exit code 1 if something is wrong. Checks that you have no permission for
-    are listed as not known. The stack is that of the context, unless it is named. Needs botocore
-    (`pip install "duetime-client[aws]"`).
+    The command only reads from AWS and the API. Exit code 1 if something is wrong. Checks for which you have no
+    permission are listed as not known. The stack comes from the context, unless it is named. This needs botocore (`pip
+    install "duetime-client[aws]"`).
     """
     with ExitStack() as opened:
         deployment = _deployment(call, stack, opened)
@@ -65,7 +65,7 @@ def doctor(call: SilentCall, *, stack: Stack = "", brief: Brief = False, json_fi
 
 
 def _deployment(call: SilentCall, stack: str, opened: ExitStack) -> Deployment:
-    """The deployment of the options and the context; the stack of this machine has its own AWS."""
+    """The deployment of the options and the context; the stack of this machine uses the embedded AWS."""
     session = _session()
     endpoint = ""
     client: Client | ClientError
@@ -86,7 +86,7 @@ def _deployment(call: SilentCall, stack: str, opened: ExitStack) -> Deployment:
 
 def _session() -> Any:  # noqa: ANN401 - botocore has no types
     try:
-        # Imported here, because botocore is an extra and takes longer to import than all the rest.
+        # Imported here, because botocore is an extra and takes longer to import than all other modules.
         import botocore.session  # noqa: PLC0415 - see the line above
     except ModuleNotFoundError:
         return None

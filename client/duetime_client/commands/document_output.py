@@ -49,7 +49,9 @@ class OutputOptions:
     ] = None
     query: Annotated[
         str | None,
-        typer.Option("--query", metavar="EXPR", help="Print this part of it: a JMESPath.", rich_help_panel=PANEL),
+        typer.Option(
+            "--query", metavar="EXPR", help="Print this part of the document: a JMESPath.", rich_help_panel=PANEL
+        ),
     ] = None
 
     @property
@@ -62,7 +64,7 @@ class OutputOptions:
         if self.as_json and self.output not in {None, OutputFormat.JSON}:
             raise typer.BadParameter("give either --json or --output, not both", param_hint="--json")
         if self.query is not None and self.output is OutputFormat.TABLE:
-            raise typer.BadParameter("needs another format than table", param_hint="--query")
+            raise typer.BadParameter("needs a format other than table", param_hint="--query")
         query = None if self.query is None else Query.of(self.query)
         if self.output is OutputFormat.TABLE or not (self.as_json or self.output or query):
             return None
@@ -80,7 +82,7 @@ class Query:
         """Parse the query given as an option.
 
         Raises:
-            typer.BadParameter: It is not a JMESPath expression.
+            typer.BadParameter: The query is not a JMESPath expression.
         """
         import jmespath  # noqa: PLC0415 - most commands need none
 
@@ -111,7 +113,7 @@ class Printing:
     query: Query | None = None
 
     def text(self, document: object, *, of_many: bool = False) -> str:
-        """Format a document; in a stream, each is one line of JSON that can be read immediately."""
+        """Format a document; in a stream, each document is one line of JSON that can be read immediately."""
         part = document if self.query is None else self.query.of_document(document)
         match self.form:
             case OutputFormat.YAML:
@@ -134,7 +136,7 @@ def as_yaml(document: object) -> str:
 
 
 def as_text(document: object) -> str:
-    """Values without quotes: one line for each list entry, its values separated by tabs."""
+    """Format values without quotes: one line for each list entry, with its values separated by tabs."""
     entries = document if isinstance(document, list) else [document]
     return "\n".join("\t".join(map(_cell, _values(entry))) for entry in entries)
 
@@ -147,7 +149,7 @@ def _values(entry: object) -> list[object]:
 
 def _cell(value: object) -> str:
     if isinstance(value, str):
-        # A tab or line end inside a value would split it.
+        # A tab or line end inside a value would split the value.
         return value.replace("\t", " ").replace("\n", " ")
     return "" if value is None else json.dumps(value, ensure_ascii=False)
 

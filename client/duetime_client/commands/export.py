@@ -1,4 +1,4 @@
-"""`duetime export`: everything that the caller has, as lines of JSON in a file."""
+"""`duetime export`: writes all of the caller's data as lines of JSON to a file."""
 
 import json
 from pathlib import Path
@@ -11,15 +11,17 @@ from duetime_client.commands.connection import Call
 from duetime_client.commands.output_streams import say
 from duetime_client.exports import CURSOR, END, InvalidCursor
 
-File = Annotated[Path, typer.Argument(metavar="FILE", help="Lines of JSON; must not exist, except to continue.")]
+File = Annotated[
+    Path, typer.Argument(metavar="FILE", help="File for lines of JSON; must not exist, except with --continue.")
+]
 Resume = Annotated[bool, typer.Option("--continue", help="Continue an export that was interrupted.")]
 
 
 @examples("duetime export ada.jsonl", "duetime export ada.jsonl --continue")
 def export(call: Call, file: File, *, resume: Resume = False) -> None:
-    """Write everything that you have to a file: schedules and other definitions, and tasks with payloads.
+    """Write all of your data to a file: schedules and other definitions, and tasks with payloads.
 
-    Archived tasks are not included: duetime archive query.
+    Archived tasks are not included; use duetime archive query.
     """
     from duetime_client.commands.progress_bars import counting_bar  # noqa: PLC0415 - see that module
 
@@ -47,7 +49,7 @@ def _opened(file: Path, *, resume: bool) -> Any:  # noqa: ANN401 - a text file
 
 
 def _kept(file: Path) -> dict[str, Any] | None:
-    """The last cursor of a file, from which what follows it is removed; `None` if there is none."""
+    """Return the last cursor of a file, and remove what follows it; `None` if there is no cursor."""
     cursor, end = None, 0
     try:
         with file.open("r+b") as lines:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 SHOWN = 5
 """Number of matched tasks shown before the confirmation."""
 SCANNED = 100
-"""Number of listed tasks scanned to find them."""
+"""Number of listed tasks that are scanned to find the shown tasks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Selection:
 
     Attributes:
         error: type of the error that failed tasks ended with.
-        reason: why it is done.
+        reason: the reason for the action.
     """
 
     filters: FilterOptions
@@ -114,13 +114,13 @@ def filter_action(
     listed: Callable[[BulkFilter], Iterator[Task]],
     pages: Callable[[BulkFilter, BulkOptions], Iterator[FilterActionResult]],
 ) -> None:
-    """Apply an action to many tasks after confirmation; exit code 1 if some could not be changed.
+    """Apply an action to many tasks after confirmation; exit code 1 if some tasks could not be changed.
 
     Args:
-        call: of the command.
+        call: the call of the command.
         selection: the tasks to change.
         done: the participle for the output: `cancelled`.
-        listed: the tasks that match a filter, as `open_tasks`.
+        listed: lists the matching tasks, as `open_tasks` does.
         pages: applies the action, page by page.
     """
     task_filter, options = selection.filter(call.clock), selection.options

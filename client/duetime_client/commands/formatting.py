@@ -63,5 +63,5 @@ def shown_progress(progress: Progress) -> str:
 
 
 def shown_error(error: Failure | None) -> str:
-    """The type and message of an error; empty without one."""
+    """The type and message of an error; empty without an error."""
     return f"{error.type}: {error.message}".removeprefix(": ").removesuffix(": ") if error else ""

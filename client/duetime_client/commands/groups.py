@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 app = CommandGroup(help="See groups of tasks, close them, cancel or retry their members.", no_args_is_help=True)
 Id = Annotated[str, typer.Argument(metavar="ID", help="Id of the group.")]
-Why = Annotated[str, typer.Option(metavar="TEXT", help="Why; kept with each task.")]
+Why = Annotated[str, typer.Option(metavar="TEXT", help="Reason; kept with each task.")]
 
 
 @app.command("list")
@@ -40,7 +40,7 @@ def show(
     group_id: Id,
     *,
     wait: Annotated[
-        int, typer.Option(metavar="SECONDS", min=0, max=25, help="Wait this long for it to be complete.")
+        int, typer.Option(metavar="SECONDS", min=0, max=25, help="Wait this long for the group to be complete.")
     ] = 0,
 ) -> None:
     """Show a group with the number of its members by state."""
@@ -63,10 +63,10 @@ def close(
         str | None, typer.Option(metavar="URL", help="Call this URL instead of running a task.")
     ] = None,
     rule: Annotated[
-        str, typer.Option(metavar="RULE", help=f"How they must have ended: {', '.join(get_args(CompletionRule))}.")
+        str, typer.Option(metavar="RULE", help=f"How members must have ended: {', '.join(get_args(CompletionRule))}.")
     ] = "all_done",
 ) -> None:
-    """Let no more tasks join a group, which is created if there is none."""
+    """Let no more tasks join a group; a missing group is created."""
     if payload is not None and run is None:
         raise typer.BadParameter("needs --run", param_hint="--payload")
     if run is not None and callback_url is not None:

@@ -31,7 +31,7 @@ from duetime_client.plurals import counted
 Importer = Callable[[Draft, Sequence[Source]], None]
 
 app = CommandGroup(
-    help="Turn files of other schedulers into schedules: a file of them, and a report of what differs.",
+    help="Turn files of other schedulers into schedules: a file of schedules, and a report of the differences.",
     no_args_is_help=True,
 )
 _STYLES = {Outcome.DIFFERS: "yellow", Outcome.LOST: "yellow", Outcome.OMITTED: "red"}
@@ -45,11 +45,11 @@ class ImportFlags:
         str, typer.Option("--type", metavar="TYPE", help="Type of all tasks; default: from the names in the file.")
     ] = ""
     timezone: Annotated[
-        str, typer.Option("--timezone", metavar="ZONE", help="Time zone of entries whose file names none.")
+        str, typer.Option("--timezone", metavar="ZONE", help="Time zone of entries whose file names no zone.")
     ] = ""
     prefix: Annotated[str, typer.Option("--prefix", metavar="TEXT", help="Prefix of the names of schedules.")] = ""
     with_suspended: Annotated[
-        bool, typer.Option("--with-suspended", help="Import entries that are switched off, too.")
+        bool, typer.Option("--with-suspended", help="Also import entries that are switched off.")
     ] = False
     report: Annotated[
         Path | None,
@@ -114,35 +114,35 @@ def eventbridge_scheduler(
 ) -> None:
     """Import schedules of EventBridge Scheduler and scheduled rules of EventBridge, from files or from an account."""
     if from_account == bool(files):
-        raise typer.BadParameter("give files or --from-account, one of them", param_hint="FILE")
+        raise typer.BadParameter("give either files or --from-account", param_hint="FILE")
     _import(call, files or [], flags, _account_importer() if from_account else import_eventbridge)
 
 
 @app.command()
 @examples("duetime import airflow dags/*.py > dags.jsonl")
 def airflow(call: SilentCall, files: FILES, *, flags: ImportFlags) -> None:
-    """Import DAGs from Python files, which are not run: schedules of a task, or of a graph where it is simple."""
+    """Import DAGs from Python files, which are not run; a DAG becomes a schedule of a task or a simple graph."""
     _import(call, files, flags, import_airflow)
 
 
 @app.command("kubernetes-cronjobs")
 @examples("duetime import kubernetes-cronjobs cronjobs.yaml --timezone UTC > cronjobs.jsonl")
 def kubernetes_cronjobs(call: SilentCall, files: FILES, *, flags: ImportFlags) -> None:
-    """Import CronJobs of Kubernetes; the containers become payloads for a handler of yours."""
+    """Import Kubernetes CronJobs; the containers become payloads for a handler of yours."""
     _import(call, files, flags, import_kubernetes)
 
 
 @app.command("github-actions")
 @examples("duetime import github-actions .github/workflows/nightly.yml > workflows.jsonl")
 def github_actions(call: SilentCall, files: FILES, *, flags: ImportFlags) -> None:
-    """Import the schedules of workflows of GitHub Actions; the jobs stay, or become handlers of yours."""
+    """Import the schedules of GitHub Actions workflows; the jobs stay, or become handlers of yours."""
     _import(call, files, flags, import_github_actions)
 
 
 @app.command()
 @examples("duetime import quartz quartz_data.xml --timezone Europe/London > quartz.jsonl")
 def quartz(call: SilentCall, files: FILES, *, flags: ImportFlags) -> None:
-    """Import the triggers of Quartz from job_scheduling_data in XML, and cron expressions in properties."""
+    """Import Quartz triggers from job_scheduling_data in XML, and cron expressions from properties."""
     _import(call, files, flags, import_quartz)
 
 
@@ -195,7 +195,7 @@ def _import_crontab(draft: Draft, source: Source, *, has_users: bool) -> None:
 
 def _account_importer() -> Importer:
     try:
-        # Imported here, because botocore is an extra and takes longer to import than all the rest.
+        # Imported here, because botocore is an extra and takes longer to import than all other modules.
         import botocore.session  # noqa: PLC0415 - see the line above
         from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - same
     except ModuleNotFoundError as error:

@@ -18,7 +18,7 @@ def init(
     ],
     *,
     pipeline: Annotated[
-        Pipeline | None, typer.Option("--ci", help="Add a workflow that deploys it, and the roles for that.")
+        Pipeline | None, typer.Option("--ci", help="Add a workflow that deploys the project, and the roles for it.")
     ] = None,
 ) -> None:
     """Make a project: handlers with tests, settings, a CDK app, a CI workflow."""

@@ -26,7 +26,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the rule.")]
 @app.command("list")
 @examples("duetime intake-rules list")
 def list_rules(call: Call) -> None:
-    """List the rules by name: which events, and what they do."""
+    """List the rules by name, with their events and actions."""
     with call.client() as client:
         found = client.intake_rules.list()
     call.show(found, _show_list)
@@ -48,7 +48,7 @@ def put(
     name: Name,
     file: Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="The rule (JSON).")],
 ) -> None:
-    """Set a rule from a file; it replaces the rule of that name, and is in force within ten seconds."""
+    """Set a rule from a file; an existing rule is replaced, and the rule is in force within ten seconds."""
     rule = json_object_in(file)
     with call.client() as client:
         try:
@@ -64,7 +64,7 @@ def put(
 @app.command()
 @examples("duetime intake-rules delete order-placed")
 def delete(call: Call, name: Name) -> None:
-    """Delete a rule: its events do nothing after ten seconds."""
+    """Delete a rule: its events have no effect after ten seconds."""
     with call.client() as client:
         found = client.intake_rules.delete(name)
     call.show(found, lambda found, _: say(f"deleted the intake rule {found.name}"))

@@ -24,7 +24,7 @@ app = CommandGroup(help="Manage API keys, with which programs call the API; for 
 
 
 class RoleName(StrEnum):
-    """What requests with a key may do."""
+    """The roles of requests with a key."""
 
     READER = "reader"
     WRITER = "writer"
@@ -42,15 +42,16 @@ def create(
     call: Call,
     name: Annotated[str, typer.Argument(metavar="NAME", help="What the key is for, as a note for people.")],
     *,
-    role: Annotated[list[RoleName], typer.Option("--role", help="What requests with it may do; may be repeated.")],
+    role: Annotated[list[RoleName], typer.Option("--role", help="Role of requests with the key; may be repeated.")],
     acts_for: Annotated[
-        str | None, typer.Option("--for", metavar="OWNER", help="Owner that requests with it act for; default: yours.")
+        str | None,
+        typer.Option("--for", metavar="OWNER", help="Owner that requests with the key act for; default: yours."),
     ] = None,
     expires: Annotated[
-        str | None, typer.Option("--expires", metavar="DURATION", help="How long it is valid, such as 90d.")
+        str | None, typer.Option("--expires", metavar="DURATION", help="How long the key is valid, such as 90d.")
     ] = None,
 ) -> None:
-    """Create a key and print it. It is shown only now; send it with DUETIME_API_KEY or `Authorization: Bearer`."""
+    """Create a key and print it. The key is shown only now; send it with DUETIME_API_KEY or `Authorization: Bearer`."""
     ends = None if expires is None else call.clock.now() + timedelta(seconds=seconds(expires, "--expires"))
     with call.client() as client:
         roles = cast("list[Role]", [each.value for each in role])
@@ -92,7 +93,7 @@ def _show_keys(found: Sequence[ApiKey], clock: Clock) -> None:
 @app.command()
 @examples("duetime keys revoke 01a1fc020e348e0a2aaf")
 def revoke(call: Call, key: Annotated[str, typer.Argument(metavar="ID", help="The key's id.")]) -> None:
-    """Revoke a key: requests with it are refused from now on."""
+    """Revoke a key: requests with the key are rejected from now on."""
     with call.client() as client:
         revoked = client.api_keys.revoke(key)
     call.show(revoked, lambda each, _: say(f"revoked the key {each.id} ({each.name}) of {each.owner}"))

@@ -42,16 +42,16 @@ def create(
     call: Call,
     task_id: TaskId,
     *,
-    action: Annotated[list[ActionName], typer.Option("--action", help="What it permits; may be repeated.")],
+    action: Annotated[list[ActionName], typer.Option("--action", help="What the link permits; may be repeated.")],
     expires: Annotated[
-        str | None, typer.Option("--expires", metavar="DURATION", help="How long it is valid; default: 1d.")
+        str | None, typer.Option("--expires", metavar="DURATION", help="How long the link is valid; default: 1d.")
     ] = None,
-    message: Annotated[str, typer.Option(metavar="TEXT", help="Shown to whoever opens it.")] = "",
+    message: Annotated[str, typer.Option(metavar="TEXT", help="For the person who opens the link.")] = "",
     takes_payload: Annotated[
-        bool, typer.Option("--takes-payload", help="Let its holder send the result of the task.")
+        bool, typer.Option("--takes-payload", help="Let the link's holder send the result of the task.")
     ] = False,
 ) -> None:
-    """Create a link and print it. It is shown only now; whoever has it can use it, once."""
+    """Create a link and print it. The link is shown only now; anyone who has it can use it, once."""
     life = None if expires is None else round(seconds(expires, "--expires"))
     with call.client() as client:
         actions = cast("list[LinkAction]", [each.value for each in action])
@@ -99,7 +99,7 @@ def _state(link: TaskLink) -> str:
 def delete(
     call: SilentCall, task_id: TaskId, link: Annotated[str, typer.Argument(metavar="LINK", help="The link's id.")]
 ) -> None:
-    """Delete a link: it is refused from now on."""
+    """Delete a link: the link is rejected from now on."""
     with call.client() as client:
         client.task_links.delete(task_id, link)
     say(f"deleted the link {link}")

@@ -30,7 +30,7 @@ _STOPPED = 130
 
 
 class View(Protocol[D_contra]):
-    """Prints the entries of a list, and whether there are more."""
+    """Prints the entries of a list, and whether there are more entries."""
 
     def __call__(self, entries: Sequence[D_contra], clock: Clock, /, *, more: bool) -> None: ...  # noqa: D102 - see above
 
@@ -45,7 +45,7 @@ class ListReader:
         self._client = client
         self._clock = clock
         self._what = what
-        # A program would take a partial array for the whole list.
+        # A program would mistake a partial array for the complete list.
         self._keeps_part = not as_json
         self._examined = 0
         self._examined_to: datetime | None = None
@@ -53,7 +53,7 @@ class ListReader:
         self.is_stopped = False
 
     def entries(self, listed: Iterator[T]) -> Iterator[T]:
-        """The entries as they are read; fewer if Ctrl-C ends it."""
+        """The entries as they are read; fewer if Ctrl-C ends the reading."""
         listeners = self._client.page_listeners
         listeners.append(self._notice)
         try:
@@ -68,7 +68,7 @@ class ListReader:
                 self._status.stop()
 
     def first(self, listed: Iterator[T], most: int | None) -> list[T]:
-        """The first entries; all of them without a limit."""
+        """The first entries; all entries without a limit."""
         return list(islice(self.entries(listed), most))
 
     def show(self, found: Sequence[object], show: Callable[[], None]) -> None:
@@ -108,15 +108,15 @@ class ListReader:
 def show_list(
     call: Call, client: Client, listed: Iterator[D], limits: LimitOptions, view: View[D], what: str = "tasks"
 ) -> None:
-    """Read a list up to its limit, and print its documents as one array, or a view of them.
+    """Read a list up to its limit, and print its documents as one array, or a view of the entries.
 
     Args:
-        call: of the command.
-        client: that the list is read with.
+        call: the call of the command.
+        client: the client that reads the list.
         listed: the entries.
-        limits: how many to show.
-        view: prints them.
-        what: the entries, for the progress: `tasks`.
+        limits: how many entries to show.
+        view: prints the entries.
+        what: the name of the entries for the progress, such as `tasks`.
     """
     reading = ListReader(client, call.clock, what, as_json=call.as_json)
     found = reading.first(listed, limits.wanted)

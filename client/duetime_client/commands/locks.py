@@ -36,7 +36,7 @@ def list_locks(call: Call) -> None:
 @app.command()
 @examples("duetime locks show database")
 def show(call: Call, key: Key) -> None:
-    """Show the tasks that hold a lock, and those that wait for it, in their order."""
+    """Show the tasks that hold a lock, and the tasks that wait for it, in their order."""
     with call.client() as client:
         lock = client.locks.get(key)
     call.show(lock, lambda lock, clock: show_locks([lock], clock))
@@ -45,7 +45,7 @@ def show(call: Call, key: Key) -> None:
 @app.command()
 @examples("duetime locks release database")
 def release(call: Call, key: Key) -> None:
-    """Take a lock from its holders by force: they stop at their next heartbeat, and the next waiting task gets it."""
+    """Take a lock from its holders by force: holders stop at their next heartbeat, and the next task gets it."""
     with call.client() as client:
         lock = client.locks.release(key)
     if not call.as_json:
@@ -97,7 +97,7 @@ def show_ordered_keys(keys: Iterable[OrderedKeyLine], clock: Clock) -> None:
 
 
 def _ordered_rows(key: OrderedKeyLine, clock: Clock) -> Iterator[tuple[Text, ...]]:
-    """The rows of one key; only the first has the key."""
+    """The rows of one key; only the first row has the key."""
     now, name = clock.now(), printable(key.key)
     if key.turn is None:
         yield name, Text(), Text("none has the turn"), Text(), Text()
@@ -130,7 +130,7 @@ def show_locks(locks: Iterable[Lock], clock: Clock) -> None:
 
 
 def rows(lock: Lock, clock: Clock) -> Iterator[tuple[Text, Text, Text]]:
-    """The rows of one lock; only the first has its key."""
+    """The rows of one lock; only the first row has the lock's key."""
     now = clock.now()
     key = printable(lock.key)
     if not lock.holders and not lock.waiters:

@@ -57,8 +57,8 @@ def show_logs(  # noqa: PLR0913 - a command's options are its parameters
 ) -> None:
     """Print what tasks have logged and printed, from CloudWatch Logs.
 
-    On the local stack, it is `duetime local logs`. Needs botocore (`pip install "duetime-client[aws]"`), and permission
-    to read the log group of the worker function.
+    On the local stack, this runs `duetime local logs`. Other stacks need botocore (`pip install
+    "duetime-client[aws]"`), and permission to read the log group of the worker function.
     """
     wanted = LogFilter(task_id.upper(), task_type, schedule)
     if not wanted.wanted:
@@ -81,7 +81,7 @@ def show_logs(  # noqa: PLR0913 - a command's options are its parameters
 
 
 def _chosen() -> Choice | None:
-    """The context in use; `None` if there is none."""
+    """The context in use; `None` if no context is in use."""
     try:
         return resolved()
     except DeploymentUnknown:
@@ -92,7 +92,7 @@ def _chosen() -> Choice | None:
 
 def _print_local_logs(context: typer.Context, arguments: list[str]) -> None:
     """Run `duetime local logs`, which reads the embedded AWS, on the stack of the context."""
-    # Imported here because it belongs to another distribution, which imports this module.
+    # Imported here because the command belongs to another distribution, which imports this module.
     from duetime_client.commands.plugins import loaded, plugins  # noqa: PLC0415 - see the line above
 
     plugin = plugins().get(LOCAL)
@@ -112,7 +112,7 @@ def reader_of(stack: str, wanted: LogFilter) -> LogReader:
 
 
 def since_ms(clock: Clock, since: str) -> int:
-    """The time that lies a duration back, in milliseconds since 1970."""
+    """The time a given duration ago, in milliseconds since the epoch."""
     try:
         return round((clock.now().timestamp() - seconds_of_span(since)) * _MILLISECONDS)
     except ValueError as error:
@@ -120,9 +120,9 @@ def since_ms(clock: Clock, since: str) -> int:
 
 
 def clients_of() -> tuple[Any, tuple[type[Exception], ...]]:
-    """A session of botocore, which creates clients, and the errors of their calls."""
+    """A botocore session, which creates clients, and the errors of the clients' calls."""
     try:
-        # Imported here, because botocore is an extra and takes longer to import than all the rest.
+        # Imported here, because botocore is an extra and takes longer to import than all other modules.
         import botocore.session  # noqa: PLC0415 - see the line above
         from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - same
     except ModuleNotFoundError:
@@ -131,7 +131,7 @@ def clients_of() -> tuple[Any, tuple[type[Exception], ...]]:
 
 
 def worker_logs(stack: str) -> tuple[Any, str]:
-    """A client of CloudWatch Logs, and the log group of the stack's worker."""
+    """A CloudWatch Logs client, and the log group of the stack's worker."""
     session, failures = clients_of()
     try:
         group = log_group_of(session, stack, "worker")
@@ -158,7 +158,7 @@ def print_logs(
     as_json: bool = False,
     codec: PayloadCodec | None = None,
 ) -> None:
-    """Print recent lines and, with `follow`, new ones until Ctrl-C; a codec decrypts them."""
+    """Print recent lines and, with `follow`, new lines until Ctrl-C; a codec decrypts the lines."""
     first = since_ms(clock, since)
     lines = reader.follow(first, clock.sleep) if follow else reader.read(first)
     from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - an extra, which was found before

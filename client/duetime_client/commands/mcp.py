@@ -36,7 +36,8 @@ def mcp(
 ) -> None:
     """Serve the API's operations to an AI assistant: the Model Context Protocol over standard input and output.
 
-    The tools are those that the deployment's OpenAPI document describes; without --allow-writes, those that only read.
+    The tools are the operations in the deployment's OpenAPI document; without --allow-writes, only operations that
+    read.
     """
     with connected_runner(context, deployment) as runner:
         try:
@@ -51,7 +52,7 @@ def _described(response: "httpx.Response") -> dict[str, Any]:
     """Parse an OpenAPI document.
 
     Raises:
-        UnexpectedResponse: It is not an OpenAPI document.
+        UnexpectedResponse: The response is not an OpenAPI document.
     """
     document = document_of(response)
     if not isinstance(document, dict) or "paths" not in document:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rich.text import Text
-from typer._click.globals import get_current_context  # typer has no public name for it
+from typer._click.globals import get_current_context  # typer has no public name for this type
 
 from duetime_client.commands.formatting import shown_progress, shown_state
 from duetime_client.commands.output_streams import console, printable
@@ -91,7 +91,7 @@ def waiting_line(task: Task, clock: Clock) -> Text:
 
 
 def show_conflict(task: Task, on_conflict: str) -> None:
-    """Report that a task was not created because another one holds its unique key."""
+    """Report that a task was not created because another task holds its unique key."""
     done = "its fields were replaced" if on_conflict == "replace" else "it is kept unchanged"
     console(stderr=True).print(Text(f"{task.id} holds the unique key: {done}"), soft_wrap=True)
 

@@ -73,7 +73,7 @@ def unbundled(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def options_of(bundle: Any) -> list[inspect.Parameter]:  # noqa: ANN401 - any dataclass
-    """The fields of a dataclass as keyword parameters; those without a default are required."""
+    """The fields of a dataclass as keyword parameters; fields without a default are required."""
     types = get_type_hints(bundle, include_extras=True)
     kind = inspect.Parameter.KEYWORD_ONLY
     found: list[inspect.Parameter] = []
@@ -86,7 +86,7 @@ def options_of(bundle: Any) -> list[inspect.Parameter]:  # noqa: ANN401 - any da
 
 
 def _made(bundle: Any, values: dict[str, Any]) -> Any:  # noqa: ANN401 - any dataclass
-    """A bundle with the values of its options, which are removed from the given ones."""
+    """A bundle with the values of its options, which are removed from the given values."""
     types = get_type_hints(bundle)
     return bundle(
         **{

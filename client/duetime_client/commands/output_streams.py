@@ -33,7 +33,7 @@ def say(sentence: str) -> None:
 
 
 def show_json(document: object, *, of_many: bool = False) -> None:
-    """Print a document in the chosen format, by default JSON; in a stream, one line for each."""
+    """Print a document in the chosen format, by default JSON; in a stream, each document is one line."""
     text = shown_document(document, of_many=of_many)
     try:
         text.encode(sys.stdout.encoding)
@@ -49,7 +49,7 @@ def _escaped(char: str) -> str:
 
 
 def printable(text: str, style: str = "") -> Text:
-    """Untrusted text with terminal control characters escaped; encrypted texts in it are not shown."""
+    """Escape terminal control characters in untrusted text; encrypted texts are not shown."""
     shown = hidden_text(text)
     safe = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in shown)
     return Text(safe, style=style)

@@ -15,7 +15,7 @@ from duetime_client.commands.usage_errors import plain, suggesting
 from duetime_client.errors import ClientError
 
 if TYPE_CHECKING:
-    # Typer names the base of its context and commands in no public module.
+    # Typer has no public name for the base of its context and commands.
     from importlib.metadata import EntryPoint
 
     from typer._click import Command, Context, HelpFormatter
@@ -50,9 +50,9 @@ class PluggableGroup(HelpfulGroup):
             raise
 
     def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, Command | None, list[str]]:
-        """Resolve a command by name; an unknown one raises an error with suggestions, including plugins."""
+        """Resolve a command by name; an unknown name raises an error with suggestions, including plugins."""
         name = args[0] if args else "-"
-        # Built-in commands skip the list of plugins, which would add a tenth to their time.
+        # Built-in commands skip the list of plugins, which would add a tenth to their run time.
         if not name.startswith("-") and name not in BUILTIN and name not in (known := self.list_commands(ctx)):
             matches = get_close_matches(name, known)
             meant = f" Did you mean {', '.join(map(repr, matches))}?" if matches else ""
@@ -75,7 +75,7 @@ class PluggableGroup(HelpfulGroup):
         return [*own, *(name for name in sorted(plugins()) if name not in own)]
 
     def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
-        """The built-in command of this name, else the plugin's."""
+        """The built-in command with this name, else the plugin's command."""
         if cmd_name in BUILTIN:
             builtin = BUILTIN[cmd_name]
             return builtin.summarized() if self._summaries_only else builtin.load()
@@ -92,7 +92,7 @@ def plugins() -> dict[str, EntryPoint]:
 
 
 def loaded(plugin: EntryPoint, *, summary_only: bool = False) -> Command:
-    """The plugin's command, or one that reports why it cannot be loaded."""
+    """The plugin's command, or a command that reports why the plugin cannot be loaded."""
     try:
         found = plugin.load()
         if isinstance(found, DeferredCommand):

@@ -20,8 +20,10 @@ Owner = Annotated[str | None, typer.Option(metavar="OWNER", help="Only data of t
 Everything = Annotated[
     bool, typer.Option("--all", help="All tasks, schedules, calendars, definitions and defaults of the owner.")
 ]
-Cancel = Annotated[bool, typer.Option("--cancel", help="Cancel open tasks, and wait for running ones to stop.")]
-PerSecond = Annotated[float | None, typer.Option(metavar="N", min=0.1, max=1_000, help="How many a second at most.")]
+Cancel = Annotated[bool, typer.Option("--cancel", help="Cancel open tasks, and wait for running tasks to stop.")]
+PerSecond = Annotated[
+    float | None, typer.Option(metavar="N", min=0.1, max=1_000, help="Maximum number of tasks per second.")
+]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 
 

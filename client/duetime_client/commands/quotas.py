@@ -34,7 +34,7 @@ NAMES = (
 @app.command("list")
 @examples("duetime quotas list")
 def list_quotas(call: Call) -> None:
-    """List the default quotas and, for operators, the owners with quotas of their own."""
+    """List the default quotas and, for operators, the owners with different quotas."""
     with call.client() as client:
         found = client.quotas.list()
     call.show(found, _show_list)
@@ -43,7 +43,7 @@ def list_quotas(call: Call) -> None:
 @app.command()
 @examples("duetime quotas show 123456789012:role/Reports")
 def show(call: Call, name: Owner) -> None:
-    """Show the quotas of an owner, and what it uses of them."""
+    """Show the quotas of an owner, and their usage."""
     with call.client() as client:
         found = client.quotas.get(name)
     call.show(found, lambda found, _: show_quotas(found))
@@ -62,7 +62,7 @@ def set_quotas(
     ],
     reason: Annotated[str, typer.Option(metavar="TEXT", help="Why; for other operators.")] = "",
 ) -> None:
-    """Set the quotas of an owner; the defaults apply to the others. Replaces those that were set before."""
+    """Set the quotas of an owner; other quotas get their defaults. This replaces the owner's existing quotas."""
     wanted = _limits_of(limits)
     with call.client() as client:
         found = client.quotas.put(name, wanted, reason=reason)
@@ -72,7 +72,7 @@ def set_quotas(
 @app.command()
 @examples("duetime quotas delete 123456789012:role/Reports")
 def delete(call: Call, name: Owner) -> None:
-    """Delete the quotas of an owner: it has the defaults within ten seconds."""
+    """Delete the quotas of an owner: the defaults apply within ten seconds."""
     with call.client() as client:
         found = client.quotas.delete(name)
     call.show(found, _show_deleted)

@@ -45,7 +45,7 @@ def show(call: Call, key: Key) -> None:
 @app.command()
 @examples("duetime rates pause crm --reason 'the CRM is down'")
 def pause(call: Call, key: Key, *, reason: Reason = "") -> None:
-    """Let no attempt of its tasks start until it is resumed; those that run continue."""
+    """Let no attempt of a rate's tasks start until the rate is resumed; running attempts continue."""
     with call.client() as client:
         rate = client.rates.pause(key, reason=reason)
     _done(call, rate, "paused")
@@ -54,7 +54,7 @@ def pause(call: Call, key: Key, *, reason: Reason = "") -> None:
 @app.command()
 @examples("duetime rates resume crm")
 def resume(call: Call, key: Key, *, reason: Reason = "") -> None:
-    """Let attempts of a paused rate start again: the first 100 tasks at once, others within 85 seconds."""
+    """Let attempts of a paused rate start again: the first 100 tasks at once, other tasks within 85 seconds."""
     with call.client() as client:
         rate = client.rates.resume(key, reason=reason)
     _done(call, rate, "resumed")
@@ -63,7 +63,7 @@ def resume(call: Call, key: Key, *, reason: Reason = "") -> None:
 @app.command()
 @examples("duetime rates reset crm")
 def reset(call: Call, key: Key, *, reason: Reason = "") -> None:
-    """Forget the counted starts and the waiting line: for one window twice as many attempts can start."""
+    """Clear the counted starts and the waiting line: for one window, twice as many attempts can start."""
     with call.client() as client:
         rate = client.rates.reset(key, reason=reason)
     _done(call, rate, "reset")
@@ -79,10 +79,10 @@ def pin(
     ],
     *,
     per: Annotated[int, typer.Option("--per", metavar="SECONDS", min=1, help="The period of LIMIT.")] = 1,
-    burst: Annotated[int, typer.Option(metavar="N", min=0, help="How many more may start at once.")] = 0,
+    burst: Annotated[int, typer.Option(metavar="N", min=0, help="How many more attempts may start at once.")] = 0,
     reason: Reason = "",
 ) -> None:
-    """Set a limit that replaces those that tasks request."""
+    """Set a limit that replaces the limits requested by tasks."""
     with call.client() as client:
         rate = client.rates.pin(key, limit, per_seconds=per, burst=burst, reason=reason)
     _done(call, rate, "pinned")
@@ -91,7 +91,7 @@ def pin(
 @app.command()
 @examples("duetime rates unpin crm")
 def unpin(call: Call, key: Key) -> None:
-    """Apply the limits that tasks request again."""
+    """Remove a pinned limit: the limits requested by tasks apply again."""
     with call.client() as client:
         rate = client.rates.unpin(key)
     _done(call, rate, "unpinned")
@@ -115,7 +115,7 @@ def show_rates(rates: Iterable[Rate], clock: Clock) -> None:
 
 
 def rows(rate: Rate, clock: Clock) -> Iterator[tuple[Text, Text, Text, Text]]:
-    """The rows of one rate; the first has its key and its state."""
+    """The rows of one rate; only the first row has the rate's key and state."""
     now = clock.now()
     yield printable(rate.key), Text(_limit(rate)), Text(), _state(rate, clock)
     for position, waiter in enumerate(rate.waiters, 1):

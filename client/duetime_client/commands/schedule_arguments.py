@@ -21,7 +21,7 @@ NONE = "none"
 
 
 def timing_fields(options: TimingOptions, clock: Clock) -> TimingFields:
-    """The timing fields set by options; others are absent."""
+    """The timing fields set by options; other fields are absent."""
     values = {
         "cron": options.cron,
         "rate": options.rate,

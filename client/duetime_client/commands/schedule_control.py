@@ -25,7 +25,7 @@ OfTag = Annotated[
     list[str] | None,
     typer.Option("--of-tag", metavar="KEY=VALUE", help="All schedules with this tag; may be repeated."),
 ]
-Why = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; shown with the events of the schedule.")]
+Why = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Reason; shown with the events of the schedule.")]
 
 
 @examples("duetime schedules pause nightly --reason 'the source is down'", "duetime schedules pause --of-tag team=dba")
@@ -34,10 +34,10 @@ def pause(
     name: OneSchedule = None,
     *,
     of_tag: OfTag = None,
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why; shown with the schedule.")] = "",
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Reason; shown with the schedule.")] = "",
     if_match: IfMatch = None,
 ) -> None:
-    """Pause a schedule, or all with a tag; queued tasks will not run."""
+    """Pause a schedule, or all schedules with a tag; queued tasks will not run."""
     with call.client() as client:
         if name is None or of_tag:
             tags = _tags(name, of_tag, if_match)
@@ -51,7 +51,7 @@ def pause(
 def resume(
     call: Call, name: OneSchedule = None, *, of_tag: OfTag = None, reason: Why = "", if_match: IfMatch = None
 ) -> None:
-    """Resume a paused schedule, or all with a tag, from now on; occurrences during the pause are not caught up."""
+    """Resume a schedule from now on, or all schedules with a tag; occurrences during the pause are not caught up."""
     with call.client() as client:
         if name is None or of_tag:
             tags = _tags(name, of_tag, if_match)
@@ -69,12 +69,12 @@ def update_occurrence(
     call: Call,
     name: ScheduleName,
     scheduled_at: Annotated[str, typer.Argument(metavar="TIME", help="When the occurrence is scheduled.")],
-    to: Annotated[str, typer.Argument(metavar="TO", help="When it runs instead; or now, skip or restore.")],
+    to: Annotated[str, typer.Argument(metavar="TO", help="When the occurrence runs instead; or now, skip or restore.")],
     *,
     reason: Why = "",
     if_match: IfMatch = None,
 ) -> None:
-    """Move one occurrence that is to come, run it now, skip it, or restore it to its time."""
+    """Move a future occurrence, run it now, skip it, or restore it to its original time."""
     clock = call.clock
     action = _OCCURRENCE_ACTIONS.get(to, "move")
     due_at = moment(to, clock, "TO") if action == "move" else None
@@ -94,9 +94,9 @@ def run(
     *,
     payload: Annotated[
         str | None,
-        typer.Option(metavar="JSON", help="Instead of the schedule's: JSON, @file, or - for standard input."),
+        typer.Option(metavar="JSON", help="Payload, instead of the schedule's: JSON, @file, or - for standard input."),
     ] = None,
-    at: Annotated[str | None, typer.Option(metavar="TIME", help="When it is due; default: now.")] = None,
+    at: Annotated[str | None, typer.Option(metavar="TIME", help="When the task is due; default: now.")] = None,
     reason: Why = "",
     idempotency_key: IdempotencyKey = None,
     if_match: IfMatch = None,
@@ -135,7 +135,7 @@ def _tags(name: str | None, of_tag: list[str] | None, if_match: str | None) -> d
 
 
 def _run_by_tag(pages: Iterator[FilterActionResult], done: str, *, as_json: bool) -> None:
-    """Apply an action to all schedules with the tags; exit code 1 if one could not be changed."""
+    """Apply an action to all schedules with the tags; exit code 1 if a schedule could not be changed."""
     from duetime_client.commands.filter_actions import run_with_progress, show_totals  # noqa: PLC0415 - as there
 
     totals = run_with_progress(pages, None)

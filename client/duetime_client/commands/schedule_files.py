@@ -35,10 +35,10 @@ class Format(StrEnum):
 
 FILE = Annotated[str, typer.Argument(metavar="FILE", help="YAML or JSON lines; - for standard input.")]
 TaskTypeDefault = Annotated[
-    str | None, typer.Option("--type", metavar="TYPE", help="Type of the tasks of entries that have none.")
+    str | None, typer.Option("--type", metavar="TYPE", help="Task type for entries without a type.")
 ]
 Zone = Annotated[
-    str | None, typer.Option("--timezone", metavar="ZONE", help="Time zone of entries that have none; default: UTC.")
+    str | None, typer.Option("--timezone", metavar="ZONE", help="Time zone for entries without a zone; default: UTC.")
 ]
 
 
@@ -62,7 +62,8 @@ def apply(  # noqa: PLR0913 - a command's options are its parameters
         typer.Option("--tag", metavar="KEY=VALUE", help="A tag for the tasks of all schedules; may be repeated."),
     ] = None,
     prune: Annotated[
-        bool, typer.Option("--prune", help="Delete schedules that are not in the file: those with the --tag, or --all.")
+        bool,
+        typer.Option("--prune", help="Delete schedules that are not in the file: schedules with the --tag, or --all."),
     ] = False,
     everything: Annotated[bool, typer.Option("--all", help="With --prune: all schedules of the owner.")] = False,
     dry_run: Annotated[
@@ -70,9 +71,10 @@ def apply(  # noqa: PLR0913 - a command's options are its parameters
     ] = False,
     yes: Yes = False,
 ) -> None:
-    """Make the schedules match a file: create missing ones, change differing ones, and with --prune delete the rest.
+    """Make the schedules match a file: create, change and, with --prune, delete schedules.
 
-    The changes are shown first. A rejected entry does not stop the others; apply the file again to do the rest.
+    The changes are shown first. A rejected entry does not stop the other entries; apply the file again for the changes
+    that are left.
     """
     if prune and not tag and not everything:
         raise typer.BadParameter(

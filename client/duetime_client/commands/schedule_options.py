@@ -1,4 +1,4 @@
-"""The options of the commands on schedules, each described once; those that several commands share, in bundles."""
+"""The options of the commands on schedules, each described once; bundles have the options of several commands."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -50,7 +50,7 @@ class OnExcluded(StrEnum):
 
 
 class Overlap(StrEnum):
-    """What happens to an occurrence while the previous one is still running."""
+    """What happens to an occurrence while the previous occurrence is still running."""
 
     SKIP = "skip"
     BUFFER_ONE = "buffer_one"
@@ -83,7 +83,7 @@ Count = Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="How many
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimingOptions:
-    """When a schedule runs: exactly one of the first six, and how to interpret it."""
+    """When a schedule runs: exactly one kind of timing, and how to interpret it."""
 
     cron: Annotated[str | None, _when(metavar="EXPR", help="Cron expression: 5 fields, or 6 with seconds first.")] = (
         None
@@ -93,10 +93,16 @@ class TimingOptions:
         str | None, _when(metavar="ISO", help="ISO 8601 interval: PT1H, R5/2026-01-31T09:00:00/P1M.")
     ] = None
     date: Annotated[list[str] | None, _when("--date", metavar="TIME", help="A single time; may be repeated.")] = None
-    permanent: Annotated[str | None, _when(metavar="DURATION", help="Run again after each end, with this gap.")] = None
+    permanent: Annotated[
+        str | None, _when(metavar="DURATION", help="Run continuously, with this gap after each run.")
+    ] = None
     timing: Annotated[
         list[str] | None,
-        _when("--timing", metavar="TEXT", help="One of several: 'cron 0 9 * * mon-fri', 'rate 2h'; may be repeated."),
+        _when(
+            "--timing",
+            metavar="TEXT",
+            help="A timing: 'cron 0 9 * * mon-fri', 'rate 2h'; may be repeated.",
+        ),
     ] = None
     extra_date: Annotated[
         list[str] | None,
@@ -127,17 +133,19 @@ class TimingOptions:
         OnExcluded | None,
         _finer(
             "--on-excluded",
-            help="Handling of an occurrence that a calendar excludes: skipped, moved to the next time that is not, "
-            "or run at the same time of day on an earlier or later day.",
+            help="Handling of an occurrence that a calendar excludes: skipped, moved to the next time that is not "
+            "excluded, or run at the same time of day on an earlier or later day.",
         ),
     ] = None
     spread: Annotated[
         str | None,
-        _finer(metavar="DURATION", help="Delay all occurrences by the same fraction of this, derived from the name."),
+        _finer(
+            metavar="DURATION", help="Delay all occurrences by the same fraction of this time, derived from the name."
+        ),
     ] = None
-    jitter: Annotated[str | None, _finer(metavar="DURATION", help="Random delay of each occurrence, up to this.")] = (
-        None
-    )
+    jitter: Annotated[
+        str | None, _finer(metavar="DURATION", help="Random delay of each occurrence, up to this time.")
+    ] = None
     start: Annotated[str | None, _finer(metavar="TIME", help="No occurrence before this; none: no start.")] = None
     end: Annotated[str | None, _finer(metavar="TIME", help="No occurrence after this; none: no end.")] = None
     runs: Annotated[str | None, _finer(metavar="N", help="Number of remaining runs; none: no limit.")] = None
@@ -168,7 +176,7 @@ class RuleOptions:
     ] = None
     expect_every: Annotated[
         str | None,
-        _rules(metavar="DURATION", help="Longest time in which no run succeeds, else an alarm; none: no expectation."),
+        _rules(metavar="DURATION", help="Longest time without a successful run, else an alarm; none: no expectation."),
     ] = None
     expect_duration_factor: Annotated[
         str | None,

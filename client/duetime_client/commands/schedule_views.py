@@ -1,4 +1,4 @@
-"""Views of schedules: the table, the details of one, its occurrences, runs and backfills, and the forecast."""
+"""Views of schedules: the table, the details of a schedule, its occurrences, runs and backfills, and the forecast."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _RUN_STYLES = {**STATE_STYLES, "skipped": "yellow", "missed": "bold red", "plann
 SCHEDULE_STYLES = {"active": "green", "paused": "magenta", "ended": "dim"}
 _SHOWN_SEPARATELY = frozenset({"timezone", "calendars", "start_at", "end_at", "dialect"})
 _RULES = [(name, value) for name, value in SCHEDULE_DEFAULTS.items() if name not in _SHOWN_SEPARATELY]
-"""Rules with their defaults; a detail view shows only those that differ."""
+"""Rules with their defaults; a detail view shows only rules that differ."""
 
 
 def show_details(schedule: Schedule, clock: Clock) -> None:
-    """Print one schedule, a line for each field that is set."""
+    """Print one schedule, with a line for each field that is set."""
     show_lines(_lines(schedule, clock))
     if schedule.estimate is not None:
         show_estimate(schedule.estimate)
@@ -56,7 +56,7 @@ def show_schedules(schedules: Sequence[Schedule], clock: Clock, *, more: bool = 
 
 
 def show_preview(occurrences: Sequence[Occurrence], _: Clock) -> None:
-    """Print the occurrences of a timing in its own zone, each with the decision about it."""
+    """Print the occurrences of a timing in its own zone, each with the decision whether it runs."""
     columns: list[Column[Occurrence]] = [
         Column("time", lambda each: _local_time(each.local_time, "" if each.runs else "dim")),
         Column("decision", decision, folds=True),
@@ -94,7 +94,7 @@ def _time_column(clock: Clock) -> Callable[[Occurrence | ScheduleRun], Text]:
 
 
 def show_backfills(backfills: Sequence[Backfill], clock: Clock) -> None:
-    """Print backfills, a line each."""
+    """Print backfills, each on one line."""
     for each in backfills:
         show_backfill(each, clock)
     if not backfills:
@@ -124,7 +124,7 @@ def decision(occurrence: Occurrence) -> Text:
     # The note of a moved occurrence already contains the time.
     is_said = "moved to" in (occurrence.note or "")
     if occurrence.due_at is not None and occurrence.due_at != occurrence.scheduled_at and not is_said:
-        # Uses the occurrence's UTC offset, like all times in the table.
+        # The time has the occurrence's UTC offset, like all times in the table.
         offset = datetime.fromisoformat(occurrence.local_time).tzinfo
         text.append(f" at {occurrence.due_at.astimezone(offset).isoformat(' ', 'seconds')}")
     if occurrence.note:
@@ -209,7 +209,7 @@ def show_forecast(forecast: Forecast, clock: Clock) -> None:
 
 
 def _planned_schedules(period: ForecastPeriod) -> str:
-    """The schedules with the most runs, and the number of runs of the others."""
+    """The schedules with the most runs, and the number of runs of the other schedules."""
     others = period.runs - sum(each.runs for each in period.schedules)
     named = [f"{each.name} {each.runs}" for each in period.schedules]
     return ", ".join([*named, *([f"others {others}"] if others else [])])

@@ -58,12 +58,15 @@ def list_schedules(
         list[ScheduleState] | None, typer.Option("--state", help="Only schedules in this state; may be repeated.")
     ] = None,
     task_type: Annotated[
-        str | None, typer.Option("--type", metavar="TYPE", help="Only with tasks of this type.")
+        str | None, typer.Option("--type", metavar="TYPE", help="Only schedules with tasks of this type.")
     ] = None,
     tag: Annotated[
-        list[str] | None, typer.Option("--tag", metavar="KEY=VALUE", help="Only with this tag; may be repeated.")
+        list[str] | None,
+        typer.Option("--tag", metavar="KEY=VALUE", help="Only schedules with this tag; may be repeated."),
     ] = None,
-    name_prefix: Annotated[str | None, typer.Option(metavar="TEXT", help="Only names that begin with it.")] = None,
+    name_prefix: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Only names that begin with this text.")
+    ] = None,
     limits: LimitOptions,
 ) -> None:
     """List schedules by name, with their next run in local time; with --json, as one array."""
@@ -127,7 +130,7 @@ def update(  # noqa: PLR0913 - arguments, and bundles of options
     if_match: IfMatch = None,
     reason: Reason = "",
 ) -> None:
-    """Update a schedule; fields without an option stay as they are. Its queued tasks are replaced."""
+    """Update a schedule; fields without an option stay as they are. The schedule's queued tasks are replaced."""
     clock = call.clock
     changes: ScheduleFields = {**timing_fields(timing, clock), **rule_fields(rules)}
     if no_calendars:
@@ -164,7 +167,7 @@ def occurrences(
     before: Annotated[str | None, typer.Option("--before", metavar="TIME", help="End of the list, excluded.")] = None,
     count: Count = 20,
 ) -> None:
-    """List occurrences with their tasks: past ones with --after, else future ones; with --json, as one array."""
+    """List occurrences with their tasks: past occurrences with --after, else future ones; with --json, as an array."""
     clock = call.clock
     first = None if after is None else moment(after, clock, "--after")
     last = None if before is None else moment(before, clock, "--before")
@@ -187,7 +190,7 @@ def runs(
     ] = None,
     status: Annotated[
         list[str] | None,
-        typer.Option("--status", metavar="STATUS", help="Only runs that are, for example, failed; repeatable."),
+        typer.Option("--status", metavar="STATUS", help="Only runs with this status, such as failed; repeatable."),
     ] = None,
     limit: Annotated[int, typer.Option(metavar="N", min=1, help="How many at most.")] = 20,
 ) -> None:
@@ -234,7 +237,7 @@ def preview(
 def forecast(
     call: Call,
     *,
-    hours: Annotated[int | None, typer.Option("--hours", metavar="N", help="1 to 168; 24 if left out.")] = None,
+    hours: Annotated[int | None, typer.Option("--hours", metavar="N", help="1 to 168; default: 24.")] = None,
 ) -> None:
     """Show how many runs are planned in the next hours, and in which minutes several schedules begin."""
     with call.client() as client:

@@ -25,14 +25,14 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmat
 Owner = Annotated[str | None, typer.Option(help="Change the secret of this owner only.")]
 EveryDays = Annotated[
     int | None,
-    typer.Option(min=0, max=MOST_DAYS, help="Rotate all secrets every this many days; 0: only by command."),
+    typer.Option(min=0, max=MOST_DAYS, help="Number of days between rotations of all secrets; 0: only by command."),
 ]
 
 
 @app.command("list")
 @examples("duetime secrets list")
 def list_secrets(call: Call) -> None:
-    """Print the secrets that sign HTTP calls for you, with their public keys: the current ones, and those before."""
+    """Print the secrets that sign HTTP calls for you, with their public keys: the current and the previous secrets."""
     with call.client() as client:
         found = client.signing_secrets.list()
     call.show(found, _show_secrets)
@@ -71,10 +71,11 @@ def _line(text: str, key: SigningKey) -> str:
 def rotate(
     context: typer.Context, *, stack: Stack, owner: Owner = None, every_days: EveryDays = None, yes: Yes = False
 ) -> None:
-    """Give every owner of a deployment, or one, a new secret; the present ones keep signing until the next rotation.
+    """Give every owner of a deployment, or one owner, a new secret; current secrets sign until the next rotation.
 
-    For operators: it needs botocore (`pip install "duetime-client[aws]"`) and permission to change the stack's secret.
-    Rotate again only after the endpoints have the new secrets: the oldest of three secrets stops signing.
+    For operators; this needs botocore (`pip install "duetime-client[aws]"`) and permission to change the stack's
+    secret. Rotate again only after the endpoints have the new secrets, because the oldest of three secrets stops
+    signing.
     """
     if owner is not None and every_days is not None:
         raise typer.BadParameter("the schedule is the same for all owners", param_hint="--every-days")

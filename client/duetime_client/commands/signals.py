@@ -29,7 +29,7 @@ def send(
         str | None, typer.Option(metavar="KEY", help="Idempotency key: a repeated command sends no second signal.")
     ] = None,
 ) -> None:
-    """Wake all tasks that wait for an event; the payload is their result."""
+    """Wake all tasks that wait for an event; the payload becomes their result."""
     value = None if payload is None else json_of(payload)
     with call.client() as client:
         sent = client.signals.send(name, key, value, idempotency_key=idempotency_key)
@@ -40,4 +40,4 @@ def _show_signal(sent: SentSignal, _: Clock) -> None:
     tasks = "task" if sent.woken == 1 else "tasks"
     say(f"woke {sent.woken} {tasks}")
     if sent.operation_id is not None:
-        say(f"the rest follows in the background: duetime bulk show {sent.operation_id}")
+        say(f"other tasks follow in the background: duetime bulk show {sent.operation_id}")

@@ -20,7 +20,7 @@ ByOwner = Annotated[bool, typer.Option("--by-owner", help="By owner and state, f
 
 @examples("duetime summary", "duetime summary --by-owner")
 def summary(call: Call, *, owners: ByOwner = False) -> None:
-    """Show how many tasks there are: by type and state, some seconds old."""
+    """Show how many tasks there are: by type and state, as of some seconds ago."""
     with call.client() as client:
         if owners:
             call.show_all(list(client.summary.list_owners()), _show_owners)

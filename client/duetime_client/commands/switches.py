@@ -29,7 +29,7 @@ class ScopeName(StrEnum):
 
 Scope = Annotated[ScopeName, typer.Argument(help="What the switch applies to.")]
 Name = Annotated[
-    str, typer.Argument(metavar="[NAME]", help="The type or the owner; `all` needs none.", show_default=False)
+    str, typer.Argument(metavar="[NAME]", help="The type or the owner; `all` needs no name.", show_default=False)
 ]
 
 
@@ -53,21 +53,21 @@ def set_switch(  # noqa: PLR0913 - a command's options are its parameters
     scope: Scope,
     name: Name = ALL,
     *,
-    stop: Annotated[bool, typer.Option("--stop", help="Start none of its tasks; running ones continue.")] = False,
+    stop: Annotated[bool, typer.Option("--stop", help="Start no tasks; running tasks continue.")] = False,
     max_concurrent: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="How many of its tasks may run at a time.")
+        int | None, typer.Option(metavar="N", min=1, help="How many tasks may run at a time.")
     ] = None,
     rate_limit: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="How many attempts at its tasks may start in each period of --rate-per."),
+        typer.Option(metavar="N", min=1, help="How many attempts may start in each period of --rate-per."),
     ] = None,
     rate_per: Annotated[int, typer.Option(metavar="SECONDS", min=1, help="The period of --rate-limit.")] = 1,
-    rate_burst: Annotated[int, typer.Option(metavar="N", min=0, help="How many more may start at once.")] = 0,
+    rate_burst: Annotated[int, typer.Option(metavar="N", min=0, help="How many more attempts may start at once.")] = 0,
     reason: Annotated[
-        str, typer.Option(metavar="TEXT", help="Why; shown with each task that waits because of it.")
+        str, typer.Option(metavar="TEXT", help="Reason; shown with each task that waits because of the switch.")
     ] = "",
 ) -> None:
-    """Stop something, limit its concurrency or its rate. Replaces the switch that was set before."""
+    """Stop a type, an owner or all tasks, or limit concurrency or rate. This replaces an existing switch."""
     if not stop and max_concurrent is None and rate_limit is None:
         wanted = "give --stop, --max-concurrent or --rate-limit"
         raise typer.BadParameter(f"{wanted}; to remove a switch, use `duetime switches delete`")

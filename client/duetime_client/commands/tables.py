@@ -1,4 +1,4 @@
-"""Tables and detail views: a list of columns, each with the function that makes its cells, or a list of lines."""
+"""Tables, which are lists of columns with a function for their cells, and detail views, which are lists of lines."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Column(Generic[T]):
     """A column of a table.
 
     Attributes:
-        heading: above it.
+        heading: the text above the column.
         cell: makes the cell of an entry; strings are untrusted text.
-        right: whether it is aligned to the right, as numbers are.
-        wraps: whether its words may be wrapped; such columns shrink first on a narrow screen.
-        folds: whether it is wrapped anywhere, so that nothing is cut.
+        right: whether the column is aligned to the right, as numbers are.
+        wraps: whether lines may break between words; columns that wrap shrink first on a narrow screen.
+        folds: whether lines may break anywhere, so that nothing is cut.
     """
 
     heading: str | Text
@@ -52,7 +52,7 @@ def table_of(entries: Iterable[T], columns: Sequence[Column[T]]) -> Table:
 
 
 def show_table(entries: Iterable[T], columns: Sequence[Column[T]], nothing: str) -> None:
-    """Print a table, or the sentence for a list without entries."""
+    """Print a table, or the given sentence if there are no entries."""
     table = table_of(entries, columns)
     console().print(table) if table.row_count else console().print(nothing, style="dim")
 
@@ -63,7 +63,7 @@ def show_more(shown: Sequence[object]) -> None:
 
 
 def show_lines(lines: Iterable[tuple[str, str | Text | None]]) -> None:
-    """Print a detail view: a line for each label and value; those without a value are left out."""
+    """Print a detail view: a line for each label and value; labels without a value are left out."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="bold", no_wrap=True)
     grid.add_column(overflow="fold")

@@ -59,7 +59,7 @@ def target_of(options: TaskOptions) -> Target | None:
 
 
 def _reject_options_of_others(options: TaskOptions) -> None:
-    """Reject options that apply only to a definition, an approval or an event, if that is not given."""
+    """Reject options of a definition, an approval or an event, if no definition, approval or event is given."""
     if options.definition is None and options.parameter:
         raise typer.BadParameter("needs --definition", param_hint="--parameter")
     if options.approval is None and options.on_timeout is not None:
@@ -108,7 +108,7 @@ def json_object_in(file: Path) -> dict[str, Any]:
     """The JSON object in the file of an argument.
 
     Raises:
-        BadParameter: it is not a JSON object.
+        BadParameter: the file does not contain a JSON object.
     """
     try:
         body = json.loads(file.read_bytes(), parse_constant=reject_constant)
@@ -154,7 +154,7 @@ def _event_options(options: TaskOptions) -> dict[str, object]:
 
 
 def _reject_http_options(options: TaskOptions) -> None:
-    """Reject options that apply only to an HTTP endpoint, if none is given."""
+    """Reject options that apply only to an HTTP endpoint, if no endpoint is given."""
     of_http = {
         "--http-phase": options.http_phase,
         "--http-query": options.http_query,
@@ -208,7 +208,7 @@ _OF_SERVICE = {
         "task definitions, job definitions, build projects and Glue jobs",
     ),
 }
-"""Options that apply to some AWS services only: the services in the ARN, and their display name."""
+"""Options that apply only to some AWS services, with the services as in an ARN and their display name."""
 
 
 def _aws_options(options: TaskOptions) -> dict[str, object]:

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from duetime_common.option_fields import NotifyOn
 
 _GRAPH = ("nodes", "on_failure", "timeout_seconds", "outputs")
-"""Fields of a topology that belong to its graph; the others are those of any task."""
+"""Fields of a topology that belong to its graph; the other fields are the fields of any task."""
 _CONVERTED = frozenset({"payload", "lock", "locks", "rate", "unique", "debounce", "order"})
-"""Fields whose options need conversion: JSON, and the keys of a lock, a rate, a unique task and an ordered one."""
+"""Fields whose options need conversion: JSON, and the keys of locks, rates, unique tasks and ordered tasks."""
 
 
 def task_fields(options: TaskOptions) -> TaskFields:
-    """The task fields set by options; others are absent."""
+    """The task fields set by options; other fields are absent."""
     fields: TaskFields = {**graph_fields(options), **plain_fields(options)}
     fields |= payload_fields(options)
     if options.tag:
@@ -98,7 +98,7 @@ def unique_fields(options: UniqueOptions) -> TaskFields:
 
 
 def after_fields(options: UniqueOptions) -> TaskFields:
-    """The tasks that must end before, set by options."""
+    """The tasks that must end before this task starts, set by options."""
     _reject_without("--after", options.after, rule=options.trigger_rule)
     after = [_dependency(each) for each in options.after or ()]
     rule = options.trigger_rule and options.trigger_rule.value
@@ -124,13 +124,13 @@ def given(**fields: object) -> dict[str, Any]:
 
 
 def _reject_without(needed: str, value: object, **options: object) -> None:
-    """Reject options that need another one, if that is absent."""
+    """Reject options that need another option, if the other option is absent."""
     if value is None and (names := _named(options)):
         raise typer.BadParameter(f"needs {needed}", param_hint=names)
 
 
 def _named(options: Mapping[str, object]) -> str:
-    """The names of those options that are given, as on the command line."""
+    """The names of the given options, as on the command line."""
     return ", ".join(f"--{name.replace('_', '-')}" for name in given(**options))
 
 
@@ -181,7 +181,7 @@ def notify_fields(options: TaskOptions) -> TaskFields:
 
 
 def attempt_fields(options: TaskOptions) -> TaskFields:
-    """The fields about attempts: their number, timeouts, and what follows a failure."""
+    """The fields about attempts: their number, timeouts, and what happens after a failure."""
     retry = given(max_attempts=options.max_attempts, max_duration_seconds=options.retry_for)
     fields = given(retry=retry or None, timeout_seconds=options.timeout, notify_within_seconds=options.notify_within)
     return cast("TaskFields", fields)
@@ -244,7 +244,7 @@ def list_filter(options: ListFilterOptions, clock: Clock) -> TaskFilter:
 
 
 def moment(text: str, clock: Clock, option: str) -> datetime:
-    """Parse a time, in the reader's zone unless it names another."""
+    """Parse a time, in the reader's zone unless the time names another zone."""
     try:
         return clock.local(moment_of(text))
     except (ValueError, OverflowError) as error:

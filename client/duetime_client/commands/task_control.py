@@ -37,10 +37,14 @@ def action(name: str, help_text: str, act: "Callable[[Client], Callable[..., Tas
 
 action(
     "pause",
-    "Pause a task; a running task is asked to pause, and does so when it can.",
+    "Pause a task; a running task is asked to pause, and pauses when it can.",
     lambda client: client.tasks.pause,
 )
-action("resume", "Resume a paused task: at its due time, or now if that is past.", lambda client: client.tasks.resume)
+action(
+    "resume",
+    "Resume a paused task: at its due time, or now if the due time has passed.",
+    lambda client: client.tasks.resume,
+)
 action("run", "Start a task now, before its due time.", lambda client: client.tasks.run, "now, before its due time")
 action("retry", "Run a failed task again, from its first attempt.", lambda client: client.tasks.retry)
 action("rollback", "Ask the target to undo a task that has ended.", lambda client: client.tasks.rollback)
@@ -69,7 +73,7 @@ def approve(
 @app.command()
 @examples("duetime tasks delete ID")
 def delete(call: SilentCall, task_id: TaskId, *, if_match: IfMatch = None) -> None:
-    """Delete a task with its payload, result and attempts; one that has not started is cancelled first."""
+    """Delete a task with its payload, result and attempts; a task that has not started is cancelled first."""
     with call.client() as client:
         client.tasks.delete(task_id, if_match=if_match)
     say(f"deleted the task {task_id}")
@@ -165,7 +169,7 @@ def progress(
     fence: Fence,
     message: Annotated[str, typer.Option(metavar="TEXT", help="A short text about the progress.")] = "",
 ) -> None:
-    """Report the progress of an attempt; this is a heartbeat, too."""
+    """Report the progress of an attempt; the report is also a heartbeat."""
     with call.client() as client:
         task = client.tasks.report_progress(task_id, fence, percent, message)
     call.show(task, show_task)

@@ -1,4 +1,4 @@
-"""`duetime tasks create --file`: the tasks of a file."""
+"""`duetime tasks create --file`: creates the tasks in a file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from duetime_client.manifests.task_lines import TaskLine
 
 MOST_SHOWN = 20
-"""Number of refused lines shown; --json lists all."""
+"""Number of rejected lines that are shown; --json lists all lines."""
 STANDARD_INPUT = "-"
 
 
@@ -49,7 +49,7 @@ def read_lines(file: str, defaults: Mapping[str, Any]) -> Sequence[TaskLine]:
 
 
 def create_from_file(client: Client, lines: Sequence[TaskLine], key: str | None, *, as_json: bool) -> None:
-    """Create the tasks with a progress bar; exit code 1 if a line was refused, 3 if the API did not respond."""
+    """Create the tasks with a progress bar; exit code 1 if a line was rejected, 3 if the API did not respond."""
     from duetime_client.commands.progress_bars import counting_bar  # noqa: PLC0415 - see that module
 
     used = key or f"file-{uuid4().hex[:12]}"
@@ -78,7 +78,7 @@ def create_from_file(client: Client, lines: Sequence[TaskLine], key: str | None,
 def _show_refused(out: Console, result: LineResult, number: int) -> None:
     if number > MOST_SHOWN:
         if number == MOST_SHOWN + 1:
-            out.print("more lines are refused: --json lists all of them", style="yellow")
+            out.print("more lines are refused; --json lists all refused lines", style="yellow")
         return
     for each in result.reasons:
         where = Text.assemble((f"line {result.line.line}: ", "bold red"), printable(each.field and f"{each.field}: "))
@@ -93,7 +93,7 @@ def _show_totals(results: Sequence[LineResult], left: int, key: str) -> None:
     err = console(stderr=True)
     err.print(", ".join(sums), style="bold red" if refused or left else "green")
     if refused or left:
-        err.print(f"To create only the rest, run it again with --idempotency-key {key}", soft_wrap=True)
+        err.print(f"To create only the other tasks, run the command again with --idempotency-key {key}", soft_wrap=True)
 
 
 def _document(results: Sequence[LineResult], key: str) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""The options of the commands on tasks, each described once; those that several commands share, in bundles."""
+"""The options of the commands on tasks, each described once; bundles have the options of several commands."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -101,7 +101,8 @@ AllowUnknownType = Annotated[
 WithEstimate = Annotated[bool, _request("--estimate", help="Also show the API's estimate of its cost.")]
 Fence = Annotated[int, typer.Option(metavar="N", help="The fence of the attempt.")]
 Reason = Annotated[
-    str, typer.Option(metavar="TEXT", help="Why; recorded with the task, and shown in its events.", show_default=False)
+    str,
+    typer.Option(metavar="TEXT", help="Reason; recorded with the task and shown in its events.", show_default=False),
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 IfMatch = Annotated[
@@ -109,7 +110,7 @@ IfMatch = Annotated[
     _request(
         metavar="VERSION",
         parser=lambda text: text if '"' in text else f'"{text}"',
-        help="Only if it still has this version.",
+        help="Only if this version is still current.",
     ),
 ]
 IdempotencyKey = Annotated[
@@ -131,9 +132,7 @@ class TaskOptions:
         str | None,
         typer.Option(metavar="TYPE", help=f"Content type of --payload-file; default: {OCTET_STREAM}."),
     ] = None
-    priority: Annotated[
-        Priority | None, typer.Option("--priority", help="Which of the tasks that are due goes first.")
-    ] = None
+    priority: Annotated[Priority | None, typer.Option("--priority", help="Which of the due tasks starts first.")] = None
     name: Annotated[str | None, typer.Option(metavar="NAME", help="Name of the task, for filters.")] = None
     tag: Annotated[list[str] | None, typer.Option("--tag", metavar="KEY=VALUE", help="A tag; may be repeated.")] = None
     arn: Annotated[
@@ -144,7 +143,7 @@ class TaskOptions:
         ),
     ] = None
     notifies: Annotated[
-        bool, _target("--async", help="Invoke the Lambda function asynchronously; it notifies. Needs --arn.")
+        bool, _target("--async", help="Invoke the Lambda function asynchronously; the function notifies. Needs --arn.")
     ] = False
     detail_type: Annotated[
         str | None, _target(metavar="TEXT", help="Detail type of the event; default: the task type. Needs --arn.")
@@ -162,9 +161,9 @@ class TaskOptions:
     ] = None
     job_queue: Annotated[str | None, _target(metavar="ARN", help="Queue of the Batch job. Needs --arn.")] = None
     job_parameters: Annotated[
-        str | None, _target(metavar="JSON", help="Further fields of the request that starts the job. Needs --arn.")
+        str | None, _target(metavar="JSON", help="Other fields of the request that starts the job. Needs --arn.")
     ] = None
-    pull: Annotated[bool, _target("--pull", help="Let your own workers lease it: duetime worker.")] = False
+    pull: Annotated[bool, _target("--pull", help="Let your own workers lease the task: duetime worker.")] = False
     topology: Annotated[
         Path | None,
         _target(
@@ -256,7 +255,9 @@ class TaskOptions:
     ] = None
     notify_late: Annotated[
         int | None,
-        _notices(metavar="SECONDS", min=60, help="Notify if it starts this late, or not at all. Needs --notify-to."),
+        _notices(
+            metavar="SECONDS", min=60, help="Notify if the task starts this late, or not at all. Needs --notify-to."
+        ),
     ] = None
     notify_running: Annotated[
         int | None,
@@ -277,18 +278,20 @@ class TaskOptions:
             "--expires",
             metavar="SECONDS",
             min=1,
-            help="Fail it, with the error Expired, if it has not started this long after its due time.",
+            help="Fail the task with the error Expired if it has not started this long after its due time.",
         ),
     ] = None
     fair_key: Annotated[
         str | None,
         _start(
-            "--fair-key", metavar="KEY", help="Tasks of other keys do not wait behind those of this one; empty: no key."
+            "--fair-key",
+            metavar="KEY",
+            help="Tasks with other keys do not wait behind tasks with this key; empty: no key.",
         ),
     ] = None
     fair_weight: Annotated[
         int | None,
-        _start("--fair-weight", metavar="N", min=1, help="Share of its key, from 1 to 5, compared with other keys."),
+        _start("--fair-weight", metavar="N", min=1, help="Share of the key, from 1 to 5, compared with other keys."),
     ] = None
     lock: Annotated[
         list[str] | None,
@@ -302,7 +305,7 @@ class TaskOptions:
         _start(
             metavar="SECONDS",
             min=1,
-            help="Fail it, with the error LockWaitExpired, if it has waited this long for a lock. Needs --lock.",
+            help="Fail the task with the error LockWaitExpired if it has waited this long for a lock. Needs --lock.",
         ),
     ] = None
     rate_key: Annotated[
@@ -314,10 +317,11 @@ class TaskOptions:
     ] = None
     rate_per: Annotated[int | None, _start(metavar="SECONDS", min=1, help="Default: 1. Needs --rate-key.")] = None
     rate_burst: Annotated[
-        int | None, _start(metavar="N", min=0, help="How many more may start at once after a pause. Needs --rate-key.")
+        int | None,
+        _start(metavar="N", min=0, help="How many more attempts may start at once after a pause. Needs --rate-key."),
     ] = None
     retry_for: Annotated[
-        int | None, _start(metavar="SECONDS", min=1, help="No attempt starts later than this after the first one.")
+        int | None, _start(metavar="SECONDS", min=1, help="No attempt starts later than this after the first attempt.")
     ] = None
 
 
@@ -334,9 +338,9 @@ class TaskTriggerRule(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UniqueOptions:
-    """Other tasks: its group, those that must end before, and what happens if another one has the same key."""
+    """Relations to other tasks: the group, tasks that must end first, and tasks with the same key."""
 
-    group: Annotated[str | None, _start(metavar="ID", help="Let it join this group.")] = None
+    group: Annotated[str | None, _start(metavar="ID", help="Let the task join this group.")] = None
     after: Annotated[
         list[str] | None,
         _start(
@@ -348,13 +352,15 @@ class UniqueOptions:
         TaskTriggerRule | None, _start("--rule", help="Trigger rule: how the tasks of --after must have ended.")
     ] = None
 
-    unique: Annotated[str | None, _start(metavar="KEY", help="Make it the only task with this key.")] = None
+    unique: Annotated[str | None, _start(metavar="KEY", help="Allow no other task with this key.")] = None
     unique_until: Annotated[
-        UniqueUntil | None, _start(help="Whether it holds the key until it starts, or has ended (default).")
+        UniqueUntil | None, _start(help="Whether the task holds the key until it has started or ended (default).")
     ] = None
     on_conflict: Annotated[
         UniqueConflict | None,
-        _start(help="If another task holds the key: keep that (default), replace its fields, or refuse this one."),
+        _start(
+            help="If another task holds the key: keep that task (default), replace its fields, or refuse this task."
+        ),
     ] = None
     debounce: Annotated[
         int | None,
@@ -366,12 +372,10 @@ class UniqueOptions:
     ] = None
     debounce_max: Annotated[
         int | None,
-        _start(
-            metavar="SECONDS", min=1, help="Due this long after the first creation at the latest. Needs --debounce."
-        ),
+        _start(metavar="SECONDS", min=1, help="Due at most this long after the first creation. Needs --debounce."),
     ] = None
     order: Annotated[
-        str | None, _start(metavar="KEY", help="Run after the outcome of the tasks created before with this key.")
+        str | None, _start(metavar="KEY", help="Run after the outcome of earlier tasks with this key.")
     ] = None
     order_stop: Annotated[
         bool, _start("--order-stop", help="After a final failure, hold the key's next tasks. Needs --order.")
@@ -399,9 +403,12 @@ class FilterOptions:
 
     task_type: Annotated[str | None, _many("--type", metavar="TYPE", help="Tasks of this type.")] = None
     of_name: Annotated[str | None, _many(metavar="NAME", help="Tasks with this name.")] = None
-    name_contains: Annotated[str | None, _many(metavar="TEXT", help="Tasks with this in the name, in any case.")] = None
+    name_contains: Annotated[
+        str | None, _many(metavar="TEXT", help="Tasks whose name contains this text, in any case.")
+    ] = None
     error_contains: Annotated[
-        str | None, _many(metavar="TEXT", help='Tasks with this in the last error, "type: message", in any case.')
+        str | None,
+        _many(metavar="TEXT", help='Tasks whose last error ("type: message") contains this text, in any case.'),
     ] = None
     of_tag: Annotated[
         list[str] | None, _many("--of-tag", metavar="KEY=VALUE", help="Tasks with this tag; may be repeated.")
@@ -416,7 +423,7 @@ class BulkActionOptions:
 
     every: Annotated[bool, _many("--all", help="All tasks, without a filter.")] = False
     per_second: Annotated[
-        float | None, _many(metavar="N", min=0.1, max=1_000, help="How many tasks per second at most.")
+        float | None, _many(metavar="N", min=0.1, max=1_000, help="Maximum number of tasks per second.")
     ] = None
     dry_run: Annotated[bool, _many("--dry-run", help="Show which tasks match, and change nothing.")] = False
     yes: Annotated[bool, _many("--yes", "-y", help="Do not ask for confirmation.")] = False
@@ -426,7 +433,7 @@ OnlyState = Annotated[str | None, typer.Option(metavar="STATE", autocompletion=s
 OnlyType = Annotated[str | None, typer.Option("--type", metavar="TYPE", help="Only of this type.")]
 OnlyName = Annotated[str | None, typer.Option(metavar="NAME", help="Only of this name.")]
 OnlyTag = Annotated[list[str] | None, typer.Option("--tag", metavar="KEY=VALUE", help="Only with this tag.")]
-DueAfter = Annotated[str | None, typer.Option(metavar="TIME", help="Only due at or after this.")]
+DueAfter = Annotated[str | None, typer.Option(metavar="TIME", help="Only tasks due at or after this time.")]
 DueBefore = Annotated[str | None, typer.Option(metavar="TIME", help="Only due before this.")]
 
 
@@ -438,26 +445,30 @@ class ListFilterOptions:
     task_type: OnlyType = None
     name: OnlyName = None
     name_contains: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Only with this in the name: examines tasks one by one.")
+        str | None, typer.Option(metavar="TEXT", help="Only names with this text; checks tasks one by one.")
     ] = None
     error_contains: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Only with this in the error: examines tasks one by one.")
+        str | None, typer.Option(metavar="TEXT", help="Only errors with this text; checks tasks one by one.")
     ] = None
     tag: OnlyTag = None
     due_after: DueAfter = None
     due_before: DueBefore = None
-    created_after: Annotated[str | None, typer.Option(metavar="TIME", help="Only created at or after this.")] = None
+    created_after: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Only tasks created at or after this time.")
+    ] = None
     created_before: Annotated[str | None, typer.Option(metavar="TIME", help="Only created before this.")] = None
-    finished_after: Annotated[str | None, typer.Option(metavar="TIME", help="Only finished at or after this.")] = None
+    finished_after: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Only tasks finished at or after this time.")
+    ] = None
     finished_before: Annotated[str | None, typer.Option(metavar="TIME", help="Only finished before this.")] = None
     schedule: Annotated[str | None, typer.Option(metavar="NAME", help="Only runs of this schedule.")] = None
     parent: Annotated[str | None, typer.Option(metavar="ID", help="Only nodes of this topology.")] = None
-    parent_task_id: Annotated[str | None, typer.Option(metavar="ID", help="Only started by this task.")] = None
+    parent_task_id: Annotated[str | None, typer.Option(metavar="ID", help="Only tasks started by this task.")] = None
     group: Annotated[str | None, typer.Option(metavar="ID", help="Only members of this group.")] = None
     include_nodes: Annotated[bool, typer.Option("--include-nodes", help="Also nodes of topologies.")] = False
     order: Annotated[Order | None, typer.Option(help="Earliest or latest first.")] = None
     order_by: Annotated[
-        OrderBy | None, typer.Option(help="By due time, or by the end: ended tasks only. Default with --finished-….")
+        OrderBy | None, typer.Option(help="By due time, or by end (ended tasks only; default with --finished-…).")
     ] = None
 
 
@@ -466,11 +477,11 @@ class LimitOptions:
     """How many entries of a list to show."""
 
     limit: Annotated[int, typer.Option(metavar="N", min=1, help="How many at most.")] = 50
-    everything: Annotated[bool, typer.Option("--all", help="All of them, without a limit.")] = False
+    everything: Annotated[bool, typer.Option("--all", help="All entries, without a limit.")] = False
 
     @property
     def wanted(self) -> int | None:
-        """The number to read, `None` for all: one more than shown, to detect whether there are more."""
+        """The number of entries to read (`None` for all): one more than shown, to detect whether there are more."""
         return None if self.everything else self.limit + 1
 
     @property

@@ -1,4 +1,4 @@
-"""Views of tasks: the table, the details of one, and its attempts."""
+"""Views of tasks: the table, the details of a task, and its attempts."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ def show_tasks(tasks: Sequence[Task], clock: Clock, *, more: bool = False) -> No
 
 
 def show_count(found: TaskCount, _clock: Clock) -> None:
-    """Print a number of tasks, and what they cost so far."""
+    """Print the number of tasks, and what the tasks cost so far."""
     more = "" if found.is_exact else " or more: not all tasks were examined"
     cost = f"; cost so far: {shown_dollars(found.cost_dollars)}" if found.tasks else ""
     console().print(f"{found.tasks:,}{more}{cost}", highlight=False)
 
 
 def show_task(task: Task, clock: Clock, starts: str = "") -> None:
-    """Print one task, a line for each field that is set.
+    """Print one task, with a line for each field that is set.
 
     Args:
         task: the task.
         clock: for times in the reader's zone.
-        starts: when it starts, if that is not its due time.
+        starts: when the task starts, if not at its due time.
     """
     now = clock.now()
     show_lines((*_identity_lines(task, starts), *_time_lines(task, clock, now), *_run_lines(task)))
@@ -79,7 +79,7 @@ def _identity_lines(task: Task, starts: str) -> Iterator[tuple[str, str | Text |
 
 
 def _time_lines(task: Task, clock: Clock, now: datetime) -> Iterator[tuple[str, str | Text | None]]:
-    """The known times, and who has the task or what it waits for."""
+    """The known times, and the worker of the task or what the task waits for."""
     times = {"due": task.due_at, "created": task.created_at, "started": task.started_at, "finished": task.finished_at}
     for label, moment in times.items():
         yield label, None if moment is None else timed(moment, clock, now)
@@ -100,13 +100,13 @@ def _time_lines(task: Task, clock: Clock, now: datetime) -> Iterator[tuple[str, 
 
 
 def _after(task: Task) -> str | None:
-    """The tasks that it waits for, or has waited for."""
+    """The tasks for which a task waits or has waited."""
     names = [each if isinstance(each, str) else f"{each['schedule']}@{each['occurrence']}" for each in task.after or ()]
     return f"{', '.join(names)} ({task.trigger_rule})" if names else None
 
 
 def _run_lines(task: Task) -> Iterator[tuple[str, str | Text | None]]:
-    """The target, conditions of the start besides the due time, the payload and the outcome."""
+    """The target, the start conditions besides the due time, the payload and the outcome."""
     for label in ("target", "lock", "rate", "unique", "debounce", "order"):
         yield label, _json(getattr(task, label))
     yield "locks", ", ".join(f"{each.get('key')} ({each.get('mode')})" for each in task.locks) or None

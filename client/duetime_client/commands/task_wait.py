@@ -39,18 +39,18 @@ def wait(
     call: Call,
     task_ids: Ids,
     *,
-    timeout: Annotated[str | None, typer.Option(metavar="DURATION", help="How long at most: 90, 5m, 1h.")] = None,
+    timeout: Annotated[str | None, typer.Option(metavar="DURATION", help="Maximum time to wait: 90, 5m, 1h.")] = None,
 ) -> None:
     """Wait until tasks have ended, and show them.
 
-    Exit code 0 if all succeeded, 1 if one did not, 4 after a timeout.
+    Exit code 0 if all tasks succeeded, 1 if a task did not succeed, 4 after a timeout.
     """
     clock = call.clock
     patience = None if timeout is None else seconds(timeout, "--timeout")
     wanted = list(dict.fromkeys(each.upper() for each in _words(task_ids)))
     with call.client() as client, console(stderr=True).status("") as status:
         ended = waited_for(client, wanted, clock, patience, lambda left: status.update(f"{counted(left, 'task')} open"))
-        # A list has no results, and the table shows none.
+        # Tasks from a list have no results, which only the JSON shows.
         tasks = [client.tasks.get(each) if call.as_json else ended[each] for each in wanted]
     if call.as_json:
         show_json([task.document for task in tasks])
@@ -65,7 +65,7 @@ def wait(
 def waited_for(
     client: "Client", task_ids: Sequence[str], clock: Clock, patience: float | None, on_poll: "Callable[[int], object]"
 ) -> "dict[str, Task]":
-    """Wait until all tasks have ended or the time is over, and return them.
+    """Wait until all tasks have ended or the time has passed, and return the tasks.
 
     Raises:
         NotFound: One of the ids has no task.
@@ -106,11 +106,13 @@ def _words(task_ids: Sequence[str]) -> list[str]:
 @examples("duetime tasks watch", "duetime tasks watch --state failed --type report", "duetime tasks watch ID")
 def watch(
     call: Call,
-    task_id: Annotated[str | None, typer.Argument(metavar="[ID]", help="Id of a task, until it has ended.")] = None,
+    task_id: Annotated[
+        str | None, typer.Argument(metavar="[ID]", help="Id of a task to watch until it has ended.")
+    ] = None,
     *,
     state: OnlyState = None,
     task_type: OnlyType = None,
     tag: OnlyTag = None,
 ) -> None:
-    """Print changes of tasks as they happen: of one, or of all of yours that match a filter."""
+    """Print changes to tasks as they happen: to one task, or to all of your tasks that match a filter."""
     changes.watch(call, task_id, mine=task_id is None, state=state, task_type=task_type, tag=tag)

@@ -83,14 +83,14 @@ def create(  # noqa: PLR0913 - arguments, and bundles of options
     preview: Annotated[
         bool,
         typer.Option(
-            "--preview", help="Create nothing: show when it would start, and why then.", rich_help_panel=REQUEST
+            "--preview", help="Create nothing: show when the task would start, and why.", rich_help_panel=REQUEST
         ),
     ] = False,
     file: Annotated[
         str | None, typer.Option("--file", "-f", metavar="FILE", help="Many tasks: JSON lines, *.csv, or - (stdin).")
     ] = None,
 ) -> None:
-    """Create a task, due now unless --due-at or --in says when; or those of a file."""
+    """Create a task, due now unless --due-at or --in is given; or tasks from a file."""
     clock = call.clock
     fields: TaskFields = {
         **due_fields(due, clock),
@@ -161,9 +161,7 @@ def list_(
     *,
     filters: ListFilterOptions,
     limits: LimitOptions,
-    count: Annotated[
-        bool, typer.Option("--count", help="Only their number, exact up to a thousand, and cost.")
-    ] = False,
+    count: Annotated[bool, typer.Option("--count", help="Only the number (exact up to a thousand) and cost.")] = False,
 ) -> None:
     """List tasks; with --json, as one array."""
     wanted = list_filter(filters, call.clock)
@@ -192,7 +190,8 @@ def update(  # noqa: PLR0913 - arguments, and bundles of options
 ) -> None:
     """Update a task that has not started, or all such tasks that match a filter.
 
-    Fields without an option do not change. New tags replace all former tags, --max-attempts the whole retry policy.
+    Fields without an option do not change. New tags replace all existing tags, and --max-attempts replaces the complete
+    retry policy.
     """
     clock = call.clock
     changes: TaskFields = {**due_fields(due, clock), **task_fields(task)}
@@ -225,11 +224,9 @@ def cancel(  # noqa: PLR0913 - arguments, and bundles of options
     *,
     filters: FilterOptions,
     bulk: BulkActionOptions,
-    force: Annotated[
-        bool, typer.Option("--force", help="Also ask a running task to stop, which it does when it can.")
-    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Also ask a running task to stop as soon as it can.")] = False,
     children: Annotated[
-        bool, typer.Option("--children", help="Also cancel the tasks that it started, and those that they started.")
+        bool, typer.Option("--children", help="Also cancel the task's children and their descendants.")
     ] = False,
     if_match: IfMatch = None,
     state: OfState = None,

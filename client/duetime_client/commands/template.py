@@ -1,4 +1,4 @@
-"""`duetime template`: write a project's stack for other tools than the CDK."""
+"""`duetime template`: writes a project's stack for tools other than the CDK."""
 
 from pathlib import Path
 from typing import Annotated

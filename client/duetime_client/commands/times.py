@@ -30,7 +30,7 @@ def moment_of(text: str) -> datetime:
     """The time of an ISO 8601 text, which may lack a zone.
 
     Raises:
-        ValueError: The text is not such a time.
+        ValueError: The text is not an ISO 8601 time.
     """
     try:
         return datetime.fromisoformat(text)
@@ -39,7 +39,7 @@ def moment_of(text: str) -> datetime:
 
 
 def full_moment(local: datetime) -> str:
-    """A time in its own zone, with milliseconds only if there are any."""
+    """A time in its own zone, with milliseconds only if they are not zero."""
     precision = "milliseconds" if local.microsecond >= MILLISECOND else "seconds"
     return f"{local.replace(tzinfo=None).isoformat(' ', precision)} {local:%Z}".rstrip()
 
@@ -61,7 +61,7 @@ def distance(moment: datetime, now: datetime, units: int = 2) -> str:
 
 
 def span(seconds: float, units: int) -> str:
-    """A duration in its two largest units, or in one if its value is at least two; rounded to the nearest."""
+    """A duration in its two largest units, or in one unit if its value is at least two; rounded to the nearest."""
     least = 2 if units == 1 else 1
     shown = ([(size, unit) for size, unit in SHOWN_UNITS if seconds >= least * size] or [SHOWN_UNITS[-1]])[:units]
     smallest = shown[-1][0]

@@ -57,10 +57,10 @@ def run(
     task_type: Type = "sleep",
     idempotency_key: IdempotencyKey = None,
     wait: Annotated[
-        bool, typer.Option("--wait", help="Wait until it has ended; exit code 1 unless it succeeded.")
+        bool, typer.Option("--wait", help="Wait until the topology has ended; exit code 1 unless it succeeded.")
     ] = False,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Show its progress until it has ended; implies --wait.")
+        bool, typer.Option("--watch", help="Show the topology's progress until it ends; implies --wait.")
     ] = False,
 ) -> None:
     """Run the graph of a file."""
@@ -95,7 +95,7 @@ def show(
     call: Call,
     topology_id: Id,
     *,
-    watch: Annotated[bool, typer.Option("--watch", help="Show its progress until it has ended.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Show the topology's progress until it ends.")] = False,
 ) -> None:
     """Show the state of a topology and its nodes."""
     clock = call.clock
@@ -136,7 +136,7 @@ def retry(
     node: Annotated[
         list[str] | None,
         typer.Option(
-            "--node", metavar="NAME", help="Also run this node again, with all that depends on it. Repeatable."
+            "--node", metavar="NAME", help="Also run this node again, with all of its dependents. Repeatable."
         ),
     ] = None,
     reason: Reason = "",
@@ -163,17 +163,17 @@ def _action(name: str, help_text: str, act: Callable[[Client], Callable[..., obj
 
 _action(
     "cancel",
-    "Cancel nodes that have not started, and ask running ones to stop.",
+    "Cancel nodes that have not started, and ask running nodes to stop.",
     lambda client: client.topologies.cancel,
 )
-_action("pause", "Start no more nodes; running ones continue.", lambda client: client.topologies.pause)
+_action("pause", "Start no more nodes; running nodes continue.", lambda client: client.topologies.pause)
 _action("resume", "Resume a paused topology.", lambda client: client.topologies.resume)
 
 
 @app.command()
 @examples("duetime topologies delete ID")
 def delete(call: SilentCall, topology_id: Id, *, if_match: IfMatch = None) -> None:
-    """Delete a topology with all of its nodes; one that has not started is cancelled first."""
+    """Delete a topology with all of its nodes; a topology that has not started is cancelled first."""
     with call.client() as client:
         client.topologies.delete(topology_id, if_match=if_match)
     say(f"deleted the topology {topology_id} with its nodes")
@@ -183,7 +183,7 @@ def _body(file: Path, task_type: str, time_scale: float) -> dict[str, Any]:
     """The topology of a file.
 
     Raises:
-        typer.Exit: it is not valid or cannot be read; the reasons are printed.
+        typer.Exit: the topology is not valid or cannot be read; the reasons are printed.
     """
     try:
         return read_topology(file, task_type=task_type, time_scale=time_scale)
@@ -199,7 +199,7 @@ def _created(client: Client, body: dict[str, Any], file: Path, idempotency_key: 
     """The topology that the API has created.
 
     Raises:
-        typer.Exit: the API has rejected it; the fields that it names are printed.
+        typer.Exit: the API has rejected the topology; the rejected fields are printed.
     """
     try:
         return client.topologies.create(body, idempotency_key=idempotency_key)

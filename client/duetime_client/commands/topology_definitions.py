@@ -54,7 +54,7 @@ def put(
     *,
     if_match: IfMatch = None,
 ) -> None:
-    """Create a definition from a file, or its next version if the file differs from the latest one."""
+    """Create a definition from a file, or its next version if the file differs from the latest version."""
     body = json_object_in(file)
     with call.client() as client:
         try:

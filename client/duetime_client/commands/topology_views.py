@@ -29,7 +29,7 @@ _OWN_LINES = 3
 """Two header lines of the topology, and one for the prompt."""
 _MOST_FAILED = 3
 _MOST_BY_THE_CLOCK = 0.95
-"""Upper bound of a running node's share: it never counts as done before it has ended."""
+"""Upper bound of a running node's share, so that the node never counts as done before it has ended."""
 _ON_PAPER = 60
 """Height of a picture in lines when the output is not a terminal."""
 _ASCII = str.maketrans("●◐○✗↺‖█▒░·▸…", "*>ox<=#+-.^~")
@@ -48,7 +48,7 @@ class Picture:
         yield Group(*(_shown(line, console) for line in self.lines(options.max_width, height)))
 
     def lines(self, width: int, height: int) -> list[Text]:
-        """Its lines, each of at most this width."""
+        """The lines of the picture, each of at most this width."""
         topology = self.topology
         critical = frozenset(topology.critical_path.nodes)
         below = [_counts(topology), self._critical_path(), *self._failures()]
@@ -105,7 +105,7 @@ class Picture:
             yield printable(f"{key}: duetime {command} {node.task_id}", "red")
 
     def _took(self) -> float | None:
-        """Seconds from its start to its end, or until now."""
+        """Seconds from the start of the topology to its end, or until now."""
         began = self.topology.started_at
         return ((self.topology.finished_at or self.now) - began).total_seconds() if began else None
 

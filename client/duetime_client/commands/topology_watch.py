@@ -1,4 +1,4 @@
-"""Watching a topology until it has ended: as a live picture on a terminal, as lines elsewhere."""
+"""Watches a topology until it has ended, with a live picture on a terminal and with lines elsewhere."""
 
 from __future__ import annotations
 

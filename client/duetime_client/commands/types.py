@@ -56,7 +56,7 @@ def set_type(
         ),
     ],
 ) -> None:
-    """Set the options that your tasks of a type have by default. Replaces all that you set before."""
+    """Set the options that your tasks of a type have by default. This replaces all options that you set before."""
     with call.client() as client:
         found = client.types.put(name, **cast("TypeOptions", _nested(values_of(options))))
     call.show(found, _show_type)
@@ -65,14 +65,14 @@ def set_type(
 @app.command()
 @examples("duetime types delete resize")
 def delete(call: Call, name: Name) -> None:
-    """Delete the defaults that you set; those of a handler apply again."""
+    """Delete the defaults that you set; a handler's defaults apply again."""
     with call.client() as client:
         found = client.types.delete(name)
     call.show(found, lambda each, _: say(f"deleted your defaults of {each.type}"))
 
 
 def _nested(values: dict[str, object]) -> dict[str, object]:
-    """Options by name, of which dotted names are parts."""
+    """Nest options by name; a dotted name, such as `lock.key`, sets a part of an option."""
     nested: dict[str, Any] = {}
     for path, value in values.items():
         *parts, last = path.split(".")

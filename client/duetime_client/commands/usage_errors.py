@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    # Typer names it in no public module.
+    # Typer has no public name for this error.
     from typer._click.exceptions import NoSuchOption
 
 _PLAIN = (
@@ -29,7 +29,7 @@ def plain(message: str) -> str:
 
 
 def meant(message: str) -> str:
-    """A suggestion for a value that is not one of the allowed ones in a message."""
+    """A suggestion for a value that is not among the allowed values in a message."""
     found = _CHOICE.match(message)
     if found is None:
         return ""
@@ -38,7 +38,7 @@ def meant(message: str) -> str:
 
 
 def suggesting(error: NoSuchOption) -> str:
-    """The message of an unknown option, with a suggestion: a similar name, or its name in another system."""
+    """The message for an unknown option; suggests a similar name, or the option that has this name elsewhere."""
     found = sorted(_of_other_systems(error) or error.possibilities or ())
     return f"{error.message}." + (f" Did you mean {' or '.join(found)}?" if found else "")
 

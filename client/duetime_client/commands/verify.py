@@ -132,7 +132,7 @@ def _ended_by_signals() -> Iterator[None]:
 
     try:
         before = signal.signal(signal.SIGTERM, interrupt)
-    except ValueError:  # only the main thread may
+    except ValueError:  # only the main thread may set a signal handler
         yield
         return
     try:

@@ -1,4 +1,4 @@
-"""`duetime watch`: changes of tasks as they happen."""
+"""`duetime watch`: changes to tasks as they happen."""
 
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 @examples("duetime watch ID", "duetime watch --mine --state failed", "duetime watch --schedule nightly")
 def watch(  # noqa: PLR0913 - a command's options are its parameters
     call: Call,
-    task_id: Annotated[str | None, typer.Argument(metavar="[ID]", help="Id of a task, until it has ended.")] = None,
+    task_id: Annotated[
+        str | None, typer.Argument(metavar="[ID]", help="Id of a task to watch until it has ended.")
+    ] = None,
     *,
     nodes: Annotated[bool, typer.Option("--nodes", help="Also the nodes of the topology ID.")] = False,
     schedule: Annotated[str | None, typer.Option(metavar="NAME", help="A schedule and its runs.")] = None,
@@ -40,9 +42,9 @@ def watch(  # noqa: PLR0913 - a command's options are its parameters
         list[str] | None, typer.Option("--tag", metavar="KEY=VALUE", help="With --mine: tasks with this tag.")
     ] = None,
 ) -> None:
-    """Print changes as they happen: of a task, of a topology, of a schedule, or of all of your tasks.
+    """Print changes as they happen: to a task, to a topology, to a schedule, or to all of your tasks.
 
-    With an ID, exit code 1 unless it succeeded.
+    With an ID, exit code 1 unless the task succeeded.
     """
     if (task_id is not None) + (schedule is not None) + mine != 1:
         raise typer.BadParameter("give one of: an ID, --schedule NAME, --mine")

@@ -28,7 +28,9 @@ Name = Annotated[str | None, typer.Option("--schedule", metavar="NAME", help="A 
 At = Annotated[
     str | None,
     typer.Option(
-        "--at", metavar="TIME", help="The time at which the schedule did or did not run, instead of its latest one."
+        "--at",
+        metavar="TIME",
+        help="The time at which the schedule did or did not run, instead of its latest occurrence.",
     ),
 ]
 
@@ -56,14 +58,14 @@ def why(call: Call, task_id: Id = None, *, schedule: Name = None, at: At = None)
 
 
 def show_preview(call: Call, task_type: str, fields: TaskFields) -> None:
-    """Say when a task would start, and what it would wait for."""
+    """Say when a task would start, and what the task would wait for."""
     with call.client() as client:
         found = client.tasks.preview(task_type, **fields)
     call.show(found, lambda found, _clock: say(found.text))
 
 
 def show_schedule(explanation: ScheduleExplanation, clock: Clock) -> None:
-    """Explain what happened at one time of a schedule."""
+    """Explain what happened at one scheduled time."""
     outcome = explanation.outcome.replace("_", " ")
     head = Text.assemble(
         printable(explanation.schedule),
@@ -100,7 +102,7 @@ def show_task(explanation: TaskExplanation, clock: Clock) -> None:
         Column("since", lambda gate: timed(gate.since, clock, now, units=1) if gate.since else ""),
         Column("time", lambda gate: "" if gate.duration_ms is None else length_of(gate.duration_ms), right=True),
         Column("share", lambda gate: _bar(gate, explanation.total_ms)),
-        # Not repeated if already printed above.
+        # The text is not repeated if it was already printed above.
         Column("what", lambda gate: "" if gate.state in _SAID else gate.text, wraps=True),
     ]
     table = table_of(explanation.gates, columns)

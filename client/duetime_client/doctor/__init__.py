@@ -1,1 +1,1 @@
-"""Diagnosis of a deployment: read-only checks of its AWS resources and its API, each with what to do."""
+"""Diagnoses a deployment with read-only checks of its AWS resources and its API, and gives advice for each finding."""

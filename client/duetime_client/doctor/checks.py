@@ -1,7 +1,7 @@
-"""The checks of `duetime doctor`: the questions of each, and its findings.
+"""The checks of `duetime doctor`: how each check reads its data and judges it.
 
-Each check has a function that reads, and a pure function that judges what was read. Both are side by side here, in the
-order in which they run: the first checks find causes that would make all others fail.
+Each check has a function that reads data, and a pure function that judges the data. The checks are in the order in
+which they run, because the first checks find causes that would make all other checks fail.
 """
 
 from __future__ import annotations
@@ -30,36 +30,36 @@ if TYPE_CHECKING:
 
 _MINUTES = round(WINDOW.total_seconds() / 60)
 _BY_HAND = "it was changed manually, which a deployment does not undo: change it back"
-"""CloudFormation compares a template with the previous one, not with the resources."""
+"""Advice for a manual change: CloudFormation compares a template with the previous template, not with the resources."""
 _LEAST_UNRESERVED = 100
-"""Concurrency that Lambda keeps for functions without a reservation (Source: AWS Lambda Developer Guide)."""
+"""The concurrency that Lambda keeps for functions without reserved concurrency (Source: AWS Lambda Developer Guide)."""
 _SKEW, _WRONG_CLOCK = timedelta(seconds=5), timedelta(minutes=1)
-"""Two attempts of a task may overlap if clocks differ by more than the first."""
+"""Clock differences above which two attempts of a task can overlap (a warning), and above which a clock is wrong."""
 _TICK_AGE = timedelta(minutes=4)
-"""A tick comes every minute; two may fail without being noticed."""
+"""The oldest last tick without a finding: a tick comes every minute, and a few failed ticks are tolerated."""
 _FIRST_TICK = timedelta(minutes=5)
-"""A new trigger may not have run for this long: its schedule is created after it."""
+"""How long after its deployment a trigger may not have run yet, because its schedule is created after the function."""
 _BACKLOG = 1000
 _IN_FLIGHT = 100_000
-"""SQS refuses to deliver more than 120 000 messages in flight (Source: Amazon SQS Developer Guide, quotas)."""
+"""SQS does not deliver more messages if 120 000 are in flight (Source: Amazon SQS Developer Guide, quotas)."""
 _QUEUE_AGE = 900.0
 _STREAM_AGE_MS = 60_000.0
 _DEAD_LETTERS = 500
-"""How many dead letters are read to count their causes."""
+"""The maximum number of dead letters that are read to count their causes."""
 _SHOWN = 3
 _GATEWAY_RATE = ("apigateway", "L-8A5B8E43")
-"""Quota "Throttle rate" of API Gateway, requests a second of all APIs of the account in the Region."""
+"""The API Gateway quota "Throttle rate": requests per second over all APIs of the account in the Region."""
 _LAMBDA_CONCURRENCY = ("lambda", "L-B99A9384")
-"""Quota "Concurrent executions" of AWS Lambda."""
+"""The AWS Lambda quota "Concurrent executions"."""
 _ERRORS = '?"Runtime." ?"Task timed out" ?"errorType" ?"OutOfMemory" ?"platform.report" ?"signal: killed"'
-"""Log lines of failed invocations; at the system log level WARN, Lambda writes a report for these only."""
+"""Filter pattern for the logs of failed invocations; at system log level WARN, Lambda reports only failed ones."""
 _GONE = frozenset(
     {
         "ResourceNotFoundException", "AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist", "NoSuchBucket",
         "404", "NotFoundException", "NotFound", "StateMachineDoesNotExist", "ResourceNotFound",
     }
 )  # fmt: skip
-"""Error codes of AWS for a resource that does not exist."""
+"""AWS error codes for a resource that does not exist."""
 
 
 class Severity(StrEnum):
@@ -67,9 +67,9 @@ class Severity(StrEnum):
 
     OK = "ok"
     WARNING = "warning"
-    """Work continues; something is limited, at risk or was stopped on purpose."""
+    """Tasks continue to run, but something is limited, at risk or was stopped on purpose."""
     PROBLEM = "problem"
-    """Work does not continue, or data may be lost."""
+    """Tasks do not run, or data may be lost."""
     UNKNOWN = "not known"
 
 
@@ -79,7 +79,7 @@ class Finding:
 
     Attributes:
         seen: the observation.
-        advice: what to do; empty if nothing is to be done.
+        advice: what to do; empty if no action is needed.
     """
 
     check: str
@@ -93,12 +93,12 @@ class Check:
     """One check.
 
     Attributes:
-        name: name of the subject.
-        read: makes the calls; read-only.
-        judge: yields severity, observation and advice for each finding in the responses; nothing if all is well.
-        asks: the IAM actions that it needs; empty if it only calls the API.
+        name: the subject of the check.
+        read: makes the read-only calls and returns the data.
+        judge: yields severity, observation and advice for each finding in the data; yields no finding if all is well.
+        asks: the IAM actions that the check needs; empty if the check only calls the API.
         is_for_cloud: whether the embedded AWS of a local stack lacks the subject of the check.
-        healthy: the text for a deployment without findings, from the same responses.
+        healthy: returns the text for a deployment without findings, from the same data.
     """
 
     name: str
@@ -123,7 +123,7 @@ def _warning(seen: str, advice: str) -> _Judged:
 
 
 def examine(deployment: Deployment) -> Iterator[tuple[str, list[Finding]]]:
-    """Run all checks in turn, each with its findings; one that cannot read its data has an unknown result."""
+    """Run all checks in order and yield their findings; a check that cannot read its data has an unknown result."""
     for check in CHECKS:
         yield check.name, _findings(check, deployment)
 
@@ -151,7 +151,7 @@ def _findings(check: Check, deployment: Deployment) -> list[Finding]:
 
 
 def _of_aws(check: Check, error: Exception) -> Finding:
-    """The finding for an error of botocore; any other error is a bug of this program."""
+    """Return the finding for a botocore error; any other error is a bug in this program and is raised again."""
     if type(error).__module__.partition(".")[0] != "botocore":
         raise error
     response = getattr(error, "response", {})
@@ -396,7 +396,7 @@ def _judge_queues(found: Mapping[str, Any]) -> Iterator[_Judged]:
 
 
 def _judged_letters(logical: str, waiting: int) -> _Judged:
-    """Messages in one of the queues that should be empty."""
+    """Return the finding for messages in a queue that should be empty."""
     messages = counted(waiting, "message")
     if "Lost" in logical:
         return _problem(
@@ -636,7 +636,7 @@ def _described_versions(found: Mapping[str, Any]) -> str:
     return f"{client}; {counted(len(found['layers']), 'function')} on {', '.join(found['runtimes'])}"
 
 
-# Drift: differences between the template and the resources.
+# Drift: differences between the template and the deployed resources.
 
 
 def _read_drift(deployment: Deployment) -> Mapping[str, Any]:
@@ -770,7 +770,7 @@ def _judge_machine(status: str) -> Iterator[_Judged]:
         yield _problem(f"the state machine of topologies is {status}", "deploy the stack again")
 
 
-# The API, and its status of dispatch.
+# The API and its dispatch status.
 
 
 def _read_api(deployment: Deployment) -> DeploymentSettings | ClientError:
@@ -829,7 +829,7 @@ def _read_dispatch(deployment: Deployment) -> tuple[DispatchStatus, datetime, ti
 
 
 def _age_of_trigger(deployment: Deployment, now: datetime) -> timedelta | None:
-    """How long ago the trigger's function was deployed; `None` if AWS does not say."""
+    """Return the time since the trigger's function was deployed; `None` if AWS cannot be asked."""
     try:
         modified = deployment.configurations["trigger"]["LastModified"]
     except NotAsked:
@@ -919,7 +919,7 @@ def _judge_letters(causes: Counter[tuple[str, str]]) -> Iterator[_Judged]:
         )
 
 
-# The other Region of a deployment with a standby.
+# The other Region of a deployment with a standby Region.
 
 _REPLICATED = {
     "BucketName": ("contents above 200 KB are not replicated", "after a takeover their tasks fail"),
@@ -928,7 +928,7 @@ _REPLICATED = {
         "queries there do not include what this Region has archived",
     ),
 }
-"""The outputs with the names of buckets: the finding if one is not replicated, and its consequence."""
+"""By stack output with a bucket's name: the finding if the bucket is not replicated, and the consequence."""
 
 
 def _read_regions(deployment: Deployment) -> Mapping[str, Any]:
@@ -947,7 +947,7 @@ def _read_regions(deployment: Deployment) -> Mapping[str, Any]:
         "settings": [each.get("Regions", "") for each in (deployment.outputs, outputs)],
         "stack": stack["StackStatus"],
         "table": table["Table"]["TableStatus"],
-        # Without `archive_days` there is no bucket of the archive.
+        # Without `archive_days` there is no archive bucket.
         "archives": [region for region, each in both.items() if each.get("ArchiveBucketName")],
         "buckets": [
             (output, names, {each: _targets_of(deployment, each, name) for each, name in names.items()})
@@ -958,7 +958,7 @@ def _read_regions(deployment: Deployment) -> Mapping[str, Any]:
 
 
 def _targets_of(deployment: Deployment, region: str, bucket: str) -> Sequence[str]:
-    """The buckets that a bucket is replicated to."""
+    """Return the names of the buckets that a bucket is replicated to."""
     try:
         found = deployment.call("s3", "get_bucket_replication", region=region, Bucket=bucket)
     except Exception as error:
@@ -1109,4 +1109,4 @@ CHECKS: Sequence[Check] = (
     ),
     Check("topologies", _read_machine, _judge_machine, (*_STACK, "states:DescribeStateMachine")),
 )
-"""All checks, in their order."""
+"""All checks, in the order in which they run."""

@@ -1,4 +1,4 @@
-"""Data for the checks of `duetime doctor`: a CloudFormation stack and the API. Needs botocore, the extra `aws`."""
+"""Reads data for the checks of `duetime doctor` from AWS and the API. Requires botocore (the extra `aws`)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_QUERIES = 500
 
 
 class NotAsked(Exception):
-    """A check could not read its data, because something that it needs is missing."""
+    """A check cannot read its data, because botocore is missing or AWS cannot be called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,9 @@ class Resource:
     """A resource of the stack.
 
     Attributes:
-        logical_id: its name in the template.
-        physical_id: its name in AWS.
-        properties: as in the template; references to other resources are not resolved.
+        logical_id: the resource's name in the template.
+        physical_id: the resource's name in AWS.
+        properties: the properties in the template; references to other resources are not resolved.
     """
 
     logical_id: str
@@ -44,15 +44,15 @@ class Resource:
 
 @dataclass
 class Deployment:
-    """A deployment, read from AWS and through its API. Read-only.
+    """A deployment; its properties and methods only read from AWS and the API.
 
     Args:
         session: botocore's session, with credentials and a Region; `None` if botocore is not installed.
         stack: name of the CloudFormation stack; empty if unknown.
-        client: client of the API, or the error that prevents one.
-        now: the time of this machine.
-        endpoint_url: endpoint of AWS; empty for AWS itself.
-        is_broken_off: why AWS is no longer called; set by a check of credentials or of the stack.
+        client: client of the API, or the error that occurred when the client was created.
+        now: returns the current time of this machine.
+        endpoint_url: endpoint of an AWS emulator; empty for AWS.
+        is_broken_off: why AWS is no longer called; set by the check of the credentials or of the stack.
     """
 
     session: Any
@@ -62,7 +62,7 @@ class Deployment:
     endpoint_url: str = ""
     is_broken_off: str = ""
     skew: timedelta | None = None
-    """AWS's clock minus this machine's, from the last response."""
+    """AWS's clock minus this machine's clock, from the last response."""
     _clients: dict[tuple[str, str], Any] = field(default_factory=dict)
 
     @property
@@ -70,7 +70,7 @@ class Deployment:
         """A client of the API.
 
         Raises:
-            ClientError: there is none.
+            ClientError: the client could not be created.
         """
         if isinstance(self.client, Exception):
             raise self.client
@@ -84,17 +84,17 @@ class Deployment:
         region: str = "",
         **parameters: Any,  # noqa: ANN401 - any request
     ) -> Mapping[str, Any]:
-        """Make one call of AWS.
+        """Call an AWS operation.
 
         Args:
-            service: its name in botocore.
+            service: the service's name in botocore.
             operation: method of botocore's client.
-            region: a Region other than that of the environment.
+            region: a Region other than the environment's Region.
             parameters: parameters of the request.
 
         Raises:
             NotAsked: botocore is missing, or an earlier check found that AWS cannot be called.
-            BotoCoreError: no response came.
+            BotoCoreError: AWS did not respond.
             ClientError: AWS rejected the call (botocore's error).
         """
         client = self._client(service, region)
@@ -105,7 +105,7 @@ class Deployment:
         return found
 
     def pages(self, service: str, operation: str, key: str, **parameters: Any) -> Iterator[Mapping[str, Any]]:  # noqa: ANN401 - as above
-        """The entries of all pages of a list."""
+        """Yield the entries of all pages of a list operation."""
         client = self._client(service)
         for page in client.get_paginator(operation).paginate(**parameters):
             yield from page.get(key, ())
@@ -122,7 +122,7 @@ class Deployment:
 
     @property
     def region(self) -> str:
-        """The Region of the environment; empty if there is none."""
+        """The environment's Region; empty if no Region is configured."""
         return str((self.session and self.session.get_config_variable("region")) or "")
 
     # The stack.
@@ -142,7 +142,7 @@ class Deployment:
 
     @property
     def is_local(self) -> bool:
-        """Whether it is the stack of a local machine, whose embedded AWS lacks some features."""
+        """Whether this is the stack of a local machine, whose embedded AWS lacks some features."""
         tags = {each["Key"]: each["Value"] for each in self.description.get("Tags", ())}
         return tags.get("environment") == "local" or self.stack.endswith("-local")
 
@@ -163,22 +163,22 @@ class Deployment:
         return found
 
     def resources(self, type_: str) -> Sequence[Resource]:
-        """The stack's resources of a CloudFormation type."""
+        """The stack's resources with a CloudFormation type."""
         return self._by_type.get(type_, ())
 
     @property
     def physical_ids(self) -> Mapping[str, str]:
-        """The physical id of every resource, by its logical id."""
+        """The physical id of every resource, by logical id."""
         return {each.logical_id: each.physical_id for some in self._by_type.values() for each in some}
 
     @cached_property
     def functions(self) -> Mapping[str, Resource]:
-        """The functions of duetime by their names, such as `worker`; without those that the CDK adds."""
+        """The Lambda functions of duetime by name, such as `worker`, without functions that the CDK adds."""
         found: dict[str, Resource] = {}
         for each in self.resources("AWS::Lambda::Function"):
             name = _function_name(each)
             if name:
-                # Each package of handlers has a function with the same handler.
+                # Each package of handlers has a worker function with the same Lambda handler.
                 found[name if name not in found else each.logical_id] = each
         return found
 
@@ -192,7 +192,7 @@ class Deployment:
 
     @cached_property
     def mappings(self) -> Mapping[str, Mapping[str, Any]]:
-        """The event source mappings by their logical ids, as returned by `GetEventSourceMapping`."""
+        """The event source mappings by logical id, as returned by `GetEventSourceMapping`."""
         return {
             each.logical_id: self.call("lambda", "get_event_source_mapping", UUID=each.physical_id)
             for each in self.resources("AWS::Lambda::EventSourceMapping")
@@ -200,7 +200,7 @@ class Deployment:
 
     @cached_property
     def queues(self) -> Mapping[str, Mapping[str, str]]:
-        """The attributes of each queue by its logical id."""
+        """The attributes of each queue, by logical id."""
         return {
             each.logical_id: self.call(
                 "sqs", "get_queue_attributes", QueueUrl=each.physical_id, AttributeNames=["All"]
@@ -210,12 +210,12 @@ class Deployment:
 
     @cached_property
     def table(self) -> Mapping[str, Any]:
-        """The table of tasks, as returned by `DescribeTable`."""
+        """The tasks table, as returned by `DescribeTable`."""
         found: Mapping[str, Any] = self.call("dynamodb", "describe_table", TableName=self.outputs["TableName"])["Table"]
         return found
 
     def function_of(self, reference: object) -> str:
-        """The name of the function for an ARN or a name; the same text if it is not the stack's."""
+        """The short name of the function with an ARN or a name; the same text if the function is not in the stack."""
         text = str(reference)
         name = text.partition(":function:")[2].partition(":")[0] or text
         return next((short for short, each in self.functions.items() if each.physical_id == name), text)
@@ -225,17 +225,17 @@ class Deployment:
     def metrics(
         self, namespace: str, name: str, statistic: str, dimension: str, values: Mapping[str, str]
     ) -> Mapping[str, float]:
-        """A metric of several resources in the last fifteen minutes: the sum or the maximum over its minutes.
+        """Read the sum or the maximum of a metric over the last fifteen minutes for several resources.
 
         Args:
-            namespace: such as `AWS/Lambda`.
+            namespace: the metric's namespace, such as `AWS/Lambda`.
             name: name of the metric.
             statistic: `Sum` or `Maximum`.
-            dimension: the name of its one dimension.
-            values: the dimension's value of each resource, by any key.
+            dimension: the name of the metric's only dimension.
+            values: the dimension's value for each resource, by any key.
 
         Returns:
-            the values by the same keys; resources without data are omitted.
+            the metric's values by the same keys; resources without data are omitted.
         """
         keys = list(values)[:_MOST_QUERIES]
         queries = [
@@ -264,7 +264,7 @@ class Deployment:
         return {key: float(reduced(found[f"m{number}"])) for number, key in enumerate(keys) if found.get(f"m{number}")}
 
     def log_lines(self, function: str, pattern: str, limit: int = 50) -> Sequence[str]:
-        """The lines in a function's log of the last fifteen minutes that match a filter pattern, oldest first."""
+        """The function's log lines of the last fifteen minutes that match a filter pattern, oldest first."""
         client = self._client("logs")
         since = round((self.now() - WINDOW).timestamp() * 1000)
         try:
@@ -285,6 +285,6 @@ def log_group(configuration: Mapping[str, Any]) -> str:
 
 
 def _function_name(resource: Resource) -> str:
-    """`worker` for the handler `worker.handler.handler`; empty for functions that are not duetime's."""
+    """Return `worker` for the handler `worker.handler.handler`; empty for functions that are not part of duetime."""
     parts = str(resource.properties.get("Handler", "")).split(".")
     return parts[0] if parts[1:] == ["handler", "handler"] else ""

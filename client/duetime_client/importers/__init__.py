@@ -1,1 +1,1 @@
-"""Readers of other schedulers' files: each makes schedules for a manifest, and says what it could not carry over."""
+"""Importers for other schedulers' files; each creates a manifest's schedules and reports what it cannot carry over."""

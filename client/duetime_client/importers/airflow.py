@@ -1,7 +1,8 @@
-"""DAGs of Airflow as schedules: of a task, or of a graph of tasks where the source shows one.
+"""Imports Airflow DAGs as schedules of a task, or of a topology if the source shows the DAG's graph.
 
-Source: Airflow 3.0 and 2.10, "DAGs", "DAG Runs" and "Timetables": croniter's expressions (either day suffices; seconds
-    last), `catchup` is true by default in Airflow 2 only, sixteen runs at once unless `max_active_runs` says otherwise.
+Source: Airflow 3.0 and 2.10, "DAGs", "DAG Runs" and "Timetables": cron expressions as croniter reads them (a matching
+    day of the month or of the week suffices; seconds come last); `catchup` is true by default in Airflow 2 only; at
+    most sixteen runs at once unless `max_active_runs` says otherwise.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ _KNOWN = {
 
 @dataclass(frozen=True, slots=True)
 class _Dag:
-    """A DAG in a file: its call, the name that it is assigned to, its statements, and the name of its function."""
+    """A DAG in a file: its `DAG(…)` or `@dag(…)` call, variable name, statements, and decorated function's name."""
 
     call: ast.Call | None
     line: int
@@ -85,7 +86,7 @@ def import_airflow(draft: Draft, sources: Sequence[Source]) -> None:
 
 
 def _dags(tree: ast.Module) -> Iterator[_Dag]:
-    """DAGs of `with DAG(…)`, of `dag = DAG(…)` and of functions with `@dag`."""
+    """The DAGs defined by `with DAG(…)`, `dag = DAG(…)` and functions with `@dag`."""
     for node in ast.walk(tree):
         match node:
             case ast.With(items=items, body=body):
@@ -104,7 +105,7 @@ def _dags(tree: ast.Module) -> Iterator[_Dag]:
 
 
 def _statements(body: Iterable[ast.stmt], variable: str) -> list[ast.stmt]:
-    """The statements of a module, with those of `with dag:` in place."""
+    """The statements of a module; each `with dag:` is replaced by the statements of its body."""
     found: list[ast.stmt] = []
     for each in body:
         is_own = isinstance(each, ast.With) and any(
@@ -157,7 +158,7 @@ def _import_dag(draft: Draft, source: Source, tree: ast.Module, dag: _Dag) -> No
 
 
 def _timing(item: Item, called: Called) -> bool:
-    """Set the timing; `False` if there is none, which is reported."""
+    """Set the timing; return `False` and report the DAG if it has no timing."""
     given = [key for key in ("schedule", "schedule_interval", "timetable") if key in called.keywords]
     if not given:
         item.omit(
@@ -224,7 +225,7 @@ def _dates(item: Item, called: Called, defaults: Mapping[str, Any]) -> None:
 
 
 def _moment(item: Item, value: object) -> str | None:
-    """A date of the source, `datetime(2026, 1, 1)` or `pendulum.datetime(2026, 1, 1, tz="Europe/London")`."""
+    """A date in the source, such as `datetime(2026, 1, 1)` or `pendulum.datetime(2026, 1, 1, tz="Europe/London")`."""
     if not isinstance(value, Called) or value.name not in _DATES:
         return None
     parts = [each for each in value.arguments if isinstance(each, int)]
@@ -263,7 +264,7 @@ def _overlap(item: Item, called: Called) -> None:
 
 
 def _task(item: Item, values: Values, tree: ast.Module, dag: _Dag, defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """The task of the schedule: the only task of the DAG, its graph, or a placeholder for a computed graph."""
+    """The schedule's task: the DAG's only task, a topology, or a placeholder if the graph is computed at run time."""
     functions = {
         each.name: each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef) and is_task_function(each)
     }
@@ -291,7 +292,7 @@ def _task(item: Item, values: Values, tree: ast.Module, dag: _Dag, defaults: Map
 
 
 def _builders(tree: ast.Module) -> frozenset[str]:
-    """The functions of a file that make tasks when they are called."""
+    """The functions of a file that create tasks when they are called."""
     return frozenset(
         function.name
         for function in ast.walk(tree)

@@ -1,6 +1,7 @@
-"""The tasks of a DAG and their dependencies, read from its source; parts that are computed at run time are reported.
+"""Reads a DAG's tasks and their dependencies from its source, and reports parts that are computed at run time.
 
-Source: Airflow 3.0, "DAGs", "Tasks", "TaskFlow" and `BaseOperator`: no retries by default, five minutes between them.
+Source: Airflow 3.0, "DAGs", "Tasks", "TaskFlow" and `BaseOperator`: no retries by default, and five minutes between
+    retries.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ _MEANINGS = {
     "Branch": "chooses a branch: write `when` at the nodes after it",
     "ShortCircuit": "ends the graph early: write `when` at the nodes after it",
     "TriggerDagRun": "starts another DAG: write a node with the target `topology`",
-    "ExternalTaskSensor": "waits for another DAG: let that one create the task",
+    "ExternalTaskSensor": "waits for another DAG: let the other DAG create the task",
     "Empty": "does nothing: depend on its parents instead, and leave it out",
     "Dummy": "does nothing: depend on its parents instead, and leave it out",
 }
-"""The effects of operators on the graph, by the start of their names."""
+"""What each kind of operator becomes in duetime, by the start of the operator's name."""
 _READ = frozenset(
     {
         *("task_id", "dag", "retries", "retry_delay", "retry_exponential_backoff", "max_retry_delay", "trigger_rule"),
@@ -68,7 +69,7 @@ class Node:
     options: Mapping[str, Any]
     operator: str
     parents: dict[str, bool] = field(default_factory=dict)
-    """The tasks before it, and whether it gets the result of each."""
+    """The keys of the parent tasks, and whether this task takes each parent's result as an argument."""
 
 
 class GraphReader:
@@ -76,9 +77,9 @@ class GraphReader:
 
     Args:
         values: The values of the file.
-        functions: Its functions with `@task`.
-        builders: Its functions that make tasks when they are called.
-        dag: The name that the DAG is assigned to, for tasks with `dag=`.
+        functions: The file's functions with `@task`.
+        builders: The file's functions that create tasks when they are called.
+        dag: The variable that the DAG is assigned to, for tasks with `dag=`.
     """
 
     def __init__(
@@ -122,7 +123,7 @@ class GraphReader:
         self.problems.append((node.lineno, _shortened(node)))
 
     def _has_tasks(self, part: ast.AST) -> bool:
-        """Whether a part of the source makes tasks of this DAG, or uses them."""
+        """Whether a part of the source creates or uses tasks of this DAG."""
         for node in ast.walk(part):
             if isinstance(node, ast.Call) and (
                 self._is_operator(node) or last_name(node.func) in self._functions.keys() | self._builders
@@ -151,7 +152,7 @@ class GraphReader:
                     self._report(call)
 
     def _side(self, node: ast.expr) -> list[str]:
-        """The tasks on one side of a dependency; an unknown one is reported."""
+        """The tasks on one side of a dependency; an expression that names no known task is reported."""
         ends = self._ends(node)
         is_foreign = isinstance(node, ast.Name) and node.id in self._foreign
         if not ends and not is_foreign and not _is_label(node):
@@ -168,7 +169,7 @@ class GraphReader:
             self._join([parent], [child])
 
     def _ends(self, node: ast.expr) -> list[str]:
-        """The tasks that an expression means, for a dependency on it; its own dependencies are kept."""
+        """The tasks that an expression stands for in a dependency; dependencies within the expression are recorded."""
         match node:
             case ast.Name(id=name):
                 return self._names.get(name, [])
@@ -197,7 +198,7 @@ class GraphReader:
         return [self._add(key, call.lineno, called.keywords, called.name)]
 
     def _taskflow(self, call: ast.Call) -> list[str]:
-        """A call of a function that is decorated with `@task`; its arguments may be results of other tasks."""
+        """Add the task for a call of a function with `@task`; the call's arguments can be results of other tasks."""
         function, overridden = call.func, {}
         if isinstance(function, ast.Attribute) and function.attr in {"expand", "partial", "expand_kwargs", "map"}:
             self.problems.append((call.lineno, f"{_shortened(call)} makes tasks when it runs"))
@@ -232,7 +233,7 @@ class GraphReader:
         return {}
 
     def _add(self, key: str, line: int, options: Mapping[str, Any], operator: str = "") -> str:
-        """A node under its own name; Airflow numbers repeated calls of one function."""
+        """Add a node; like Airflow, number repeated calls of the same function."""
         wanted, number = key, 0
         while key in self.nodes:
             number += 1
@@ -242,12 +243,12 @@ class GraphReader:
 
 
 def is_operator(call: ast.Call) -> bool:
-    """Whether a call makes a task: it has a `task_id`, or its class has a name like an operator's."""
+    """Whether a call creates a task, because it has a `task_id` or its class is named like an operator."""
     return last_name(call.func).endswith(_OPERATORS) or any(each.arg == "task_id" for each in call.keywords)
 
 
 def _dag_of(call: ast.Call) -> str | None:
-    """The name that a call gives as `dag=`."""
+    """The variable name that a call passes as `dag=`."""
     dags = [each.value for each in call.keywords if each.arg == "dag"]
     return dags[0].id if dags and isinstance(dags[0], ast.Name) else None
 
@@ -257,7 +258,7 @@ def _is_label(node: ast.expr) -> bool:
 
 
 def is_task_function(node: ast.FunctionDef) -> bool:
-    """Whether a function is decorated with `@task` or one of its kind, such as `@task.bash`."""
+    """Whether a function is decorated with `@task` or a variant of `@task`, such as `@task.bash`."""
     for each in node.decorator_list:
         called = each.func if isinstance(each, ast.Call) else each
         if last_name(called) == "task" or (isinstance(called, ast.Attribute) and last_name(called.value) == "task"):
@@ -266,7 +267,7 @@ def is_task_function(node: ast.FunctionDef) -> bool:
 
 
 def task_of(item: Item, node: Node, defaults: Mapping[str, Any], dag_id: str) -> dict[str, Any]:
-    """A node as the fields of a task, with the options of its operator; the rest is reported."""
+    """Convert a node and its operator's options to the fields of a task, and report options without an equivalent."""
     options = {**defaults, **node.options}
     task: dict[str, Any] = {"type": item.draft.options.task_type or type_of(f"{dag_id}.{node.key}")}
     task["retry"] = _retry(item, node, options)
@@ -281,7 +282,7 @@ def task_of(item: Item, node: Node, defaults: Mapping[str, Any], dag_id: str) ->
 
 
 def _payload(item: Item, node: Node, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments that have no other place, as a payload."""
+    """The payload: the operator's arguments that no other field of the task carries."""
     payload: dict[str, Any] = {}
     for name, value in options.items():
         if name in _KNOWN:
@@ -297,13 +298,13 @@ def _payload(item: Item, node: Node, options: Mapping[str, Any]) -> dict[str, An
 
 
 def report_known(item: Item, part: str, name: str, value: object, line: int = 0) -> None:
-    """Report an option that has another place in duetime, if it is used."""
+    """Report an option in use that is expressed differently in duetime or has no equivalent."""
     if name in _KNOWN and value is not None and value is not False:
         item.lost(f"{part}.{name}", f"{shown(value)}: {_KNOWN[name]}", line)
 
 
 def trigger_rule(item: Item, node: Node, defaults: Mapping[str, Any]) -> dict[str, str]:
-    """The trigger rule of a node, if it is not the default."""
+    """The trigger rule of a node; empty for the default, `all_success`."""
     rule = {**defaults, **node.options}.get("trigger_rule", "all_success")
     text = str(rule).lower().rpartition(".")[2]
     if text not in _RULES:
@@ -313,7 +314,7 @@ def trigger_rule(item: Item, node: Node, defaults: Mapping[str, Any]) -> dict[st
 
 
 def _json(item: Item, node: Node, values: Mapping[str, object]) -> dict[str, Any]:
-    """The values that are JSON; others are reported."""
+    """The values that are valid JSON; other values are reported."""
     found: dict[str, Any] = {}
     for name, value in values.items():
         if (payload := item.payload(value, f"{node.key}.{name}")) is not None:

@@ -1,8 +1,8 @@
-"""Celery's `beat_schedule` as schedules, with the options of the tasks that the same files define.
+"""Imports Celery's `beat_schedule` as schedules, with the options of the tasks that the same files define.
 
 Source: Celery 5.6, "Periodic Tasks" and "Tasks": `crontab` runs on days that both the day of the month and the day of
-the week match; an interval is counted from the start of beat; runs may overlap; a task is retried only if it says so,
-after 180 s by default and at most three times.
+    the week match; an interval is counted from the start of beat; runs can overlap; a task is retried only on request,
+    by default after 180 s and at most three times.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class _File:
 
 
 def import_celery(draft: Draft, sources: Sequence[Source]) -> None:
-    """Import the entries of `beat_schedule` and `add_periodic_task` of all files."""
+    """Import the entries of `beat_schedule` and the calls of `add_periodic_task` in all files."""
     files = []
     for source in sources:
         try:
@@ -75,11 +75,11 @@ def import_celery(draft: Draft, sources: Sequence[Source]) -> None:
         for item, call in _entries(draft, file):
             _import_entry(item, call, tasks, _zone(file) or zone)
         if not tasks and len(draft.schedules) + len(draft.findings) == before:
-            draft.unreadable(file.source, "has no beat_schedule, no add_periodic_task and no settings of Celery")
+            draft.unreadable(file.source, "has no beat_schedule, no add_periodic_task and no Celery settings")
 
 
 def _tasks(draft: Draft, file: _File) -> Iterator[_Task]:
-    """Functions that are decorated with `@app.task` or `@shared_task`."""
+    """The tasks that a file defines: functions with `@app.task` or `@shared_task`."""
     for node in ast.walk(file.tree):
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
@@ -99,13 +99,13 @@ def _tasks(draft: Draft, file: _File) -> Iterator[_Task]:
 
 
 def _qualified(source: Source, function: str) -> str:
-    """The last part of a task's automatic name: its module and its function."""
+    """The end of a task's automatic name: the module and the function."""
     module = source.name.replace("\\", "/").rpartition("/")[2].removesuffix(".py")
     return f"{module}.{function}"
 
 
 def _settings(tree: ast.Module) -> Iterator[tuple[str, int, ast.expr]]:
-    """Settings in lower case: `conf.x = …`, `conf.update(x=…)`, `CELERY_X = …`, `CELERY = {…}`, and plain names."""
+    """The settings (lowercase name, line, value) in `conf.x = …`, `conf.update(x=…)`, `CELERY = {…}` and variables."""
     for node in ast.walk(tree):
         match node:
             case ast.Assign(targets=[target], value=value) | ast.AnnAssign(target=target, value=ast.expr() as value):
@@ -128,7 +128,7 @@ def _in_call(node: ast.Call) -> Iterator[tuple[str, int, ast.expr]]:
 
 
 def _in_mapping(node: ast.expr) -> Iterator[tuple[str, int, ast.expr]]:
-    """The settings in `{"x": …}` or `dict(x=…)`; any other expression is a setting that cannot be read."""
+    """The settings in `{"x": …}` or `dict(x=…)`; any other expression is one unreadable setting named `update`."""
     match node:
         case ast.Dict(keys=keys, values=values):
             for key, value in zip(keys, values, strict=True):
@@ -174,12 +174,12 @@ def _report_settings(draft: Draft, file: _File) -> None:
         elif name.startswith(SETTING_PREFIXES):
             text = "none: settings of brokers, backends and workers have no counterpart"
         else:
-            text = "is only known at run time, or is not a setting of Celery that is known here"
+            text = "is only known at run time, or is not a known Celery setting"
         draft.note(file.source, line, "conf", name, Outcome.LOST, f"{shown_setting(name, value)}: {text}")
 
 
 def _report_elsewhere(draft: Draft, file: _File) -> None:
-    """Report settings that are in another module."""
+    """Report that settings are loaded from another module, which the user should import as well."""
     for node in ast.walk(file.tree):
         if isinstance(node, ast.Call) and last_name(node.func) in {"config_from_object", "config_from_envvar"}:
             text = f"{shown(file.values.of(node))}: import that file, too"
@@ -187,7 +187,7 @@ def _report_elsewhere(draft: Draft, file: _File) -> None:
 
 
 def _entries(draft: Draft, file: _File) -> Iterator[tuple[Item, object]]:
-    """Each entry with its fields: of dictionaries, of single assignments, and of `add_periodic_task`."""
+    """The entries with their fields, from dictionaries, single assignments and calls of `add_periodic_task`."""
     for name, line, node in file.settings:
         if name in _SCHEDULES:
             yield from _of_mapping(draft, file, line, node)
@@ -222,7 +222,7 @@ def _of_mapping(draft: Draft, file: _File, line: int, node: ast.expr) -> Iterato
 
 
 def _named(draft: Draft, file: _File, key: ast.expr, value: ast.expr) -> tuple[Item, object]:
-    """An entry under its key, or the key itself if only the running program knows it."""
+    """An entry with its key as its name; if the key is known only at run time, the key replaces the entry."""
     name = file.values.of(key)
     return draft.item(file.source, key.lineno, shown(name)), file.values.of(value) if isinstance(name, str) else name
 
@@ -278,13 +278,13 @@ def _import_entry(item: Item, entry: object, tasks: Sequence[_Task], zone: str) 
 
 
 def _by_suffix(name: str, tasks: Sequence[_Task]) -> _Task | None:
-    """The only task whose module and function match the end of this name."""
+    """The task whose module and function match the end of a name; `None` unless exactly one task does."""
     found = [task for task in tasks if any("." in each and name.endswith(f".{each}") for each in task.names)]
     return found[0] if len(found) == 1 else None
 
 
 def _timing(item: Item, schedule: object) -> bool:
-    """Set the timing; `False` if it cannot be carried over, which is reported."""
+    """Set the timing; return `False` and report the entry if the timing cannot be carried over."""
     if isinstance(schedule, Called):
         match schedule.name:
             case "crontab":
@@ -369,7 +369,7 @@ def _options_of_task(item: Item, options: Mapping[str, Any]) -> None:
         task |= item.timeout(seconds, "time_limit")
     for name, value in options.items():
         if name not in _CARRIED | _RETRIES:
-            item.lost(f"@task {name}", f"{shown(value)}: {TASK_OPTIONS.get(name, 'is not an option of Celery')}")
+            item.lost(f"@task {name}", f"{shown(value)}: {TASK_OPTIONS.get(name, 'is not a Celery option')}")
 
 
 def _retry(item: Item, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -401,11 +401,11 @@ def _number(value: object, otherwise: float) -> float:
     if isinstance(value, timedelta):
         return value.total_seconds()
     is_number = isinstance(value, int | float) and not isinstance(value, bool) and value > 0
-    return float(value) if is_number else otherwise  # type: ignore[arg-type]  # a number: see the line above
+    return float(value) if is_number else otherwise  # type: ignore[arg-type]  # `is_number` is true
 
 
 def _rate(value: object) -> dict[str, int] | None:
-    """`10/m`, or a number per second."""
+    """Parse a rate limit such as `10/m`; a number without a unit is per second."""
     number, _, period = str(value).partition("/")
     if not number.isdigit() or int(number) < 1 or period not in {"", *_PERIODS}:
         return None
@@ -421,5 +421,5 @@ def _options_of_call(item: Item, options: object) -> None:
         if name == "expires" and isinstance(seconds, int | float) and 1 <= seconds <= LONGEST_PERIOD:
             item.fields["task"]["expires_seconds"] = int(seconds)
         else:
-            counterpart = CALL_OPTIONS.get(str(name), "is not an option of Celery")
+            counterpart = CALL_OPTIONS.get(str(name), "is not a Celery option")
             item.lost(f"options.{name}", f"{shown(value)}: {counterpart}")

@@ -1,8 +1,8 @@
-"""The options of Celery, and what takes their place in duetime.
+"""Celery's options and their counterparts in duetime.
 
 Source: Celery 5.6: "Tasks", "Calling Tasks", "Periodic Tasks", "Configuration and defaults", and the code of
-`celery.app.task`, `celery.app.autoretry` and `celery.app.defaults`. The import's report and the page about the
-migration show these texts.
+`celery.app.task`, `celery.app.autoretry` and `celery.app.defaults`. The import's report and the documentation's page
+about migrating from Celery show these texts.
 """
 
 from __future__ import annotations
@@ -197,10 +197,10 @@ SETTINGS: Mapping[str, str] = {
     "worker_send_task_events": _EVENTS,
     "worker_state_db": "none: cancelled tasks are in the table",
 }
-"""Settings that concern running tasks. Those of brokers and of result backends have no counterpart."""
+"""Settings for running tasks. Settings for brokers and result backends have no counterpart."""
 SETTING_PREFIXES = (
     *("broker_", "redis_", "cache_", "cassandra_", "s3_", "azureblockblob_", "gcs_", "control_", "couchbase_"),
     *("arangodb_", "mongodb_", "cosmosdbsql_", "event_", "elasticsearch_", "security_", "database_", "result_"),
     *("task_", "worker_", "beat_"),
 )
-"""Settings that are in no table, by their first word."""
+"""Prefixes of Celery settings without a counterpart, for settings that are not listed above."""

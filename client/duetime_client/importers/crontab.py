@@ -1,8 +1,9 @@
-"""A crontab as schedules: each line becomes a schedule whose payload is the command.
+"""Imports a crontab: each line becomes a schedule whose task has the command as its payload.
 
-Source: crontab(5) and cron(8) of Vixie cron and cronie: environment lines, `CRON_TZ`, `@daily` and its like, `%`,
-the user column of /etc/crontab, a `-` before a line, `low~high` for a random value; times that do not exist because
-clocks are set forward run immediately, times that exist twice because clocks are set back run once; runs may overlap.
+Source: crontab(5) and cron(8) of Vixie cron and cronie: environment lines, `CRON_TZ`, nicknames such as `@daily`, `%`,
+    the user column of /etc/crontab, a `-` before a line, `low~high` for a random value; a time that is skipped when
+    clocks are set forward runs immediately, and a time that is repeated when clocks are set back runs once; runs can
+    overlap.
 """
 
 from __future__ import annotations
@@ -23,19 +24,19 @@ _PERCENT = re.compile(r"(?<!\\)%")
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.:-]+")
 _RANDOM = re.compile(r"(?P<low>\d*)~(?P<high>\d*)")
 _RANGES = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 6))
-"""The least and the greatest value of each field of an expression."""
+"""The smallest and largest value of each field of an expression."""
 _FIELDS = 5
 _LONGEST_NAME = 48
 _HASH_DIGITS = 6
 
 
 def entries_of_crontab(text: str, *, task_type: str, timezone: str | None, has_users: bool = False) -> list[Entry]:
-    """The lines of a crontab as schedules.
+    """Convert the lines of a crontab to schedules.
 
     Args:
         text: The crontab.
-        task_type: The type of the tasks, whose handler runs the commands.
-        timezone: The zone of the crontab's machine; a `CRON_TZ` line has precedence.
+        task_type: The type of the tasks; the type's handler runs the commands.
+        timezone: The time zone of the crontab's machine; a `CRON_TZ` line takes precedence.
         has_users: Whether a user precedes the command, as in /etc/crontab.
     """
     return list(_entries(text, task_type, timezone, has_users=has_users))
@@ -45,7 +46,7 @@ def _entries(text: str, task_type: str, timezone: str | None, *, has_users: bool
     env: dict[str, str] = {}
     zone = timezone
     times: dict[str, int] = {}
-    # Lines end as in cron: a form feed or U+2028 is part of a command.
+    # Only a line feed ends a line, as in cron; a form feed or U+2028 is part of the command.
     for number, line in enumerate(text.split("\n"), 1):
         content = line.strip()
         if not content or content.startswith("#"):
@@ -72,9 +73,9 @@ def _parts(line: str, *, has_users: bool) -> tuple[str, str, str]:
     """Split a line into expression, user and command.
 
     Raises:
-        ValueError: It is not supported; the message says why.
+        ValueError: The line is not supported; the message says why.
     """
-    # cronie and others do not log a line that begins with a dash.
+    # A leading dash only tells cronie and similar programs not to log the line.
     line = line.removeprefix("-")
     nickname = _NICKNAME.match(line)
     count = 1 if nickname else _FIELDS
@@ -91,10 +92,10 @@ def _parts(line: str, *, has_users: bool) -> tuple[str, str, str]:
 
 
 def _chosen(fields: list[str], line: str) -> Iterator[str]:
-    """The fields with a value in place of each `low~high`: cron draws it when it loads the file; here it is stable.
+    """Replace each `low~high` by a value derived from the line; cron draws a new value whenever it loads the file.
 
     Raises:
-        ValueError: The range is empty, or greater than that of the field.
+        ValueError: The range is empty, or exceeds the field's range.
     """
     for number, (field, (least, greatest)) in enumerate(zip(fields, _RANGES, strict=True)):
         found = _RANDOM.fullmatch(field)
@@ -109,12 +110,12 @@ def _chosen(fields: list[str], line: str) -> Iterator[str]:
 
 
 def _payload(command: str, env: Mapping[str, str], user: str) -> dict[str, Any]:
-    """The payload: the first `%` ends the command, the others are line ends of its input."""
+    """The payload: the first `%` ends the command, and each later `%` is a line end in the command's standard input."""
     line, *rest = _PERCENT.split(command, maxsplit=1)
     payload: dict[str, Any] = {"command": line.replace("\\%", "%").strip()}
     if rest:
         given = _PERCENT.sub("\n", rest[0]).replace("\\%", "%")
-        # Each cron ends the input with a line end; without it, `while read` would skip the last line.
+        # Every cron ends the input with a line end; otherwise `while read` would skip the last line.
         payload["stdin"] = given if given.endswith("\n") else f"{given}\n"
     if env:
         payload["env"] = dict(env)
@@ -127,7 +128,7 @@ def _fields(cron: str, zone: str | None, task: Mapping[str, Any]) -> dict[str, A
 
 
 def _name(user: str, command: str) -> str:
-    """A name that is stable when the line moves or its timing changes."""
+    """A name that stays the same if the line moves or its timing changes."""
     words = command.split()
     program = _UNSAFE.sub("-", words[0].rpartition("/")[2]).strip("-.:")[:_LONGEST_NAME] or "command"
     digest = hashlib.sha256(f"{user}\n{command}".encode()).hexdigest()[:_HASH_DIGITS]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 LONGEST_TIMEOUT = 840
-"""The longest timeout of one attempt in a handler, in seconds."""
+"""The longest timeout for a handler's attempt, in seconds."""
 LONGEST_WAIT = 86_400
 """The longest wait between two attempts, in seconds."""
 LONGEST_PERIOD = 2_592_000
@@ -35,7 +35,7 @@ _LONGEST_TEXT = 200
 
 
 class Outcome(StrEnum):
-    """The outcome for a part of a file."""
+    """The outcome of the import for a part of a file."""
 
     DIFFERS = "differs"
     LOST = "not carried over"
@@ -48,11 +48,11 @@ class Finding:
 
     Attributes:
         file: The file.
-        line: The line, from 1; 0 if it is not known.
+        line: The line number, from 1; 0 if unknown.
         entry: The schedule, job or setting.
-        field: The part of it.
-        outcome: What became of it.
-        text: Why, and what to do.
+        field: The part of the entry.
+        outcome: Whether the part differs, is lost, or is not imported.
+        text: The reason, and what to do.
     """
 
     file: str
@@ -76,10 +76,10 @@ class ImportOptions:
     """The user's options for all entries.
 
     Attributes:
-        task_type: The type of tasks whose work cannot be imported; empty for one derived from each name.
-        timezone: The zone of times whose file names none.
-        prefix: The prefix of all names.
-        with_suspended: Whether entries that are switched off are written, too.
+        task_type: The type for imported tasks; if empty, each type is derived from the entry's name.
+        timezone: The time zone for files that do not name a time zone.
+        prefix: The prefix for all names.
+        with_suspended: Whether suspended entries are imported, too.
     """
 
     task_type: str = ""
@@ -98,7 +98,7 @@ class Draft:
     _items: dict[str, Item] = field(default_factory=dict)
 
     def note(self, source: Source, line: int, entry: str, part: str, outcome: Outcome, text: str) -> None:
-        """Report something."""
+        """Add a finding."""
         self.findings.append(Finding(source.name, line, entry, part, outcome, text))
 
     def unreadable(self, source: Source, text: str, line: int = 0) -> None:
@@ -110,7 +110,7 @@ class Draft:
         return Item(self, source, line, name)
 
     def add(self, item: Item) -> None:
-        """Keep a schedule under a name that is valid and not taken."""
+        """Keep a schedule under a valid name that is not taken yet."""
         wanted = _safe(f"{self.options.prefix}{item.name}", _UNSAFE_NAME, _LONGEST_NAME)
         name, number = wanted, 1
         while name in self.schedules:
@@ -122,7 +122,7 @@ class Draft:
         self._items[name] = item
 
     def manifest(self) -> str:
-        """The schedules as JSON lines, each checked as `duetime schedules apply` checks it; faulty ones are omitted."""
+        """The schedules as JSON lines; schedules that `duetime schedules apply` would reject are reported instead."""
         lines = [json.dumps({"name": name, **fields}, ensure_ascii=False) for name, fields in self.schedules.items()]
         kept = []
         for line, entry in zip(lines, entries_of("\n".join(lines)), strict=True):
@@ -136,7 +136,7 @@ class Draft:
 
 @dataclass(slots=True)
 class Item:
-    """One entry of a file, with the fields of its schedule and the ways to report on it."""
+    """One entry of a file, with the fields of its schedule and methods to report findings about the entry."""
 
     draft: Draft
     source: Source
@@ -157,7 +157,7 @@ class Item:
         self.draft.note(self.source, self.line, self.name, part, Outcome.OMITTED, text)
 
     def omit_suspended(self, part: str) -> bool:
-        """Whether an entry that is switched off is left out, which is reported in either case."""
+        """Report a suspended entry, and return whether it is left out."""
         if self.draft.options.with_suspended:
             self.differs(part, f"is switched off: pause it after `apply` with `duetime schedules pause {self.name}`")
             return False
@@ -165,12 +165,12 @@ class Item:
         return True
 
     def zone(self, zone: object, part: str, otherwise: str) -> None:
-        """Set the time zone: the file's, or else the option's; without both, report what the file means.
+        """Set the time zone from the file or else the options; report a finding if neither names a time zone.
 
         Args:
-            zone: The zone in the file, if it names one.
-            part: Where the zone is, or would be.
-            otherwise: The zone that the program uses if none is named; empty if that is UTC.
+            zone: The time zone in the file, if the file names a time zone.
+            part: The field for the time zone in the file.
+            otherwise: What the scheduler does if no time zone is named, as text; empty if it uses UTC.
         """
         name = zone if isinstance(zone, str) and zone else self.draft.options.timezone
         if name:
@@ -179,13 +179,13 @@ class Item:
             self.differs(part, f"is not given; {otherwise}: read as UTC, --timezone sets another zone")
 
     def placeholder(self, program: str) -> str:
-        """The type of a task whose work cannot be imported, which needs a handler of its own."""
+        """Return the type for a task whose work cannot be imported, and report that the type needs a handler."""
         kind = self.draft.options.task_type or type_of(self.name)
         self.differs("task", f"{program}: write a handler of type {kind}")
         return kind
 
     def attempts(self, retries: object, part: str) -> int | None:
-        """The number of attempts for a number of retries; `None` if it is not a number."""
+        """The number of attempts for a number of retries; `None` if `retries` is not a valid number."""
         if not isinstance(retries, int) or isinstance(retries, bool) or retries < 0:
             self.lost(part, f"{shown(retries)} is not a number of retries")
             return None
@@ -194,7 +194,7 @@ class Item:
         return min(retries + 1, MOST_ATTEMPTS)
 
     def timeout(self, seconds: float, part: str) -> dict[str, int]:
-        """A time limit as fields of a task; work longer than an attempt has to report its outcome later."""
+        """Convert a time limit to task fields; work that exceeds the longest attempt must report its outcome later."""
         whole = max(1, int(seconds))
         if whole <= LONGEST_TIMEOUT:
             return {"timeout_seconds": whole}
@@ -205,7 +205,7 @@ class Item:
         return {"timeout_seconds": LONGEST_TIMEOUT, "notify_within_seconds": min(whole, LONGEST_PERIOD)}
 
     def unread(self, given: Mapping[str, object], read: frozenset[str], path: str, known: Mapping[str, str]) -> None:
-        """Report each field that is not read: the known ones with their reason."""
+        """Report each field that is not read, with the reason from `known` if there is one."""
         lines = getattr(given, "lines", {})
         for key in given:
             if key not in read:
@@ -213,12 +213,12 @@ class Item:
                 self.lost(f"{path}{key}", reason, lines.get(key, 0))
 
     def comment(self, text: object, part: str) -> None:
-        """Report a description: schedules have none."""
+        """Report a description, because schedules do not have descriptions."""
         if text:
             self.lost(part, f"{shown(text)}: write it as a comment in the file")
 
     def tags(self, given: Mapping[str, object], part: str) -> dict[str, str]:
-        """Labels as tags of the task, as many as a task may have."""
+        """Convert labels to tags of the task, up to a task's maximum number of tags."""
         found: dict[str, str] = {}
         for key, value in given.items():
             name, text = _safe(key, _UNSAFE_TAG, _LONGEST_TAG_KEY), str(value)[:_LONGEST_TAG_VALUE]
@@ -231,7 +231,7 @@ class Item:
         return found
 
     def payload(self, value: object, part: str) -> Any:  # noqa: ANN401 - any JSON
-        """A value as a payload; one that is not JSON is reported, and left out."""
+        """Return the value as a payload; a value that is not JSON or too large is reported, and `None` is returned."""
         try:
             text = json.dumps(value, allow_nan=False)
         except (TypeError, ValueError, RecursionError):
@@ -244,24 +244,24 @@ class Item:
 
 
 def type_of(text: str) -> str:
-    """A valid task type derived from a text."""
+    """Derive a valid task type from a text."""
     return _safe(text, _UNSAFE_TYPE, _LONGEST_TYPE)
 
 
 def shown(value: object) -> str:
-    """A value for a message, cut if it is long."""
+    """Format a value for a message, and cut it if it is long."""
     text = value if isinstance(value, str) else repr(value)
     text = " ".join(text[: 4 * _LONGEST_TEXT].split())
     return text if len(text) <= _LONGEST_TEXT else f"{text[: _LONGEST_TEXT - 1]}…"
 
 
 def shown_setting(name: str, value: object) -> str:
-    """A setting for a report, without values that may be secret, such as addresses with passwords."""
+    """Format a setting for a report; values that may be secret, such as URLs with passwords, are not shown."""
     return f"{name} is set" if _SECRET.search(name) else shown(value)
 
 
 def rate_of(seconds: int) -> str:
-    """A period as the rate of a schedule, in the largest unit that divides it."""
+    """Convert a period to the rate of a schedule, in the largest unit that divides the period."""
     for unit, size in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
         if seconds % size == 0:
             return f"{seconds // size} {unit}{'' if seconds == size else 's'}"

@@ -1,8 +1,8 @@
-"""Schedules of EventBridge Scheduler and scheduled rules of EventBridge as schedules.
+"""Imports schedules of EventBridge Scheduler and scheduled rules of EventBridge.
 
 Source: EventBridge Scheduler API Reference (GetSchedule, Target, RetryPolicy), CloudFormation
-`AWS::Scheduler::Schedule` and `AWS::Events::Rule`: the call of the target is retried up to 185 times within a day by
-default; a schedule does not wait for its target, so that runs may overlap.
+`AWS::Scheduler::Schedule` and `AWS::Events::Rule`: by default the call of the target is retried up to 185 times within
+a day; a schedule does not wait for its target, so runs can overlap.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ _READ = frozenset(
     }
 )
 _KNOWN = {
-    "ActionAfterCompletion": "a schedule without further occurrences is `completed`, and stays until it is deleted",
+    "ActionAfterCompletion": "a schedule without more occurrences is `completed`, and is kept until it is deleted",
     "KmsKeyArn": "the key of the table encrypts everything",
     "RoleArn": _ROLE,
-    "EventPattern": "events create tasks by a rule of their own: see the page about tasks from events",
+    "EventPattern": "events create tasks through a separate rule: see the page about tasks from events",
     "EventBusName": "a schedule needs no event bus",
 }
 _IGNORED = frozenset({"Arn", "CreationDate", "LastModificationDate", "ResponseMetadata", "ManagedBy", "CreatedBy"})
@@ -58,22 +58,22 @@ _KNOWN_TARGET = {
 
 
 def import_eventbridge(draft: Draft, sources: Sequence[Source]) -> None:
-    """Import the schedules in answers of the AWS CLI and in templates of CloudFormation."""
+    """Import the schedules in output of the AWS CLI and in CloudFormation templates."""
     for source, documents in readable_documents(draft, sources):
         found = [each for document in documents for each in _schedules(draft, source, document)]
         for line, name, fields, is_rule in found:
             import_one(draft, source, line, name, fields, is_rule=is_rule)
         if not found and not any(each.file == source.name for each in draft.findings):
-            draft.unreadable(source, "has no schedule of EventBridge Scheduler and no rule of EventBridge")
+            draft.unreadable(source, "has no EventBridge Scheduler schedule and no EventBridge rule")
 
 
 def account_source() -> Source:
-    """The source of findings about an account."""
+    """The source for findings about an AWS account."""
     return Source(_ACCOUNT, "")
 
 
 def import_account(draft: Draft, session: Any) -> None:  # noqa: ANN401 - botocore has no types
-    """Import all schedules and scheduled rules that an account has in a region, by botocore's session."""
+    """Import all schedules and scheduled rules in the account and Region of a botocore session."""
     source = account_source()
     scheduler, events = session.create_client("scheduler"), session.create_client("events")
     for page in scheduler.get_paginator("list_schedules").paginate():
@@ -90,7 +90,7 @@ def import_account(draft: Draft, session: Any) -> None:  # noqa: ANN401 - botoco
 
 
 def _plain(answer: object) -> Fields:
-    """An answer of botocore as JSON, its times as text."""
+    """Convert a botocore response to JSON values, with times as ISO 8601 text."""
     made: Fields = json.loads(
         json.dumps(answer, default=lambda each: each.isoformat()), object_pairs_hook=_fields_of_pairs
     )
@@ -104,7 +104,7 @@ def _fields_of_pairs(pairs: list[tuple[str, Any]]) -> Fields:
 
 
 def _schedules(draft: Draft, source: Source, document: object) -> Iterator[tuple[int, str, Fields, bool]]:
-    """Each schedule or rule of a document, with its line and its name."""
+    """The schedules and rules in a document: line, name, fields, and whether the entry is a rule."""
     if isinstance(document, list):
         for each in document:
             yield from _schedules(draft, source, each)
@@ -136,12 +136,12 @@ def _resources(draft: Draft, source: Source, resources: Fields) -> Iterator[tupl
         elif isinstance(properties, Fields) and isinstance(properties.get("Events"), Fields):
             for event, given in properties["Events"].items():
                 if isinstance(given, Fields) and str(given.get("Type")).startswith("Schedule"):
-                    text = "is an event of SAM: deploy the template, and use --from-account"
+                    text = "is a SAM event: deploy the template, and use --from-account"
                     draft.note(source, line, f"{logical}.{event}", "Events", Outcome.OMITTED, text)
 
 
 def import_one(draft: Draft, source: Source, line: int, name: str, given: Fields, *, is_rule: bool) -> None:
-    """Import a schedule, or a rule with a schedule for each of its targets."""
+    """Import a schedule, or import a rule as a schedule for each of its targets."""
     item = draft.item(source, line, name)
     expression = given.get(_EXPRESSION)
     if not isinstance(expression, str):
@@ -197,7 +197,7 @@ def _task(item: Item, target: Fields) -> dict[str, Any]:
     arn = target.get("Arn")
     found = _target(target, arn) if isinstance(arn, str) and len(arn) <= _LONGEST_ARN else None
     if found is None:
-        item.lost("Target.Arn", f"{shown(arn)} is not a target of duetime, or is known only to CloudFormation")
+        item.lost("Target.Arn", f"{shown(arn)} is not a duetime target, or is known only to CloudFormation")
         task["type"] = item.placeholder("the target is not carried over")
     else:
         task |= {"type": item.draft.options.task_type or type_of(item.name), "target": found}
@@ -217,7 +217,7 @@ def _task(item: Item, target: Fields) -> dict[str, Any]:
 
 
 def _target(target: Mapping[str, Any], arn: str) -> dict[str, Any] | None:
-    """The target of a task that calls the same resource; `None` if there is none."""
+    """The duetime target that calls the same resource; `None` if duetime cannot call the resource."""
     parts = arn.split(":", _ARN_PARTS - 1)
     if len(parts) < _ARN_PARTS or parts[0] != "arn" or not parts[4]:
         return None
@@ -236,7 +236,7 @@ def _target(target: Mapping[str, Any], arn: str) -> dict[str, Any] | None:
 
 
 def _input(item: Item, given: object) -> dict[str, Any]:
-    """The input as a payload: JSON if it is JSON, else text."""
+    """Convert the input to a payload: the parsed value if the input is JSON, otherwise the text."""
     if not isinstance(given, str):
         item.lost("Target.Input", f"{shown(given)} is known only to CloudFormation")
         return {}

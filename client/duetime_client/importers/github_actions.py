@@ -1,7 +1,7 @@
-"""Scheduled workflows of GitHub Actions as schedules.
+"""Imports scheduled GitHub Actions workflows.
 
-Source: GitHub Docs, "Events that trigger workflows: schedule" and "Workflow syntax": expressions of five fields in UTC
-or in the `timezone` beside them; a workflow with several expressions runs for each of them.
+Source: GitHub Docs, "Events that trigger workflows: schedule" and "Workflow syntax": cron expressions of five fields,
+    in UTC unless `timezone` is given; a workflow with several expressions runs for each expression.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _STAYS = "stays with GitHub: it is not a schedule"
 _KNOWN = {
     "jobs": "steps and actions run on GitHub's runners: let the handler start the workflow, or do its work",
-    "permissions": "the token of the handler decides",
+    "permissions": "the handler's token decides",
     "env": "set the environment of the handlers",
     "defaults": "the steps do not run in duetime",
     "run-name": "give the task a `name`",
@@ -27,7 +27,7 @@ _KNOWN = {
 
 
 def import_github_actions(draft: Draft, sources: Sequence[Source]) -> None:
-    """Import the expressions of `on.schedule` of all workflows."""
+    """Import the cron expressions under `on.schedule` in all workflows."""
     for source, documents in readable_documents(draft, sources):
         workflow = documents[0] if documents else None
         triggers = workflow.get("on") if isinstance(workflow, Fields) else None
@@ -52,7 +52,7 @@ def _import_workflow(draft: Draft, source: Source, workflow: Fields, triggers: F
         if _has_two_days(item.fields["cron"]):
             item.fields["dialect"] = "kubernetes"
         if isinstance(entry.get("timezone"), str):
-            # GitHub runs a time that the clock skips right after it.
+            # If the clock skips a run's time, GitHub runs the workflow right after the skipped hour.
             item.fields |= {"timezone": entry["timezone"], "dst_gap": "shift_forward"}
         item.unread(entry, frozenset({"cron", "timezone"}), "on.schedule.", {})
         _settle(item, workflow, file)
@@ -73,10 +73,14 @@ def _settle(item: Item, workflow: Fields, file: str) -> None:
     item.fields["overlap"] = "allow_all" if group is None else "cancel_other" if cancels else "buffer_one"
     if group is not None:
         line = workflow.lines.get("concurrency", 0)
-        item.differs("concurrency", f"holds among the runs of this schedule; {shown(group)} may name more", line)
+        item.differs(
+            "concurrency",
+            f"applies only to this schedule's runs; the group {shown(group)} can include other runs",
+            line,
+        )
     item.comment(workflow.get("name"), "name")
     payload = {"workflow": file, "schedule": item.fields["cron"]}
-    # A run of a workflow is not retried.
+    # GitHub does not retry scheduled workflow runs.
     item.fields["task"] = {
         "type": item.placeholder("its jobs do not run in duetime"),
         "payload": payload,
@@ -90,6 +94,6 @@ def _jobs(jobs: object) -> str:
 
 
 def _has_two_days(cron: str) -> bool:
-    """Whether an expression names a day of the month and a weekday: GitHub runs on either."""
+    """Whether an expression names a day of the month and a weekday; GitHub runs on days that match either field."""
     fields = cron.split()
     return len(fields) == len("mhdMw") and fields[2] != "*" and fields[4] != "*"

@@ -1,7 +1,8 @@
-"""CronJobs of Kubernetes as schedules.
+"""Imports Kubernetes CronJobs as schedules.
 
 Source: Kubernetes API Reference, CronJobSpec, JobSpec and PodSpec of `batch/v1`, and "CronJob": runs overlap unless
-`concurrencyPolicy` says otherwise; a job is retried six times, after 10 s, then twice the last wait, up to six minutes.
+`concurrencyPolicy` says otherwise; a job is retried six times, first after 10 s, and each wait is twice the previous
+wait, up to six minutes.
 """
 
 from __future__ import annotations
@@ -42,13 +43,13 @@ _KNOWN_JOB = {
 }
 _CONTAINER = frozenset({"name", "image", "command", "args", "env"})
 _KNOWN_CONTAINER = {
-    "resources": "set memory and time limit of the handlers' function",
-    "envFrom": "set the environment of the handlers; secrets by their name",
+    "resources": "set the memory and timeout of the handlers' function",
+    "envFrom": "set the environment of the handlers; handlers read secrets by name",
     "volumeMounts": "there are no volumes: use S3 or EFS",
 }
 _KNOWN_POD = {
     "restartPolicy": "a failed attempt is retried by `retry`",
-    "serviceAccountName": "the handlers have a role of IAM",
+    "serviceAccountName": "the handlers have an IAM role",
     "volumes": "there are no volumes: use S3 or EFS",
 }
 
@@ -60,11 +61,11 @@ def import_kubernetes(draft: Draft, sources: Sequence[Source]) -> None:
         for each in objects:
             _import_object(draft, source, each)
         if not objects:
-            draft.unreadable(source, "has no object of Kubernetes")
+            draft.unreadable(source, "has no Kubernetes object")
 
 
 def _objects(document: object) -> Iterator[Fields]:
-    """The objects of a document, and of a `List` in it."""
+    """The objects of a document, including the items of a `List` object."""
     for each in document if isinstance(document, list) else [document]:
         if isinstance(each, Fields):
             items = each.get("items")
@@ -154,7 +155,7 @@ def _task(item: Item, job: Fields, metadata: Fields) -> dict[str, Any]:
 
 
 def _container(item: Item, container: Fields, path: str) -> dict[str, Any]:
-    """What a container runs, as a payload; values of the environment from elsewhere are reported."""
+    """Convert a container to a payload (image, command, arguments, environment); report variables with `valueFrom`."""
     found = {key: container[key] for key in ("image", "command", "args") if key in container}
     env: dict[str, object] = {}
     for each in container.get("env") or []:

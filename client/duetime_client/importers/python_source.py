@@ -1,4 +1,4 @@
-"""Values in Python source, read from the syntax tree: nothing of the file is imported or run."""
+"""Reads values from the syntax tree of Python source; the file is neither imported nor executed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _OPERATORS: Mapping[type[ast.operator], Callable[[Any, Any], object]] = {
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A value that only the running program knows: its source."""
+    """The source of an expression whose value is known only at run time."""
 
     text: str
 
@@ -41,7 +41,7 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A call: the last part of the function's name, and its arguments; the source for messages."""
+    """A call: the last part of the function's name, the arguments, and the source, which messages show."""
 
     name: str
     arguments: Sequence[object]
@@ -52,7 +52,7 @@ class Called:
         return self.text
 
     def argument(self, position: int, name: str) -> object:
-        """An argument by its position or its name; `None` if it is not given."""
+        """The argument at a position or with a name; `None` if the argument is not given."""
         return self.arguments[position] if len(self.arguments) > position else self.keywords.get(name)
 
 
@@ -60,7 +60,7 @@ def parse_python(source: Source) -> ast.Module:
     """The syntax tree of a file.
 
     Raises:
-        SourceUnreadable: It is not Python 3.
+        SourceUnreadable: The file is not Python 3.
     """
     try:
         with warnings.catch_warnings():
@@ -78,14 +78,14 @@ class Values:
     def __init__(self, tree: ast.Module) -> None:
         self._constants: dict[str, ast.expr | None] = {}
         for name, value in assignments(tree):
-            # A name that is assigned twice has no certain value.
+            # The value of a name that is assigned twice is unknown.
             self._constants[name] = None if name in self._constants else value
         self._depth = self._steps = 0
 
     def of(self, node: ast.expr) -> Any:  # noqa: ANN401 - any value of Python
-        """The value; `Called` for a call, `Unknown` for anything that only the program knows."""
+        """The value of a node: `Called` for a call, `Unknown` for a value that is known only at run time."""
         self._steps += 1
-        # Constants that are made of other constants several times can grow exponentially.
+        # A constant that refers to another constant several times can grow exponentially.
         if self._depth >= _DEEPEST or self._steps > _MOST_STEPS:
             return Unknown("…")
         self._depth += 1
@@ -175,13 +175,13 @@ class Values:
 
 def _length(call: Called) -> object:
     try:
-        return timedelta(*call.arguments, **call.keywords)  # type: ignore[arg-type]  # any values: what is wrong is caught
+        return timedelta(*call.arguments, **call.keywords)  # type: ignore[arg-type]  # errors are caught below
     except (TypeError, ValueError, OverflowError):
         return Unknown(call.text)
 
 
 def assignments(tree: ast.AST) -> list[tuple[str, ast.expr]]:
-    """The values that the statements of a module assign to plain names, in order; including blocks and classes."""
+    """The names and values of all assignments to plain names in a module, including those in blocks and classes."""
     found: list[tuple[str, ast.expr]] = []
     for node in ast.walk(tree):
         match node:
@@ -193,7 +193,7 @@ def assignments(tree: ast.AST) -> list[tuple[str, ast.expr]]:
 
 
 def last_name(node: ast.expr) -> str:
-    """The last part of a dotted name: `task` of `app.task`; empty for other expressions."""
+    """The last part of a dotted name, such as `task` for `app.task`; empty for other expressions."""
     match node:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return name

@@ -1,7 +1,8 @@
-"""Jobs and triggers of Quartz as schedules: `job_scheduling_data` in XML, and properties with cron expressions.
+"""Imports Quartz jobs and triggers from `job_scheduling_data` XML and from properties with cron expressions.
 
-Source: Quartz 2.3, `job_scheduling_data_2_0.xsd`, "Configuration Reference" and CronTrigger: seconds first, an optional
-year last, Sunday is 1; runs of a job overlap unless its class has `@DisallowConcurrentExecution`; a job is not retried.
+Source: Quartz 2.3, `job_scheduling_data_2_0.xsd`, "Configuration Reference" and CronTrigger: expressions begin with
+    seconds and can end with a year, Sunday is 1; runs of a job can overlap unless its class has
+    `@DisallowConcurrentExecution`; a job is not retried.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ _SETTINGS = {
 
 @dataclass(slots=True)
 class _Element:
-    """An element of XML with its line."""
+    """An XML element with its line number."""
 
     name: str
     line: int
@@ -63,16 +64,16 @@ class _Element:
     children: list[_Element] = field(default_factory=list)
 
     def first(self, name: str) -> str:
-        """The text of the first child with a name; empty if there is none."""
+        """The text of the first child with a name; empty if there is no such child."""
         return next((each.text.strip() for each in self.children if each.name == name), "")
 
     def each(self, name: str) -> Iterator[_Element]:
-        """The children with a name."""
+        """The children with the given name."""
         return (each for each in self.children if each.name == name)
 
 
 def import_quartz(draft: Draft, sources: Sequence[Source]) -> None:
-    """Import the triggers of XML files, and the cron expressions in properties."""
+    """Import the triggers in XML files and the cron expressions in properties files."""
     for source in sources:
         if not source.text.lstrip().startswith("<"):
             _import_properties(draft, source)
@@ -89,10 +90,10 @@ def import_quartz(draft: Draft, sources: Sequence[Source]) -> None:
 
 
 def _parsed(source: Source) -> _Element:
-    """The root of an XML document without a DOCTYPE, so that no entity is expanded and nothing is fetched.
+    """Parse an XML document; a DOCTYPE is rejected, so no entity is expanded and nothing is fetched.
 
     Raises:
-        SourceUnreadable: It is not such a document.
+        SourceUnreadable: The file is not XML, has a DOCTYPE, or is nested too deeply.
     """
     parser = expat.ParserCreate()
     top = _Element("", 0)
@@ -117,7 +118,7 @@ def _parsed(source: Source) -> _Element:
     parser.EndElementHandler = lambda _: path.pop()
     parser.CharacterDataHandler = characters
     try:
-        # The text is decoded already, whatever encoding the declaration names.
+        # The text is already decoded, so the XML declaration and its encoding are removed.
         parser.Parse(re.sub(r"^\s*<\?xml.*?\?>", "", source.text, count=1, flags=re.DOTALL), True)  # noqa: FBT003 - expat's own
     except expat.ExpatError as error:
         raise SourceUnreadable(f"is not XML: {expat.errors.messages[error.code]}", error.lineno) from error
@@ -254,7 +255,7 @@ def _unread(item: Item, element: _Element, read: frozenset[str], known: dict[str
 
 
 def _import_properties(draft: Draft, source: Source) -> None:
-    """Properties whose value is a cron expression, such as `jobs.report.cron`; settings of Quartz are reported."""
+    """Import properties whose value is a cron expression, such as `jobs.report.cron`; report all other properties."""
     found = False
     for line, key, value in _properties(source.text):
         if key.startswith("org.quartz."):
@@ -276,14 +277,14 @@ def _import_properties(draft: Draft, source: Source) -> None:
                 "settings",
                 key,
                 Outcome.LOST,
-                f"{shown_setting(key, value)}: is not a cron expression of Quartz",
+                f"{shown_setting(key, value)}: is not a Quartz cron expression",
             )
     if not found:
-        draft.unreadable(source, "has no cron expression and no settings of Quartz")
+        draft.unreadable(source, "has no Quartz cron expression and no Quartz settings")
 
 
 def _properties(text: str) -> Iterator[tuple[int, str, str]]:
-    """The properties with their lines; a line that ends with a backslash goes on in the next one."""
+    """The properties with their line numbers; a line that ends with a backslash continues on the next line."""
     pending, first = "", 0
     for number, line in enumerate(text.split("\n"), 1):
         content = line.strip()

@@ -1,4 +1,4 @@
-"""Text files: their maximum size, and reading them."""
+"""Reads text files up to a maximum size."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class SourceUnreadable(Exception):
     """A file cannot be parsed in its expected format.
 
     Attributes:
-        line: The line of the fault; 0 if it is not known.
+        line: The line of the error; 0 if unknown.
     """
 
     def __init__(self, reason: str, line: int = 0) -> None:
@@ -24,10 +24,10 @@ class SourceUnreadable(Exception):
 
 
 def read_source(path: str) -> Source:
-    """Read a file, or the standard input for `-`.
+    """Read a file, or standard input if the path is `-`.
 
     Raises:
-        SourceUnreadable: It is not text in UTF-8, too large, or not there.
+        SourceUnreadable: The file is not UTF-8 text, is too large, or cannot be opened.
     """
     try:
         if path == STANDARD_INPUT:

@@ -1,7 +1,7 @@
-"""Documents of YAML and JSON with the lines of their fields; alias bombs and unknown tags are handled safely.
+"""Reads YAML and JSON documents with the line of each YAML field; alias bombs and unknown tags are handled safely.
 
-Values are made from the nodes by this module and not by PyYAML's constructors, because merging with `<<` there copies
-mappings without a limit, and CloudFormation's tags, such as `!Ref`, have no constructor.
+This module does not use PyYAML's constructors, because their merging with `<<` copies mappings without a limit, and
+they do not know CloudFormation's tags, such as `!Ref`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Fields(dict[str, Any]):
     """A mapping with the line of each of its fields.
 
     Attributes:
-        line: Its first line.
+        line: The first line of the mapping.
         lines: The line of each field.
     """
 
@@ -39,7 +39,7 @@ class Fields(dict[str, Any]):
 
 
 def readable_documents(draft: Draft, sources: Sequence[Source]) -> Iterator[tuple[Source, list[Any]]]:
-    """Each file that can be read, with its documents; the others are reported in the draft."""
+    """The files that can be read, with their documents; other files are reported in the draft."""
     for source in sources:
         try:
             documents = documents_of(source)
@@ -53,7 +53,8 @@ def documents_of(source: Source) -> list[Any]:
     """The documents of a file.
 
     Raises:
-        SourceUnreadable: It is neither YAML nor JSON, or its aliases make it too large.
+        SourceUnreadable: The file is neither YAML nor JSON, has too many values after aliases are expanded, or is
+            nested too deeply.
     """
     if source.text.lstrip()[:1] in {"{", "["}:
         return [_of_json(source)]
@@ -65,7 +66,7 @@ def documents_of(source: Source) -> list[Any]:
             found.append(reader.value(loader.get_node()))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        hint = ": render templates of Helm first" if "{{" in source.text else ""
+        hint = ": render Helm templates first" if "{{" in source.text else ""
         problem = getattr(error, "problem", None) or str(error)
         raise SourceUnreadable(f"is not YAML: {problem}{hint}", mark.line + 1 if mark else 0) from error
     except (RecursionError, ValueError) as error:
@@ -90,13 +91,13 @@ def _of_json(source: Source) -> Any:  # noqa: ANN401 - any JSON
 
 
 def line_of(source: Source, name: str) -> int:
-    """The first line of JSON in which a text stands; 0 if there is none."""
+    """The first line of a JSON file that contains a string; 0 if no line does."""
     position = source.text.find(json.dumps(name))
     return source.text.count("\n", 0, position) + 1 if position >= 0 else 0
 
 
 class _NodeReader:
-    """Makes values from nodes, up to a number of values and a depth."""
+    """Converts YAML nodes to values, up to a maximum number of values and a maximum depth."""
 
     def __init__(self) -> None:
         self._left = _MOST_VALUES
@@ -136,7 +137,7 @@ class _NodeReader:
 
 
 def _merged(first: Fields, second: object) -> Fields:
-    """The fields of the first mapping, and those of the second that the first lacks."""
+    """Add the fields of the second mapping that the first mapping lacks, and return the first mapping."""
     if isinstance(second, Fields):
         for key, value in second.items():
             first.setdefault(key, value)
@@ -159,7 +160,7 @@ def _scalar(node: Any) -> Any:  # noqa: ANN401 - PyYAML has no types
 
 
 def _tagged(tag: str, value: object) -> object:
-    """A value with a short tag of CloudFormation, in the long form."""
+    """Convert a value with a short CloudFormation tag, such as `!Ref`, to its long form."""
     name = tag[1:]
     if name == "GetAtt" and isinstance(value, str):
         value = value.split(".", 1)

@@ -1,1 +1,1 @@
-"""Files of schedules: reading them, comparing them with the existing schedules, and applying the differences."""
+"""Reads files of schedules and tasks, compares schedules with the existing ones, and applies the differences."""

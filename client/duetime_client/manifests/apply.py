@@ -1,4 +1,4 @@
-"""Applies the steps that a file of schedules needs, several at a time."""
+"""Applies the steps for a file of schedules, several steps at a time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 S = TypeVar("S")
 D = TypeVar("D")
 AT_ONCE = 8
-"""Requests that are under way at once."""
+"""The maximum number of concurrent requests."""
 _EXISTS = "schedule_exists"
 _PREVIEWED = frozenset(
     {
@@ -44,11 +44,13 @@ class Done:
 def apply_steps(
     client: Client, steps: Sequence[Step], on_done: Callable[[Done], object], *, only_check: bool = False
 ) -> list[Done]:
-    """Apply each step. A rejected step does not stop the others; if the API does not respond, the rest is not tried.
+    """Apply each step.
+
+    A rejected step does not stop other steps; if the API does not respond, the remaining steps are not tried.
 
     Args:
         client: The client to use; shared by threads.
-        steps: What to do.
+        steps: The steps to apply.
         on_done: Called with the result of each step.
         only_check: Let the API validate each timing, and change nothing.
     """
@@ -70,9 +72,9 @@ def apply_steps(
 
 
 def present_schedules(client: Client, entries: Iterable[Entry]) -> dict[str, Schedule]:
-    """The existing schedules by name; those that an entry would update are read one by one.
+    """Return the existing schedules by name; schedules that an entry would update are read one by one.
 
-    A list may be a moment behind, and omits large payloads.
+    A list may be slightly out of date, and omits large payloads.
     """
     listed = {schedule.name: schedule for schedule in client.schedules.list()}
     known = [each for each in entries if each.name in listed]
@@ -89,7 +91,7 @@ def present_schedules(client: Client, entries: Iterable[Entry]) -> dict[str, Sch
 
 
 def _several(act: Callable[[S], D], wanted: Iterable[S], on_done: Callable[[D], object]) -> Iterator[D]:
-    """Call a function for many values, a few at a time, in order."""
+    """Call a function for many values, a few at a time, and yield the results in order."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for done in pool.map(act, wanted):
             on_done(done)
@@ -115,7 +117,7 @@ def _create(client: Client, step: Step) -> None:
     except Conflict as error:
         if error.code != _EXISTS:
             raise
-        # A list shows a schedule a moment after its creation, and a response may have been lost.
+        # The list may not show a new schedule yet, or the response to an earlier creation was lost.
         _do(client, step_of(Entry(step.line, step.name, fields), client.schedules.get(step.name)))
 
 

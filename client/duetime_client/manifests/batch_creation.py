@@ -1,4 +1,4 @@
-"""Creates the tasks of a file in batches, so that a second call with the same key creates only what is missing."""
+"""Creates the tasks of a file in batches, so that a second call with the same key creates only the missing tasks."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from duetime_client.task_request_fields import NewTask
 
 AT_ONCE = 4
-"""Requests that are under way at once."""
+"""The maximum number of concurrent requests."""
 _IN_BATCH = re.compile(r"^tasks(?:\[\d+\]|\.\d+)\.?")
-"""Prefix with a task's position in its batch, removed because the line number is clearer."""
+"""The prefix of a field's path with the task's position in its batch; removed because the line number is clearer."""
 
 
 @dataclass(frozen=True, slots=True)
 class LineResult:
-    """The result of a line: a task, an API error, a fault of the line, or nothing if it was not tried."""
+    """The result for a line: a task, an API error, the line's own fault, or none of them if the line was not sent."""
 
     line: TaskLine
     task_id: str | None = None
@@ -36,7 +36,7 @@ class LineResult:
 
     @property
     def reasons(self) -> Sequence[InvalidField]:
-        """Why it was refused, field by field."""
+        """The reasons why the line was rejected, by field."""
         if self.line.fault:
             return [InvalidField("", self.line.fault)]
         if isinstance(self.error, ApiError) and self.error.problem.errors:
@@ -45,7 +45,7 @@ class LineResult:
 
     @property
     def is_tried(self) -> bool:
-        """Whether its outcome is known."""
+        """Whether the outcome of the line is known."""
         return self.task_id is not None or bool(self.reasons)
 
 
@@ -53,7 +53,8 @@ def create_lines(client: Client, lines: Iterable[TaskLine], key: str) -> Iterato
     """Create the tasks, a few batches at a time; results are yielded in the order of the lines.
 
     A task's idempotency key consists of `key` and its position in the file. A repeated call creates corrected lines,
-    skips created ones, and rejects created lines that have changed. After a batch without a response, no more are sent.
+    skips created ones, and rejects created lines that have changed. After a batch without a response, no more batches
+    are sent.
     """
     failed = Event()
     remaining = iter(lines)
@@ -62,7 +63,7 @@ def create_lines(client: Client, lines: Iterable[TaskLine], key: str) -> Iterato
         while group := list(islice(remaining, MAX_BATCH * AT_ONCE)):
             starts = range(0, len(group), MAX_BATCH)
             batches = [(position + start, group[start : start + MAX_BATCH]) for start in starts]
-            # One batch needs no thread.
+            # A single batch does not need a thread.
             carried_out = pool.map if len(batches) > 1 else map
             for results in carried_out(lambda batch: _created(client, batch[0], batch[1], key, failed), batches):
                 yield from results
@@ -70,10 +71,10 @@ def create_lines(client: Client, lines: Iterable[TaskLine], key: str) -> Iterato
 
 
 def _created(client: Client, position: int, lines: Sequence[TaskLine], key: str, failed: Event) -> Sequence[LineResult]:
-    """The results of one batch; a batch without valid lines is not sent."""
+    """Create one batch and return its results; a batch without valid lines is not sent."""
     if failed.is_set() or all(line.fault for line in lines):
         return [LineResult(line) for line in lines]
-    # An empty object in the place of an invalid line: the others keep their positions, which are part of their keys.
+    # An empty object replaces an invalid line, so other tasks keep their positions, which are part of their keys.
     tasks: list[Any] = [{} if line.fault else line.fields for line in lines]
     try:
         answers = client.tasks.create_batch(cast("list[NewTask]", tasks), idempotency_key=f"{key}.{position}")

@@ -1,4 +1,4 @@
-"""The differences between a file of schedules and the existing ones, and the steps that remove them."""
+"""Computes the differences between a file's schedules and the existing ones, and the steps to apply them."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ _BATCH_DEFAULTS: Mapping[str, object] = {
 }
 _RESPONSE_DEFAULTS: Mapping[str, object] = {"keep": "body", "max_bytes": 262_144, "when_larger": "fail"}
 _BY_TYPE = ({"kind": "handler"}, {"kind": "pull"}, None)
-"""Targets that follow from a task's type; a file may omit them."""
+"""Targets that follow from a task's type; a file can omit these targets."""
 _TASK = "task"
 _OPAQUE = "payload"
 """A field of a task that the API replaces as a whole."""
@@ -96,7 +96,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A field whose value differs. The path is that of the API: `task.payload`."""
+    """A field whose value differs. `path` is the field's path in the API, such as `task.payload`."""
 
     path: str
     before: object
@@ -105,12 +105,12 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The action for one schedule, with its details.
+    """The action for one schedule, with the details of the request.
 
     Attributes:
         line: Line of the entry in the file; 0 for a schedule that is not in the file.
         fields: All fields for a creation; a merge patch of the differences for an update.
-        etag: The version that an update is based on.
+        etag: The schedule's version that the step is based on.
         fault: Why the entry is not valid.
     """
 
@@ -124,7 +124,7 @@ class Step:
 
 
 def plan(entries: Sequence[Entry], present: Mapping[str, Schedule], to_delete: Sequence[str] = ()) -> list[Step]:
-    """The steps from the existing schedules to those of a file, in the file's order; deletions come last.
+    """Return the steps that turn the existing schedules into the file's schedules, in the file's order, deletions last.
 
     Args:
         entries: The file's schedules.
@@ -136,7 +136,7 @@ def plan(entries: Sequence[Entry], present: Mapping[str, Schedule], to_delete: S
 
 
 def step_of(entry: Entry, schedule: Schedule | None) -> Step:
-    """The step for one entry."""
+    """Return the step for one entry."""
     if entry.fault:
         return Step(Action.REJECT, entry.name, entry.line, fault=entry.fault)
     if schedule is None:
@@ -150,10 +150,10 @@ def step_of(entry: Entry, schedule: Schedule | None) -> Step:
 
 
 def changes(wanted: Mapping[str, Any], document: Mapping[str, Any], found: Sequence[Difference]) -> dict[str, Any]:
-    """The merge patch of an update: the fields that differ; one that the file omits gets its default."""
+    """Return an update's merge patch: the fields that differ; a field that the file omits is set to its default."""
     names = dict.fromkeys(each.path.partition(".")[0] for each in found)
     if any(name in names for name in TIMINGS):
-        # The dialect determines the syntax of the timing, so they change together.
+        # The dialect determines the syntax of the timing, so both are sent together.
         names = {**names, "dialect": None}
     fields = {name: wanted.get(name, SCHEDULE_DEFAULTS.get(name)) for name in names if name != _TASK}
     given = {name: value for name, value in fields.items() if name not in TIMINGS or name in wanted}
@@ -170,7 +170,7 @@ def _task_patch(wanted: Mapping[str, Any], document: Mapping[str, Any], names: S
 
 
 def _patch(before: object, after: object, *, opaque: bool = False) -> object:
-    """The merge patch (RFC 7396) that turns one value into another."""
+    """Return the merge patch (RFC 7396) that turns one value into the other value."""
     if opaque or not isinstance(before, Mapping) or not isinstance(after, Mapping):
         return after
     gone: dict[str, object] = dict.fromkeys(name for name in before if name not in after)
@@ -182,7 +182,7 @@ def _patch(before: object, after: object, *, opaque: bool = False) -> object:
 
 
 def differences(wanted: Mapping[str, Any], document: Mapping[str, Any]) -> Iterator[Difference]:
-    """The fields in which an entry and a schedule differ, defaults filled in on both sides."""
+    """Yield the fields in which an entry and a schedule differ, after defaults are filled in on both sides."""
     known = {*TIMINGS, *SCHEDULE_DEFAULTS}
     names = [*TIMINGS, *SCHEDULE_DEFAULTS, *(key for key in wanted if key not in {*known, _TASK, "remaining_runs"})]
     for name in names:
@@ -198,7 +198,7 @@ def differences(wanted: Mapping[str, Any], document: Mapping[str, Any]) -> Itera
 
 
 def non_default_fields(task: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a task that differ from their defaults."""
+    """Return the fields of a task that differ from their defaults."""
     usual = {**TASK_DEFAULTS, "retry": dict(RETRY_DEFAULTS)}
     return {name: value for name, value in _complete_task(task).items() if name not in usual or usual[name] != value}
 
@@ -211,7 +211,7 @@ def _task_differences(wanted: Mapping[str, Any], document: Mapping[str, Any]) ->
 
 
 def _complete_task(task: Mapping[str, Any]) -> dict[str, Any]:
-    """A task with its defaults; where the API returns null for "none", the default is used."""
+    """Return a task with its defaults; a default also replaces a null in the API's response."""
     given = {name: value for name, value in task.items() if value is not None and name != _SAID_ONCE}
     complete = {**TASK_DEFAULTS, **given, "retry": {**RETRY_DEFAULTS, **_mapping(given.get("retry"))}}
     complete |= _complete_locks(complete["lock"], complete["locks"])
@@ -224,7 +224,7 @@ def _complete_task(task: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _complete_locks(lock: object, locks: object) -> dict[str, Any]:
-    """A task's locks as the API returns them: one as `lock`, several as `locks` in the order of their keys."""
+    """Return a task's locks as the API does: a single lock as `lock`, several locks as `locks` sorted by key."""
     listed = [lock] if lock is not None else locks if isinstance(locks, list) else []
     several = sorted((_complete_lock(_mapping(each)) for each in listed), key=lambda each: str(each.get("key")))
     return {"lock": several[0], "locks": []} if len(several) == 1 else {"lock": None, "locks": several}
@@ -242,7 +242,7 @@ def _complete_target(target: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _request(target: Mapping[str, Any]) -> dict[str, Any]:
-    """The request settings of an HTTP target, without values that equal the defaults."""
+    """Return the request settings of an HTTP target, without values that equal the defaults."""
     auth, response = _mapping(target.get("auth")), _mapping(target.get("response"))
     written = {
         **{name: target.get(name) for name in _REQUEST},
@@ -259,7 +259,7 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 
 def _canonical(name: str, value: object) -> object:
-    """A normalized value, so that equal meanings (such as a time in another notation) compare equal."""
+    """Normalize a value, so that equivalent values compare equal, such as two notations of the same time."""
     if name in _INSTANTS and isinstance(value, str):
         try:
             return datetime.fromisoformat(value).timestamp()
@@ -271,5 +271,5 @@ def _canonical(name: str, value: object) -> object:
 
 
 def _given(timing: Mapping[str, object]) -> Mapping[str, object]:
-    """One of several timings, without fields that the API adds."""
+    """Return an entry of `timings` without the fields that the API adds."""
     return {name: value for name, value in timing.items() if value is not None and (name, value) != ("dialect", "cron")}

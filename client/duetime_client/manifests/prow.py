@@ -1,4 +1,4 @@
-"""Periodic jobs of Prow (Kubernetes' CI) as schedules.
+"""Converts periodic jobs of Prow (Kubernetes' CI) to schedules.
 
 Source: Prow's `Periodic` job configuration: `cron` as robfig/cron 3 reads it, in UTC; `interval` from the start of one
 run to the start of the next; `minimum_interval` from the end of one run to the start of the next; `max_concurrency`,
@@ -20,14 +20,14 @@ _EVERY = re.compile(r"@every\s+(\S+)")
 _SECONDS = {"h": 3600, "m": 60, "s": 1}
 _READ = frozenset({"interval", "minimum_interval", "max_concurrency", "timeout"})
 LONGEST_TIMEOUT = 840
-"""The longest timeout of one attempt; longer work reports its outcome later, before its deadline."""
+"""The longest timeout of an attempt, in seconds; longer work reports its outcome later, before a deadline."""
 
 
 def schedule_of_prow(job: Mapping[str, Any]) -> dict[str, Any]:
-    """A job as the fields of a schedule; other fields keep their defaults.
+    """Convert a job to the fields of a schedule; fields that the job does not set keep their defaults.
 
     Raises:
-        ValueError: A duration is not valid; the message names it.
+        ValueError: A duration is not valid; the message names the field.
     """
     fields = {key: value for key, value in job.items() if key not in _READ}
     if isinstance(job.get("cron"), str):
@@ -46,21 +46,21 @@ def schedule_of_prow(job: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _timing_of(cron: str) -> dict[str, Any]:
-    """The timing of an expression of robfig/cron, which may begin with a time zone, or be `@every 4h`."""
+    """Convert a robfig/cron expression, which can begin with a time zone or be like `@every 4h`, to a timing."""
     zoned = _ZONED.fullmatch(cron)
     expression = zoned[2] if zoned else cron
     if every := _EVERY.fullmatch(expression):
         return {"rate": every[1]}
     timing = {"cron": expression, "dialect": "kubernetes"}
-    # robfig/cron runs a fixed time twice if it occurs twice, and skips it if a clock change skips it.
+    # If a clock change repeats or skips a run's local time, robfig/cron runs twice or not at all.
     return {**timing, "timezone": zoned[1], "dst_gap": "skip", "dst_fold": "both"} if zoned else timing
 
 
 def seconds_of(text: object, field: str) -> int:
-    """The seconds of a duration such as `4h30m`.
+    """Convert a duration such as `4h30m` to seconds.
 
     Raises:
-        ValueError: It is not a duration.
+        ValueError: The text is not a duration.
     """
     if not isinstance(text, str) or _DURATION.fullmatch(text) is None:
         raise ValueError(f"{field}: should be a duration such as 4h30m")

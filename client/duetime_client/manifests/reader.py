@@ -1,4 +1,4 @@
-"""Reads the schedules of a file, each with its line: YAML, or JSON lines."""
+"""Reads the schedules of a YAML or JSON lines file, with their line numbers."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class Entry:
     """One schedule of a file.
 
     Attributes:
-        line: Its first line, from 1.
-        name: Its name.
-        fields: Its fields for the API, without the name.
-        fault: Why the entry is not valid; empty if it is.
+        line: The number of the entry's first line, from 1.
+        name: The schedule's name.
+        fields: The schedule's fields for the API, without the name.
+        fault: Why the entry is not valid; empty if the entry is valid.
     """
 
     line: int
@@ -48,7 +48,7 @@ class Entry:
 
 
 class CoreLoader(yaml.SafeLoader):
-    """A loader for YAML 1.2's core schema: times, `on` and `22:00` are text, as in JSON."""
+    """A loader for YAML 1.2's core schema, in which times, `on` and `22:00` are strings, as in JSON."""
 
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 - PyYAML's own name
 
@@ -58,12 +58,12 @@ for _tag, (_pattern, _first) in _CORE.items():
 
 
 def entries_of(text: str) -> list[Entry]:
-    """The schedules of a file: one JSON object a line, or YAML with a list or one document for each.
+    """Return the schedules of a file: one JSON object per line, or YAML with a list or a document for each schedule.
 
     Raises:
         ManifestUnreadable: The file is neither; the message names the position of the error.
     """
-    # Text in JSON may contain other characters that Python takes for line ends, such as U+2028.
+    # Not `splitlines()`: a JSON string can contain other line separators, such as U+2028.
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     if not lines:
         return []
@@ -74,7 +74,7 @@ def entries_of(text: str) -> list[Entry]:
 def with_defaults(
     entry: Entry, *, task_type: str | None = None, timezone: str | None = None, tags: Mapping[str, str] | None = None
 ) -> Entry:
-    """An entry with omitted fields filled in from options; their tags are added to its task's."""
+    """Fill in an entry's omitted fields from the options, and add the options' tags to its task's tags."""
     if entry.fault:
         return entry
     fields = {**({"timezone": timezone} if timezone else {}), **entry.fields}
@@ -123,7 +123,7 @@ def _entry(line: int, value: object) -> Entry:
 
 
 def _each_once(entries: Iterable[Entry]) -> list[Entry]:
-    """The entries; those that repeat a name get a fault."""
+    """Return the entries; an entry whose name is already taken gets a fault."""
     lines: dict[str, int] = {}
     found: list[Entry] = []
     for entry in entries:
@@ -153,5 +153,5 @@ def _reject_constant(name: str) -> NoReturn:
 
 
 def names_of(entries: Sequence[Entry]) -> set[str]:
-    """All names in a file, including those of invalid entries."""
+    """Return all names in a file, including the names of invalid entries."""
     return {entry.name for entry in entries if entry.name}

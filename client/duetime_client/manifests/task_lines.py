@@ -1,4 +1,4 @@
-"""Reads the tasks of a file, each with its line: JSON lines, or CSV with a header."""
+"""Reads the tasks of a JSON lines or CSV file, with their line numbers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 _TEXTS = frozenset({"type", "name", "due_at", "priority", "callback_url"})
-"""Columns whose cells are text, even where they look like JSON; so are the tags."""
+"""Columns whose cells are text even if they look like JSON; tags are text, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +20,9 @@ class TaskLine:
     """One task of a file.
 
     Attributes:
-        line: its line, from 1.
-        fields: for the API.
-        fault: why it cannot be sent; empty if it can.
+        line: the number of the task's line, from 1.
+        fields: the task's fields for the API.
+        fault: why the task cannot be sent; empty if the task is valid.
     """
 
     line: int
@@ -31,8 +31,8 @@ class TaskLine:
 
 
 def lines_of_json(text: str) -> Iterator[TaskLine]:
-    """The tasks of JSON lines: an object a line; empty lines are left out."""
-    # Text in JSON may contain other characters that Python takes for line ends, such as U+2028.
+    """Yield the tasks of a JSON lines text, one object per line; empty lines are skipped."""
+    # Not `splitlines()`: a JSON string can contain other line separators, such as U+2028.
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
@@ -48,9 +48,9 @@ def lines_of_json(text: str) -> Iterator[TaskLine]:
 
 
 def lines_of_csv(text: str) -> Iterator[TaskLine]:
-    """The tasks of CSV: a column for each field, `tags.team` and `payload.customer.id` for parts of one.
+    """Yield the tasks of a CSV text; each column is a field, or part of a field, such as `tags.team`.
 
-    Cells are JSON where they can be read as such, else text; an empty one is left out.
+    A cell is read as JSON if possible, otherwise as text; empty cells are omitted.
     """
     rows = csv.reader(StringIO(text, newline=""), strict=True)
     header = [name.strip() for name in next(rows, [])]
@@ -67,7 +67,7 @@ def lines_of_csv(text: str) -> Iterator[TaskLine]:
 
 
 def with_defaults(line: TaskLine, defaults: Mapping[str, Any]) -> TaskLine:
-    """A task with omitted fields filled in from options; their tags are added to its own."""
+    """Fill in a task's omitted fields from the options, and add the options' tags to its own tags."""
     if line.fault:
         return line
     fields = {**defaults, **line.fields}
@@ -75,7 +75,7 @@ def with_defaults(line: TaskLine, defaults: Mapping[str, Any]) -> TaskLine:
     if isinstance(tags, dict) and "tags" in defaults:
         fields["tags"] = {**defaults["tags"], **tags}
     if {"due_at", "delay_seconds"} & set(line.fields):
-        # The line's own due time overrides the one from options.
+        # The line's own due time or delay overrides a due time or delay from the options.
         fields = {name: value for name, value in fields.items() if name in line.fields or name not in _DUE}
     if "type" not in fields:
         return replace(line, fault="type: is required: write it, or give TYPE")

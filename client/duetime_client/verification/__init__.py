@@ -1,1 +1,1 @@
-"""Verification of a deployment: runs real tasks on it and compares them with duetime's guarantees."""
+"""Verifies a deployment by running real tasks on it and comparing the results with duetime's guarantees."""

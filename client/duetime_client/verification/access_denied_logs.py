@@ -1,4 +1,4 @@
-"""Access-denied errors in the logs of a deployment's functions. Needs botocore, the extra `aws`."""
+"""Finds access-denied errors in the logs of a deployment's functions. Requires botocore (the extra `aws`)."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ if TYPE_CHECKING:
 
 _GUARANTEE = "no function is denied a call"
 DENIALS = '?AccessDenied ?AccessDeniedException ?"is not authorized to perform"'
-"""Filter pattern of CloudWatch Logs for calls of AWS that were denied."""
+"""CloudWatch Logs filter pattern for denied AWS calls."""
 _MOST_PAGES = 20
 
 
 def denied_grants(stack: str, since_ms: int) -> Finding:
-    """The access-denied errors in the logs of a stack's functions.
+    """Return a finding about access-denied errors in the logs of a stack's functions.
 
     Args:
-        stack: its name; empty to skip this check.
-        since_ms: where to start reading.
+        stack: name of the CloudFormation stack; empty to skip this check.
+        since_ms: time of the first log event to read, in milliseconds since 1970.
     """
     if not stack:
         return unmeasured(_GUARANTEE, "needs the name of the stack (--stack)")
     try:
-        # Imported here, because botocore is an extra and takes longer to import than all the rest.
+        # Imported here, because botocore is optional and takes longer to import than everything else.
         import botocore.session  # noqa: PLC0415 - see the line above
         from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - same
     except ModuleNotFoundError:

@@ -1,4 +1,4 @@
-"""The interface of a check: it creates tasks, observes them and reports findings."""
+"""The interface of a check, which creates tasks, observes them and reports findings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Check(ABC):
     """One check of a verification.
 
     Attributes:
-        name: label of its progress bar, and group of its tasks.
+        name: label of the check's progress bar, and group of its tasks.
     """
 
     name: str
@@ -27,13 +27,13 @@ class Check(ABC):
         """Create the tasks of the check."""
 
     def observe(self, session: Session) -> None:  # noqa: B027 - most have nothing to do
-        """Act while the tasks run; called about once a second."""
+        """Observe the tasks while they run, or act on them; called about once a second."""
 
     @abstractmethod
     def findings(self, session: Session) -> Sequence[Finding]:
-        """The findings, once all tasks have ended."""
+        """Return the findings; called after all tasks have ended."""
 
 
 def at(moment_ms: int) -> datetime:
-    """A time in UTC, from milliseconds since 1970."""
+    """Convert milliseconds since 1970 to a time in UTC."""
     return datetime.fromtimestamp(moment_ms / 1000, UTC)

@@ -1,4 +1,4 @@
-"""All checks of a verification."""
+"""Lists the checks of a verification."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def all_checks(plan: Plan) -> list[Check]:
-    """Every check of a plan; the longest is last, because its progress bar matters most."""
+    """Return the plan's checks; the longest check is last, because its progress bar matters most."""
     late = DelayedTasks("sent by trigger", "on time, sent by the trigger", plan, plan.late_tasks, TRIGGER_LEAD_SECONDS)
     return [
         IdempotentCreation(),

@@ -1,4 +1,4 @@
-"""The findings of a verification: one for each guarantee, from the executions of its tasks."""
+"""Computes the findings of a verification, one for each guarantee, from the executions of its tasks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Verdict(StrEnum):
     PASSED = "passed"
     FAILED = "failed"
     MEASURED = "measured"
-    """A figure without a guarantee."""
+    """The finding is a figure without a guarantee."""
     UNMEASURED = "not measured"
 
 
@@ -36,7 +36,7 @@ class Finding:
     Attributes:
         figure: the measured value, as text.
         guaranteed: the limit.
-        values: the same for programs.
+        values: the measured values for programs.
     """
 
     guarantee: str
@@ -48,13 +48,14 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """One task of a verification at its end. Times are in milliseconds since 1970.
+    """A task at the end of the verification. Times are in milliseconds since 1970.
 
     Attributes:
-        expected: its expected last state.
-        attempts: their number, from the attempt history.
-        expected_attempts: their expected number.
-        started_ms, ended_ms: of its last attempt, by the clock of the process that ran it; `None` if that is not known.
+        expected: the expected last state.
+        attempts: the number of attempts in the attempt history.
+        expected_attempts: the expected number of attempts.
+        started_ms, ended_ms: start and end of the last attempt, by the clock of the process that ran it; `None` if
+            unknown.
     """
 
     task_id: str
@@ -68,16 +69,16 @@ class Execution:
 
 
 def unmeasured(guarantee: str, why: str) -> Finding:
-    """A guarantee that this verification did not check."""
+    """Return a finding for a guarantee that this verification did not check."""
     return Finding(guarantee, Verdict.UNMEASURED, why)
 
 
 def judged(guarantee: str, wrong: Collection[str], of: int, what: str, guaranteed: str = "none") -> Finding:
-    """A finding for a guarantee that must hold for each item.
+    """Return a finding for a guarantee that must hold for each item.
 
     Args:
-        guarantee: its name.
-        wrong: the items that violate it.
+        guarantee: the guarantee's name.
+        wrong: the items that violate the guarantee.
         of: the number of items.
         what: the noun for violating items.
         guaranteed: the limit.
@@ -92,33 +93,33 @@ def judged(guarantee: str, wrong: Collection[str], of: int, what: str, guarantee
 
 
 def lost(executions: Sequence[Execution]) -> Finding:
-    """No accepted task is lost."""
+    """Check that no accepted task is lost."""
     wrong = [each.task_id for each in executions if each.state not in TERMINAL]
     return judged("no accepted task is lost", wrong, len(executions), "without an outcome")
 
 
 def wrong_outcomes(executions: Sequence[Execution]) -> Finding:
-    """Each task has the outcome expected from its target's responses."""
+    """Check that each task has the outcome expected from its target's responses."""
     ended = [each for each in executions if each.state in TERMINAL]
     wrong = [f"{each.task_id} ({each.state})" for each in ended if each.state != each.expected]
     return judged("each task has its one outcome", wrong, len(ended), "ended otherwise")
 
 
 def repeated(executions: Sequence[Execution]) -> Finding:
-    """A task has one attempt, and one more for each failure."""
+    """Check that no task has more attempts than expected."""
     wrong = [f"{each.task_id} ({each.attempts})" for each in executions if each.attempts > each.expected_attempts]
     return judged("no task runs twice", wrong, len(executions), "with more attempts than failures explain")
 
 
 def early(executions: Sequence[Execution]) -> Finding:
-    """No task starts before it is due, by the clock of the process that runs it."""
+    """Check that no task starts before its due time, by the clock of the process that runs the task."""
     started = [(each, each.started_ms - each.due_ms) for each in executions if each.started_ms is not None]
     wrong = [f"{each.task_id} ({-late} ms)" for each, late in started if late < 0]
     return judged("no task starts early", wrong, len(started), "early")
 
 
 def on_time(guarantee: str, executions: Sequence[Execution], limits: Limits) -> Finding:
-    """How late tasks start."""
+    """Check how late tasks start against the limits."""
     late = sorted(float(each.started_ms - each.due_ms) for each in executions if each.started_ms is not None)
     if not late:
         return unmeasured(guarantee, "no task has run")
@@ -132,18 +133,18 @@ def on_time(guarantee: str, executions: Sequence[Execution], limits: Limits) -> 
 
 
 def _percentile(ranked: Sequence[float], percent: int) -> float:
-    """A percentile by nearest rank, which is always a measured value."""
+    """The percentile by nearest rank; the result is always a measured value."""
     return ranked[max(0, -(-len(ranked) * percent // 100) - 1)]
 
 
 def cancelled(executions: Sequence[Execution]) -> Finding:
-    """A task that is cancelled before its due time does not run."""
+    """Check that a task that is cancelled before its due time does not run."""
     wrong = [each.task_id for each in executions if each.attempts or each.state != "cancelled"]
     return judged("a cancelled task does not run", wrong, len(executions), "ran, or not cancelled")
 
 
 def retried(executions: Sequence[Execution]) -> Finding:
-    """A failed attempt is retried until it succeeds."""
+    """Check that a failed attempt is retried until the task succeeds."""
     wrong = [
         f"{each.task_id} ({each.attempts})"
         for each in executions
@@ -153,18 +154,18 @@ def retried(executions: Sequence[Execution]) -> Finding:
 
 
 def exclusive(executions: Sequence[Execution]) -> Finding:
-    """No two tasks that need one lock run at the same time."""
+    """Check that no two tasks that need the same lock run at the same time."""
     spans = sorted((each.started_ms, each.ended_ms) for each in executions if each.started_ms and each.ended_ms)
     wrong = [f"by {end - start} ms" for (_, end), (start, _) in pairwise(spans) if start < end]
     return judged("a lock has one holder", wrong, len(spans), "overlapping")
 
 
 def in_order(executions: Mapping[str, Execution], edges: Iterable[tuple[str, str]]) -> Finding:
-    """No node of a topology starts before its parents have ended.
+    """Check that no node of a topology starts before its parents have ended.
 
     Args:
-        executions: by the nodes' keys.
-        edges: parent and child.
+        executions: the nodes' executions, by node key.
+        edges: the dependencies, as pairs of parent and child.
     """
     edges = list(edges)
     wrong = [f"{parent} → {child}" for parent, child in edges if not _follows(executions, parent, child)]
@@ -177,7 +178,7 @@ def _follows(executions: Mapping[str, Execution], parent: str, child: str) -> bo
 
 
 def recurring(expected_ms: Collection[int], executions: Sequence[Execution]) -> Finding:
-    """Each occurrence of a schedule runs exactly once, and nothing else runs."""
+    """Check that each occurrence of a schedule runs exactly once, and that no other task runs."""
     ran = Counter(each.due_ms for each in executions if each.state == "succeeded")
     wrong = [f"{at} missed" for at in set(expected_ms) - ran.keys()]
     wrong += [f"{at} not of the schedule" for at in ran.keys() - set(expected_ms)]
@@ -188,13 +189,13 @@ def recurring(expected_ms: Collection[int], executions: Sequence[Execution]) -> 
 
 
 def pulled(ids: Collection[str], seen: Mapping[str, int]) -> Finding:
-    """Each task of a pulled type is leased once, as counted by this machine."""
+    """Check that this machine leased each task of a pulled type exactly once."""
     wrong = [f"{each} ({seen.get(each, 0)})" for each in ids if seen.get(each, 0) != 1]
     return judged("a pulled task is leased once", wrong, len(ids), "not leased once")
 
 
 def idempotent(ids: Sequence[str], other_status: int) -> Finding:
-    """The same key and body create one task, whichever request is first; another body is rejected."""
+    """Check that requests with the same key and body create one task, and that another body is rejected."""
     wrong = [] if len(set(ids)) == 1 else [f"{len(set(ids))} tasks"]
     wrong += [] if other_status == _REJECTED else [f"another body was answered with {other_status}"]
     return judged("an idempotency key creates one task", wrong, len(ids), "wrong responses")
@@ -204,7 +205,7 @@ _REJECTED = 422
 
 
 def cold_starts(firsts: Sequence[bool], processes: Collection[str]) -> Finding:
-    """How many tasks were the first of their process; without a guarantee."""
+    """Count the tasks that were the first task of their process; there is no guarantee for the number."""
     all_processes = counted(len(processes), "process", "processes")
     figure = f"{sum(firsts)} of {len(firsts)} tasks were the first of a process, {all_processes}"
     values = {"first": sum(firsts), "of": len(firsts), "processes": len(processes)}
@@ -212,7 +213,7 @@ def cold_starts(firsts: Sequence[bool], processes: Collection[str]) -> Finding:
 
 
 def dollars(cost: float, attempts: int, estimate: float) -> Finding:
-    """The cost of the attempts, as the API estimates it."""
+    """Report the cost of the attempts, as estimated by the API."""
     figure = f"${cost:.6f} for {counted(attempts, 'attempt')}, estimated by the API; without requests, logs and ticks"
     guaranteed = f"${estimate:.2f} estimated in total"
     return Finding("cost", Verdict.MEASURED, figure, guaranteed, {"dollars": cost, "estimate": estimate})

@@ -1,4 +1,4 @@
-"""The check of a pulled type: this machine leases its tasks."""
+"""Checks a pulled type by leasing its tasks on this machine."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _PULL_LEASE_SECONDS = 30
 
 @dataclass
 class PulledTasks(Check):
-    """Tasks of a pulled type, which this machine leases."""
+    """Tasks of a pulled type that this machine leases."""
 
     plan: Plan
     name: str = "pulled"
     _leased: Counter[str] = field(default_factory=Counter)
 
     def start(self, session: Session) -> None:
-        """Create them."""
+        """Create the tasks."""
         if self.plan.pulled_type:
             tasks = [session.probe(self.name) for _ in range(self.plan.pulled)]
             session.create(self.name, [{**task, "type": self.plan.pulled_type} for task in tasks])
 
     def observe(self, session: Session) -> None:
-        """Lease and complete them; tasks of others are released."""
+        """Lease and complete the tasks of this verification; release any other leased task."""
         if not self.plan.pulled_type:
             return
         leases = session.client.leases.acquire(
@@ -51,7 +51,7 @@ class PulledTasks(Check):
                 session.client.leases.release(leased.id)
 
     def findings(self, session: Session) -> Sequence[Finding]:
-        """Whether each was leased once."""
+        """Report whether each task was leased once."""
         if not self.plan.pulled_type:
             return [assertions.unmeasured("a pulled task is leased once", "needs a pulled type (--pulled)")]
         return [assertions.pulled([each.task_id for each in session.executions(self.name)], self._leased)]

@@ -1,4 +1,4 @@
-"""The check of a schedule: each of its times runs once, and on time."""
+"""Checks that each occurrence of a schedule runs once and on time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class RecurringTasks(Check):
     _schedule: str = ""
 
     def start(self, session: Session) -> None:
-        """Create it."""
+        """Create the schedule."""
         period = self.plan.period_seconds * 1000
         first = -(-(session.now_ms() + round(LEAD_SECONDS * 1000)) // period) * period
         self._expected = [first + number * period for number in range(self.plan.occurrences)]
@@ -44,7 +44,7 @@ class RecurringTasks(Check):
         )
 
     def observe(self, session: Session) -> None:
-        """Find the tasks that it has created."""
+        """Follow the tasks that the schedule has created."""
         known = sum(each.group == self.name for each in session.followed.values())
         if known < len(self._expected) and self._schedule:
             period = self.plan.period_seconds * 1000
@@ -58,7 +58,7 @@ class RecurringTasks(Check):
                     session.follow(occurrence.task_id, millis(occurrence.scheduled_at), self.name)
 
     def findings(self, session: Session) -> Sequence[Finding]:
-        """Whether each occurrence ran, and how late."""
+        """Report whether each occurrence ran, and how late."""
         executions = session.executions(self.name)
         on_time = assertions.on_time("occurrences are on time", executions, self.plan.limits)
         return [assertions.recurring(self._expected, executions), on_time]

@@ -1,4 +1,4 @@
-"""The tasks of one verification: created with one tag, followed until they end, and cleaned up."""
+"""Creates the tasks of a verification with a common tag, follows them until they end, and cleans up."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from duetime_client.task_request_fields import NewTask, TaskFields
 
 TAG = "duetime-verify"
-"""The tag of every task of a verification; its value is the id of the run."""
+"""The key of the tag on every task of a verification; the tag's value is the run's id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,9 @@ class Followed:
     """A task of a verification.
 
     Attributes:
-        group: the check it was created for.
-        expected: the state that it should end in, after how many attempts.
+        group: name of the check that created the task.
+        expected: the expected last state.
+        attempts: the expected number of attempts.
     """
 
     task_id: str
@@ -46,7 +47,7 @@ class Session:
         followed: the followed tasks, by id.
         seen: the tasks as last read.
         attempts: the attempts of each task, at the end.
-        schedules: those to remove at the end.
+        schedules: the schedules to delete at the end.
     """
 
     client: Client
@@ -63,11 +64,11 @@ class Session:
         return {TAG: self.run_id}
 
     def now_ms(self) -> int:
-        """The time of this machine."""
+        """The current time of this machine, in milliseconds since 1970."""
         return millis(self.now())
 
     def probe(self, check: str, **fields: Unpack[TaskFields]) -> NewTask:
-        """A task whose result says when it ran."""
+        """A new task whose result contains the times when it started and ended."""
         return {"type": PROBE, "payload": {}, "name": f"verify-{check}", "tags": self.tags, **fields}
 
     def create(
@@ -76,7 +77,7 @@ class Session:
         """Create tasks and follow them.
 
         Raises:
-            ApiError: one was rejected.
+            ApiError: a task was rejected.
         """
         made: list[Task] = []
         for result in self.client.tasks.create_batch(tasks):
@@ -91,7 +92,7 @@ class Session:
         self.followed.setdefault(task_id, Followed(task_id, due_ms, group, expected, attempts))
 
     def read_due(self) -> None:
-        """Read the tasks that are due and not known to have ended."""
+        """Read all due tasks that are not known to have ended."""
         now = self.now_ms()
         for task_id in self.open():
             if self.followed[task_id].due_ms <= now:
@@ -102,14 +103,14 @@ class Session:
         return [each for each in self.followed if each not in self.seen or not self.seen[each].is_terminal]
 
     def read_all(self) -> Iterator[str]:
-        """Read every task again, with its attempts: a second run may come after the outcome."""
+        """Read every task and its attempts again, because a task could run again after its outcome; yield the ids."""
         for task_id in self.followed:
             self.seen[task_id] = self.client.tasks.get(task_id)
             self.attempts[task_id] = self.client.tasks.list_attempts(task_id)
             yield task_id
 
     def executions(self, *groups: str) -> list[Execution]:
-        """The executions of the tasks of some groups, or of all."""
+        """The executions of the tasks in the given groups; all executions if no group is given."""
         return [self.execution(each) for each in self.followed.values() if not groups or each.group in groups]
 
     def execution(self, followed: Followed) -> Execution:
@@ -135,7 +136,7 @@ class Session:
         return [result for result in found if "started_at_ms" in result]
 
     def clean_up(self) -> list[str]:
-        """Delete schedules and cancel tasks that have not ended; returns the errors."""
+        """Delete the schedules, cancel tasks that have not ended, and return the errors."""
         left: list[str] = []
         for name in self.schedules:
             with _error_recorder(left, f"schedule {name}"):
@@ -143,7 +144,7 @@ class Session:
         with _error_recorder(left, f"tasks with the tag {TAG}:{self.run_id}"):
             for _ in self.client.tasks.cancel_by_filter({"tags": self.tags}, force=True):
                 pass
-        # The list of an owner's tasks is eventually consistent, so tasks just created are cancelled by id.
+        # Filtered lists of tasks are eventually consistent, so tasks that were just created are cancelled by id.
         for task_id in self.open():
             with suppress(ClientError):
                 self.client.tasks.cancel(task_id, force=True)
@@ -152,7 +153,7 @@ class Session:
 
 @contextmanager
 def _error_recorder(errors: list[str], subject: str) -> Iterator[None]:
-    """Record a client error in a list, and continue."""
+    """Add a client error to a list instead of raising it."""
     try:
         yield
     except ClientError as error:
@@ -160,5 +161,5 @@ def _error_recorder(errors: list[str], subject: str) -> Iterator[None]:
 
 
 def millis(moment: datetime) -> int:
-    """Milliseconds since 1970."""
+    """Convert a time to milliseconds since 1970."""
     return round(moment.timestamp() * 1000)

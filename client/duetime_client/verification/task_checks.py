@@ -1,4 +1,4 @@
-"""Checks of single tasks: on time, cancelled, retried, locked, called over HTTP, created once."""
+"""Checks of single tasks: start on time, cancellation, retries, locks, HTTP calls and idempotent creation."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _CONCURRENT_REQUESTS = 5
 
 @dataclass
 class DelayedTasks(Check):
-    """Tasks that are due one after the other, the first of them after `lead` seconds."""
+    """Tasks that are due one after another; the first task is due after `lead` seconds."""
 
     name: str
     guarantee: str
@@ -39,7 +39,7 @@ class DelayedTasks(Check):
     lead: float
 
     def start(self, session: Session) -> None:
-        """Create them in batches."""
+        """Create the tasks in batches."""
         first, step = session.now_ms() + round(self.lead * 1000), self.plan.seconds * 1000 / max(1, self.count)
         session.create(
             self.name,
@@ -47,7 +47,7 @@ class DelayedTasks(Check):
         )
 
     def findings(self, session: Session) -> Sequence[Finding]:
-        """How late they started."""
+        """Report how late the tasks started."""
         return [assertions.on_time(self.guarantee, session.executions(self.name), self.plan.limits)]
 
 
@@ -59,14 +59,14 @@ class CancelledTasks(Check):
     name: str = "cancelled"
 
     def start(self, session: Session) -> None:
-        """Create and cancel them."""
+        """Create the tasks and cancel them."""
         due = at(session.now_ms() + round(LEAD_SECONDS * 1000))
         tasks = [session.probe(self.name, due_at=due) for _ in range(self.plan.cancelled)]
         for task in session.create(self.name, tasks, "cancelled", 0):
             session.client.tasks.cancel(task.id)
 
     def findings(self, session: Session) -> Sequence[Finding]:
-        """Whether any of them ran."""
+        """Report whether any cancelled task ran."""
         return [assertions.cancelled(session.executions(self.name))]
 
 
@@ -77,14 +77,14 @@ class RetriedTasks(Check):
     name: str = "retried"
 
     def start(self, session: Session) -> None:
-        """Create one that fails once, and one that fails twice."""
+        """Create a task that fails once and a task that fails twice."""
         for fails in (1, 2):
             policy: RetryPolicy = {"max_attempts": fails + 2, "initial_seconds": 1.0, "multiplier": 1.0}
             task = session.probe(self.name, payload={"fail_times": fails}, retry=policy)
             session.create(self.name, [task], attempts=fails + 1)
 
     def findings(self, session: Session) -> Sequence[Finding]:
-        """Whether they succeeded after the expected number of attempts."""
+        """Report whether the tasks succeeded after the expected number of attempts."""
         return [assertions.retried(session.executions(self.name))]
 
 
@@ -96,7 +96,7 @@ class LockedTasks(Check):
     name: str = "locked"
 
     def start(self, session: Session) -> None:
-        """Create them."""
+        """Create the tasks."""
         due = at(session.now_ms() + round(LEAD_SECONDS * 1000))
         lock: LockSpec = {"key": f"verify-{session.run_id}"}
         payload = {"seconds": 0.3}
@@ -106,7 +106,7 @@ class LockedTasks(Check):
         session.create(self.name, tasks)
 
     def findings(self, session: Session) -> Sequence[Finding]:
-        """Whether any two ran at the same time."""
+        """Report whether any two of the tasks ran at the same time."""
         return [assertions.exclusive(session.executions(self.name))]
 
 
@@ -118,13 +118,13 @@ class HttpCall(Check):
     name: str = "http"
 
     def start(self, session: Session) -> None:
-        """Create it."""
+        """Create the task if an endpoint is given."""
         if self.plan.http_url:
             target: HttpTarget = {"kind": "http", "url": self.plan.http_url}
             session.create(self.name, [session.probe(self.name, target=target)])
 
     def findings(self, session: Session) -> Sequence[Finding]:
-        """Whether the endpoint responded."""
+        """Report whether the endpoint responded."""
         guarantee = "an HTTP endpoint is called"
         if not self.plan.http_url:
             return [assertions.unmeasured(guarantee, "needs an endpoint (--http-url)")]
@@ -135,14 +135,14 @@ class HttpCall(Check):
 
 @dataclass
 class IdempotentCreation(Check):
-    """One creation that is requested several times with one idempotency key."""
+    """A task that is created by several requests with the same idempotency key."""
 
     name: str = "idempotent"
     _ids: list[str] = field(default_factory=list)
     _status: int = 0
 
     def start(self, session: Session) -> None:
-        """Send the same request several times concurrently, and then another one with the same key."""
+        """Send the same request several times concurrently, and then a different body with the same key."""
         key, fields = f"verify-{session.run_id}", session.probe(self.name, payload={"note": 1})
         other = session.probe(self.name, payload={"note": 2})
         create = session.client.tasks.create
@@ -163,7 +163,7 @@ class IdempotentCreation(Check):
             self._status = 201
 
     def findings(self, session: Session) -> Sequence[Finding]:  # noqa: ARG002 - of every check
-        """Whether there is one task."""
+        """Report whether exactly one task was created."""
         return [assertions.idempotent(self._ids, self._status)]
 
 

@@ -1,4 +1,4 @@
-"""The check of a topology: each node starts after its parents."""
+"""Checks that each node of a topology starts after its parents have ended."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from duetime_client.verification.session import Session
 
 EDGES = (("top", "left"), ("top", "right"), ("left", "bottom"), ("right", "bottom"))
-"""The dependencies of the topology."""
+"""The dependencies of the topology, as pairs of parent and child."""
 
 
 @dataclass
 class DiamondTopology(Check):
-    """A topology in the form of a diamond."""
+    """A topology in the shape of a diamond."""
 
     name: str = "topology"
     _topology: str = ""
     _nodes: dict[str, str] = field(default_factory=dict)
 
     def start(self, session: Session) -> None:
-        """Create it."""
+        """Create the topology."""
         nodes = {
             key: {
                 "type": PROBE,
@@ -45,7 +45,7 @@ class DiamondTopology(Check):
         session.follow(made.id, millis(made.due_at), self.name)
 
     def observe(self, session: Session) -> None:
-        """Find the tasks of its nodes."""
+        """Follow the tasks of the topology's nodes."""
         if len(self._nodes) < len(EDGES) and self._topology:
             topology = session.client.topologies.get(self._topology)
             for key, node in topology.nodes.items():
@@ -54,7 +54,7 @@ class DiamondTopology(Check):
                     session.follow(node.task_id, millis(topology.created_at), "node")
 
     def findings(self, session: Session) -> Sequence[Finding]:
-        """Whether each node started after its parents had ended."""
+        """Report whether each node started after its parents had ended."""
         ran = {key: session.execution(session.followed[task_id]) for key, task_id in self._nodes.items()}
         if len(ran) < len(EDGES):
             return [assertions.judged("a topology runs in order", ["the topology did not run"], 1, "")]

@@ -1,4 +1,4 @@
-"""A verification: runs all checks side by side and collects their findings."""
+"""Runs all checks of a verification concurrently and collects their findings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from duetime_client.verification.verification_plan import Plan
 
 PAUSE_SECONDS = 1.0
-"""Between two readings of open tasks."""
+"""Seconds between two reads of the open tasks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def run(
 
 
 def _observe(session: Session, checks: Sequence[Check]) -> None:
-    """Read open tasks; those that cannot be read now are read next time."""
+    """Read the open tasks; if the API limits requests or cannot be reached, the next call reads them."""
     try:
         for check in checks:
             check.observe(session)
@@ -65,7 +65,7 @@ def _observe(session: Session, checks: Sequence[Check]) -> None:
 
 
 def judge(session: Session, plan: Plan, checks: Sequence[Check]) -> list[Finding]:
-    """The findings of each check, and of all tasks together."""
+    """The findings of each check, and the findings about all tasks together."""
     everything = session.executions()
     results = session.results()
     cost = [attempt.cost_dollars or 0.0 for attempts in session.attempts.values() for attempt in attempts]
@@ -86,7 +86,7 @@ def judge(session: Session, plan: Plan, checks: Sequence[Check]) -> list[Finding
 
 
 def progress(session: Session, checks: Sequence[Check]) -> list[Progress]:
-    """Progress of each check, by its tasks."""
+    """The progress of each check: how many of its tasks have ended."""
     unended = set(session.open())
     groups = {check.name: [each for each in session.followed.values() if each.group == check.name] for check in checks}
     return [

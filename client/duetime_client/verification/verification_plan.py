@@ -6,26 +6,26 @@ from dataclasses import dataclass
 from math import ceil
 
 PROBE = "duetime.probe"
-"""The task type that every deployment handles, whatever its own handlers are."""
+"""The built-in task type that every deployment can run."""
 LEAD_SECONDS = 5.0
-"""How long before their due times tasks are created: long enough to create all of them."""
+"""Seconds between the creation of tasks and their due times, which is enough time to create all of them."""
 TRIGGER_LEAD_SECONDS = 300.0
 """A task due at least this far ahead is dispatched by the trigger, not by the API."""
 _DOLLARS_PER_TASK = 5e-5
-"""Six write units, six SQS requests, four invocations, 2.5 GB-seconds: a task that is alone in its batch."""
+"""Cost of a task that is alone in its batch: six write units, six SQS requests, four invocations, 2.5 GB-seconds."""
 _DOLLARS_PER_REQUEST = 2.5e-6
-"""A request to the HTTP API, and 100 ms of the function behind it."""
+"""The cost of a request to the HTTP API, including 100 ms of the API function."""
 _DOLLARS_PER_TOPOLOGY = 5e-4
-"""A dozen state transitions, and twenty write units."""
+"""The cost of a dozen state transitions and twenty write units."""
 _END_SECONDS = 20
-"""Seconds to read every task once more."""
+"""Seconds needed to read every task once more at the end."""
 _REQUESTS_PER_TASK = 5
-"""One creation, two readings, and a last one with the attempts."""
+"""One request to create the task, two to read it, and two to read the task and its attempts at the end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of the time between a task's due time and its start, in milliseconds."""
+    """The longest allowed times between a task's due time and its start, in milliseconds."""
 
     p50_ms: float = 250.0
     p99_ms: float = 1_000.0
@@ -33,7 +33,7 @@ class Limits:
 
     @classmethod
     def of(cls, most_ms: float | None) -> Limits:
-        """The guaranteed limits, or one value that replaces all three."""
+        """Return the guaranteed limits; `most_ms` replaces all three limits if given."""
         return cls() if most_ms is None else cls(most_ms, most_ms, most_ms)
 
 
@@ -44,11 +44,13 @@ class Plan:
     Attributes:
         tasks: number of tasks due one after another over `seconds`.
         late_tasks: number of tasks due far enough ahead that the trigger sends them; 0 to skip.
-        occurrences: of a schedule that runs every `period_seconds`.
-        cancelled, locked, pulled: tasks that are cancelled, that name one lock, and that this machine leases.
-        pulled_type: a pulled type that no other worker leases meanwhile; empty to skip.
+        occurrences: number of occurrences of a schedule that runs every `period_seconds`.
+        cancelled: number of tasks that are cancelled.
+        locked: number of tasks that need the same lock.
+        pulled: number of tasks that this machine leases.
+        pulled_type: a pulled type that no other worker leases during the verification; empty to skip.
         http_url: an endpoint that responds with 2xx; empty to skip.
-        patience_seconds: how long after its due time a task that has not ended is lost.
+        patience_seconds: seconds after its due time when a task that has not ended counts as lost.
     """
 
     tasks: int = 100
@@ -66,7 +68,7 @@ class Plan:
 
     @property
     def total(self) -> int:
-        """The number of tasks that it creates, including a topology's nodes."""
+        """The number of tasks that the verification creates, including a topology and its nodes."""
         pulled, http = self.pulled * bool(self.pulled_type), bool(self.http_url)
         return self.tasks + self.late_tasks + self.occurrences + self.cancelled + self.locked + pulled + http + 7
 
@@ -78,6 +80,6 @@ class Plan:
 
     @property
     def minutes(self) -> int:
-        """About how long it takes if nothing goes wrong."""
+        """Estimated duration of the verification if nothing goes wrong, in minutes."""
         last = (TRIGGER_LEAD_SECONDS if self.late_tasks else LEAD_SECONDS) + self.seconds
         return ceil((last + _END_SECONDS) / 60)

@@ -141,7 +141,7 @@ export function BulkDialog({ kind, search, close, done }: { kind: "cancel" | "re
           </Field>
         )}
         {must && (
-          <Field label={`Type ${must} to go on`}>
+          <Field label={`Type ${must} to continue`}>
             <input inputMode="numeric" value={typed.value} onInput={(event) => (typed.value = event.currentTarget.value)} />
           </Field>
         )}

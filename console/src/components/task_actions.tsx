@@ -236,7 +236,7 @@ function NewLink({ task, close }: { task: Task; close: () => void }) {
     <Dialog title="Create a link" close={close}>
       <form onSubmit={(event) => void submit(event)}>
         <p>Somebody without credentials approves or rejects the task with it.</p>
-        <Field label="Message" hint="Shown to whoever opens it.">
+        <Field label="Message" hint="For the person who opens the link.">
           <input maxLength={500} value={message.value} onInput={(event) => (message.value = event.currentTarget.value)} autofocus />
         </Field>
         <Field label="Valid for days">

@@ -8,7 +8,7 @@ export const RULES: Record<TopologyNode["trigger_rule"], string> = {
   one_success: "runs as soon as one parent succeeded",
   one_failed: "runs as soon as one parent failed",
   none_failed: "runs when all parents have ended and none of them failed",
-  always: "runs at once, whatever its parents do",
+  always: "runs at once, regardless of its parents",
 };
 
 export type Outcome = "succeeded" | "failed" | "skipped" | "open";

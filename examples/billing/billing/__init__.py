@@ -1,4 +1,4 @@
-"""Handlers of a team whose package has a function of its own: `handlers_packages` in `infra/environments.py`."""
+"""Handlers of a team whose package has its own function, as set by `handlers_packages` in `infra/environments.py`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @handler("billing.charge", timeout_seconds=120)
 def charge(context: Context, payload: dict[str, Any]) -> dict[str, Any]:
-    """Charge an amount once over all attempts, and have another package send the receipt."""
+    """Charge an amount only once over all attempts, and create a task of another package that sends the receipt."""
     receipt: dict[str, Any] = context.step("charge", _charged, payload["amount"], context.idempotency_key)
     context.progress(50, "charged")
     sent = context.client.tasks.create("echo", payload=receipt)
@@ -20,5 +20,5 @@ def charge(context: Context, payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def _charged(amount: int, key: str) -> dict[str, Any]:
-    """Stands for a call of the bank, which charges nothing twice for one key."""
+    """Simulate a call of a bank that charges only once for each key."""
     return {"amount": amount, "key": key}

@@ -1,4 +1,4 @@
-"""Each test starts with unused services."""
+"""Replaces the services by unused services before each test."""
 
 from __future__ import annotations
 

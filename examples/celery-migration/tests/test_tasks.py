@@ -1,4 +1,4 @@
-"""The ten tasks and the two schedules, in virtual time."""
+"""Tests of the ten tasks and the two schedules, in virtual time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCHEDULES = Path(__file__).parents[1] / "schedules.jsonl"
 
 
 def test_an_order_is_charged_confirmed_printed_and_published(duetime: Duetime) -> None:
-    """One task starts all others, also those that start further ones."""
+    """The task that places an order starts all other tasks, directly or through other tasks."""
     duetime.client.tasks.create("order.place", payload=ORDER)
     duetime.advance(minutes=1)
     assert SERVICES.charges == {"7": 50}
@@ -28,7 +28,7 @@ def test_an_order_is_charged_confirmed_printed_and_published(duetime: Duetime) -
 
 
 def test_a_reminder_comes_after_three_days_to_who_has_not_paid(duetime: Duetime) -> None:
-    """The card was declined: one attempt, no confirmation, but prints and a reminder."""
+    """A declined card is charged only once; the prints are still made, and a reminder is sent after three days."""
     duetime.client.tasks.create("order.place", payload={**ORDER, "amount": 5000})
     duetime.advance(days=2, hours=23)
     duetime.assert_ran("order.charge", times=1)
@@ -39,7 +39,7 @@ def test_a_reminder_comes_after_three_days_to_who_has_not_paid(duetime: Duetime)
 
 
 def test_who_has_paid_is_not_reminded(duetime: Duetime) -> None:
-    """The reminder ends with success, and sends nothing."""
+    """The reminder's task for a paid order succeeds without sending a mail."""
     duetime.client.tasks.create("order.place", payload=ORDER)
     duetime.advance(days=3, minutes=1)
     duetime.assert_ran("order.remind", times=1)
@@ -47,7 +47,7 @@ def test_who_has_paid_is_not_reminded(duetime: Duetime) -> None:
 
 
 def test_a_task_that_starts_tasks_starts_each_once(duetime: Duetime) -> None:
-    """After the loss of a worker that has created them, the next attempt creates none again."""
+    """If the worker is lost after it has created tasks, the next attempt does not create them again."""
     duetime.faults.crash_before_finish(type="order.place")
     parent = duetime.client.tasks.create("order.place", payload=ORDER)
     duetime.run_until_idle()
@@ -57,7 +57,7 @@ def test_a_task_that_starts_tasks_starts_each_once(duetime: Duetime) -> None:
 
 
 def test_a_busy_bank_is_asked_again_in_a_minute(duetime: Duetime) -> None:
-    """`self.retry(countdown=60)`, twice."""
+    """If the bank is busy twice, the charge is retried after a minute each time, like `self.retry(countdown=60)`."""
     SERVICES.failures["charge"] = 2
     duetime.client.tasks.create("order.charge", payload={"order": "7", "amount": 50})
     duetime.run_until_idle()
@@ -68,7 +68,7 @@ def test_a_busy_bank_is_asked_again_in_a_minute(duetime: Duetime) -> None:
 
 
 def test_files_are_uploaded_once_when_the_mail_is_sent_again(duetime: Duetime) -> None:
-    """Celery's task uploaded them again with every retry."""
+    """The files are uploaded only once if sending the mail fails; Celery's task uploaded them again in every retry."""
     SERVICES.failures["mail"] = 2
     duetime.client.tasks.create("order.publish", payload={"order": "7", "files": ["a"]})
     duetime.run_until_idle()
@@ -76,7 +76,7 @@ def test_files_are_uploaded_once_when_the_mail_is_sent_again(duetime: Duetime) -
 
 
 def test_a_partner_that_does_not_answer_is_told_of(duetime: Duetime) -> None:
-    """Three attempts, then one alert; the other partners have answered."""
+    """A partner that never responds is called three times and causes one alert; other partners are not affected."""
     duetime.http.respond(ALERTS)
     SERVICES.failures["south"] = 9
     duetime.client.tasks.create("partner.sync-all")
@@ -87,7 +87,7 @@ def test_a_partner_that_does_not_answer_is_told_of(duetime: Duetime) -> None:
 
 
 def test_the_schedules_run_as_beat_ran_them(duetime: Duetime) -> None:
-    """A night in Berlin: one report at half past one, and partners every ten minutes, from the creation on."""
+    """In a night in Berlin, the report runs once at half past one, and partners are called every ten minutes."""
     duetime.at("2026-01-05T22:00+01:00")
     for line in SCHEDULES.read_text(encoding="utf-8").splitlines():
         duetime.client.schedules.create(**json.loads(line))
@@ -100,7 +100,7 @@ def test_the_schedules_run_as_beat_ran_them(duetime: Duetime) -> None:
 
 
 def test_a_print_is_made_again_only_if_its_worker_is_lost(duetime: Duetime) -> None:
-    """As Celery does with `task_acks_late` and without `autoretry_for`: an exception fails the task."""
+    """A lost worker's task runs again, but an exception fails the task, like with `task_acks_late` in Celery."""
     duetime.faults.crash_before_finish(type="photo.resize")
     lost = duetime.client.tasks.create("photo.resize", payload={"photo": "a"})
     duetime.run_until_idle()

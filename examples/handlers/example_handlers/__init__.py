@@ -1,4 +1,4 @@
-"""Example handlers: importing this package registers each of them for its task type."""
+"""Example handlers, which are registered for their task types when this package is imported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stand-in for the jobs of a CI system: it works for a while, fails as often as requested, and reports."""
+"""A handler that simulates a CI system's jobs: it works for a while, fails as often as requested, and reports."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from duetime.handlers import Context, handler
 REPORT_TIMEOUT_SECONDS = 10
 PROGRESS_STEPS = 4
 WORTH_REPORTING_MS = 1000
-"""A shorter job reports no progress, because every report is a write."""
+"""The shortest job that reports progress, in milliseconds; every report costs a write."""
 
 
 class Job(TypedDict):
-    """The payload of a task of the type `ci.job`."""
+    """The payload of tasks with the type `ci.job`."""
 
     job: str
-    """Name of the job."""
+    """The name of the job."""
     fail_times: NotRequired[int]
-    """How many attempts fail before one succeeds."""
+    """The number of attempts that fail before an attempt succeeds."""
     work_ms: NotRequired[int]
-    """How long an attempt works."""
+    """How long an attempt works, in milliseconds."""
     report_url: NotRequired[str]
-    """URL that each attempt reports to, for a count that is independent of the scheduler."""
+    """The URL to which each attempt reports, so that executions can be counted independently of the scheduler."""
 
 
 class JobFailed(RuntimeError):
-    """A build broke; the next attempt may succeed."""
+    """The simulated job failed; the next attempt can succeed."""
 
     def __init__(self, job: str, attempt: int) -> None:
         super().__init__(f"job {job!r} failed at attempt {attempt}")

@@ -1,4 +1,4 @@
-"""Minimal handlers."""
+"""Two minimal handlers."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ def echo(context: Context, payload: Any) -> dict[str, Any]:  # noqa: ANN401 (a p
 
 @handler("echo.refuse")
 def refuse(context: Context, payload: Any) -> None:  # noqa: ANN401 (a payload is any JSON)
-    """Fail for good at the first attempt: no retry would help."""
+    """Fail permanently at the first attempt, without retries."""
     raise Unretriable(f"{context.type} refuses {payload!r}")

@@ -1,4 +1,4 @@
-"""Handlers that start further tasks."""
+"""Handlers that start other tasks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from duetime.handlers import AsyncContext, Context, handler
 
 @handler("fan-out")
 def fan_out(context: Context, payload: dict[str, int]) -> list[str]:
-    """Start tasks of the type `echo`, the same ones in each attempt; fail in the first attempts if asked to."""
+    """Start the same `echo` tasks in each attempt; fail in the first attempts if `fail_times` is given."""
     made = [context.client.tasks.create("echo", payload={"part": part}).id for part in range(payload["parts"])]
     if context.attempt <= payload.get("fail_times", 0):
         raise ConnectionError("failed after the tasks were created")
@@ -16,7 +16,7 @@ def fan_out(context: Context, payload: dict[str, int]) -> list[str]:
 
 @handler("fan-out.async")
 async def fan_out_async(context: AsyncContext, payload: dict[str, int]) -> list[str]:
-    """The same in a coroutine."""
+    """Do the same as `fan_out`, but in a coroutine."""
     tasks = context.client.tasks
     made = [(await tasks.create("echo", payload={"part": part})).id for part in range(payload["parts"])]
     if context.attempt <= payload.get("fail_times", 0):

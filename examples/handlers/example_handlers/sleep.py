@@ -1,4 +1,4 @@
-"""A stand-in for a program of a recorded workflow: it takes as long as the program once took."""
+"""A handler that simulates a program of a recorded workflow by sleeping as long as the program ran."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import NotRequired, TypedDict
 from duetime.handlers import Context, handler
 
 LOOK_SECONDS = 1.0
-"""Interval between checks for a stop request."""
+"""The interval between checks for a stop request, in seconds."""
 
 
 class Nap(TypedDict):
-    """The payload of a task of the type `sleep`."""
+    """The payload of tasks with the type `sleep`."""
 
     seconds: float
-    """How long to sleep."""
+    """How long to sleep, in seconds."""
     program: NotRequired[str]
-    """What it stands for."""
+    """The name of the simulated program."""
 
 
 @handler("sleep")
 def sleep(context: Context, payload: Nap) -> dict[str, object]:
-    """Sleep, and return the duration."""
+    """Sleep, and return the duration and the program."""
     began = time.monotonic()
     while (left := payload["seconds"] - (time.monotonic() - began)) > 0:
         time.sleep(min(left, LOOK_SECONDS))

@@ -1,4 +1,4 @@
-"""A pull worker beside a database that nothing outside can reach: `duetime worker run stockroom:worker`."""
+"""A pull worker next to a database without a public address; start it with `duetime worker run stockroom:worker`."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 TYPE = "stock.count"
-"""Declared in the settings as a pulled type."""
+"""A task type that is declared as pulled in the settings."""
 worker = Worker(concurrency=2)
 
 
 def connect(path: str) -> sqlite3.Connection:
-    """The database; each count remembers the fence of the attempt that wrote it."""
+    """Open the database; each count is stored with the fence of the attempt that wrote it."""
     connection = sqlite3.connect(path)
     connection.execute(
         "CREATE TABLE IF NOT EXISTS counts (article TEXT PRIMARY KEY, number INTEGER, task TEXT, fence INTEGER)"
@@ -26,10 +26,10 @@ def connect(path: str) -> sqlite3.Connection:
 
 
 def record(connection: sqlite3.Connection, task: str, fence: int, payload: Mapping[str, object]) -> bool:
-    """Store a count; returns whether it was stored.
+    """Store a count, and return whether it was stored.
 
-    An older attempt of the same task may still be alive when a newer one has written: its fence is lower, and it is
-    refused. Storing the same count twice changes nothing.
+    An older attempt of the same task can still be running when a newer attempt has stored its count. The older attempt
+    has a lower fence, so its count is rejected. Storing the same count twice has no effect.
     """
     with connection:
         cursor = connection.execute(
@@ -43,7 +43,7 @@ def record(connection: sqlite3.Connection, task: str, fence: int, payload: Mappi
 
 @worker.task(TYPE)
 def count(context: Context, payload: dict[str, object]) -> dict[str, bool]:
-    """Count an article."""
+    """Store a count of an article."""
     if "article" not in payload:
         raise Unretriable("count what?")
     connection = connect(os.environ.get("STOCK_DATABASE", "stock.sqlite"))

@@ -1,4 +1,4 @@
-"""The web site's receiver of the callbacks that duetime posts when an order has ended."""
+"""Receives the callbacks that duetime sends to the web site when an order has ended."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ if TYPE_CHECKING:
 
 
 def receive(secret: str, headers: Mapping[str, str], body: bytes, ended: MutableMapping[str, str]) -> int:
-    """Record how an order has ended; returns the status of the response.
+    """Record how an order has ended, and return the HTTP status of the response.
 
-    The body is verified as received, before it is parsed. The same callback may arrive again; recording it again
-    changes nothing.
+    The body is verified as received, before it is parsed. The same callback can arrive again; recording it again has no
+    effect.
 
     Args:
         secret: the deployment's signing secret.
         headers: headers of the request.
         body: body of the request, unchanged.
-        ended: the state of each topology that has ended, by its id: a table, in a real shop.
+        ended: the state of each topology that has ended, by id; a real shop would use a database table.
     """
     try:
         call = Webhook(secret).verify(body, dict(headers))

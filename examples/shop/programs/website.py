@@ -1,4 +1,4 @@
-"""The web site's use of duetime: it creates tasks."""
+"""The functions of the web site that create tasks and schedules."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from duetime_client import Client
 
 QUIET_SECONDS = 1800
-"""How long a cart must be unchanged before its owner is reminded."""
+"""How long a cart must be unchanged before the customer is reminded, in seconds."""
 
 
 def cart_changed(client: Client, cart: dict[str, str]) -> None:
-    """Send a reminder of an abandoned cart: each change postpones the same e-mail (a debounce).
+    """Schedule a reminder for an abandoned cart; each change postpones the same e-mail (a debounce).
 
-    The cart keeps the id of its reminder. A reminder that was already sent cannot be postponed: the change creates a
-    new one.
+    The cart stores the id of the reminder's task. A reminder that was already sent cannot be postponed, so the change
+    creates a new reminder.
     """
     if "reminder" in cart:
         try:
@@ -35,7 +35,7 @@ def cart_changed(client: Client, cart: dict[str, str]) -> None:
 
 
 def cart_bought(client: Client, cart: dict[str, str]) -> None:
-    """Cancel the reminder of a cart that was bought."""
+    """Cancel the reminder for a cart that was bought."""
     if "reminder" in cart:
         try:
             client.tasks.cancel(cart.pop("reminder"), reason="bought")
@@ -44,9 +44,9 @@ def cart_bought(client: Client, cart: dict[str, str]) -> None:
 
 
 def place_order(client: Client, order: Mapping[str, Any], callback_url: str) -> str:
-    """Run the steps of an order; if one fails for good, those before it are undone. The id of the topology.
+    """Run the steps of an order, and return the topology's id.
 
-    A repeated request of the same order is the same topology.
+    If a step fails for good, the earlier steps are undone. A repeated request for an order returns the same topology.
     """
     retry = {"max_attempts": 3, "initial_seconds": 10}
     nodes = {
@@ -59,10 +59,10 @@ def place_order(client: Client, order: Mapping[str, Any], callback_url: str) -> 
 
 
 def declare_schedules(client: Client) -> None:
-    """The nightly report, at half past one by London's clocks.
+    """Create the schedule of the nightly report, at half past one in London.
 
-    In spring that time does not exist in one night: `shift_forward` runs it when the clocks have changed, instead of
-    not at all. In autumn it occurs twice, and the report runs once.
+    In one night in spring this time does not exist; with `shift_forward`, the report runs as soon as the clocks have
+    changed. In one night in autumn the time occurs twice, but the report runs once.
     """
     client.schedules.create(
         name="nightly-report",

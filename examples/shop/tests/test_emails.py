@@ -1,4 +1,4 @@
-"""Reminders of carts: one e-mail after the last change."""
+"""Tests of the reminders for abandoned carts."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from website import QUIET_SECONDS, cart_bought, cart_changed
 
 
 def new_cart() -> dict[str, str]:
-    """A cart, as the web site stores it."""
+    """Return a cart as the web site stores it."""
     return {"id": "17", "email": "ada@example.org"}
 
 
 def test_many_changes_are_one_reminder(duetime: Duetime) -> None:
-    """It is sent half an hour after the last change, not after the first."""
+    """A cart that is changed several times causes one reminder, half an hour after the last change."""
     cart = new_cart()
     for _ in range(5):
         cart_changed(duetime.client, cart)
@@ -27,7 +27,7 @@ def test_many_changes_are_one_reminder(duetime: Duetime) -> None:
 
 
 def test_a_change_after_the_reminder_begins_another(duetime: Duetime) -> None:
-    """A reminder that was sent cannot be postponed."""
+    """A change after the reminder was sent creates a new reminder."""
     cart = new_cart()
     cart_changed(duetime.client, cart)
     duetime.advance(seconds=QUIET_SECONDS)
@@ -37,7 +37,7 @@ def test_a_change_after_the_reminder_begins_another(duetime: Duetime) -> None:
 
 
 def test_what_was_bought_is_not_reminded_of(duetime: Duetime) -> None:
-    """The pending e-mail is cancelled."""
+    """Buying the cart cancels the pending reminder."""
     cart = new_cart()
     cart_changed(duetime.client, cart)
     cart_bought(duetime.client, cart)
@@ -46,7 +46,7 @@ def test_what_was_bought_is_not_reminded_of(duetime: Duetime) -> None:
 
 
 def test_a_crash_sends_no_second_e_mail(duetime: Duetime) -> None:
-    """The worker was lost after the e-mail and before its outcome: the next attempt has the same task id."""
+    """If a worker crashes after sending an e-mail, the next attempt does not send the e-mail again."""
     duetime.faults.crash_before_finish(attempt=1)
     duetime.client.tasks.create("email", payload={"to": "ada@example.org", "text": "hello"})
     duetime.run_until_idle()

@@ -1,4 +1,4 @@
-"""The pull worker beside the database."""
+"""Tests of the pull worker next to the database."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from stockroom import TYPE, connect, record
 
 
 def test_a_count_is_pulled_and_stored(duetime: Duetime, tmp_path: Path) -> None:
-    """The task ends when the worker reports its outcome."""
+    """A pulled count is stored in the database, and its task ends when the worker reports the outcome."""
     duetime.pull(TYPE)
     task = duetime.client.tasks.create(TYPE, payload={"article": "kettle", "number": 12})
     (lease,) = duetime.client.leases.acquire([TYPE], wait_seconds=5)
@@ -23,7 +23,7 @@ def test_a_count_is_pulled_and_stored(duetime: Duetime, tmp_path: Path) -> None:
 
 
 def test_a_late_attempt_does_not_overwrite_a_newer_one(tmp_path: Path) -> None:
-    """After its lease was lost, another attempt has counted again: the lower fence is refused, a repeat is not."""
+    """A count of the same task with a lower fence is rejected; a repeated count and a later task's count are stored."""
     database = connect(str(tmp_path / "stock.sqlite"))
     assert record(database, "task", 2, {"article": "kettle", "number": 11})
     assert not record(database, "task", 1, {"article": "kettle", "number": 12})

@@ -1,4 +1,4 @@
-"""The receiver of callbacks: only what the deployment has signed is believed."""
+"""Tests of the receiver, which accepts only callbacks that the deployment has signed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BODY = b'{"type": "task.succeeded", "data": {"id": "01M7YXRMFX00364F3R8C6BAZYP",
 
 
 def signed(body: bytes = BODY, secret: str = SECRET, age: timedelta = timedelta()) -> dict[str, str]:
-    """The headers of a callback."""
+    """Return the headers of a signed callback."""
     sent = datetime.now(tz=UTC) - age
     signature = Webhook(secret).sign("01M7YXRMFX00364F3R8C6BAZYP-1-callback", sent, body.decode())
     return {
@@ -24,14 +24,14 @@ def signed(body: bytes = BODY, secret: str = SECRET, age: timedelta = timedelta(
 
 
 def test_a_signed_callback_is_believed_also_twice() -> None:
-    """A repeat changes nothing."""
+    """A signed callback is accepted, and its repetition has no effect."""
     ended: dict[str, str] = {}
     assert [receive(SECRET, signed(), BODY, ended) for _ in range(2)] == [204, 204]
     assert ended == {"01M7YXRMFX00364F3R8C6BAZYP": "succeeded"}
 
 
 def test_anything_else_is_refused() -> None:
-    """Another secret, another body, an old callback, none of the headers: nothing is noted."""
+    """A callback with another secret, another body, an old timestamp or no signature is rejected and not recorded."""
     ended: dict[str, str] = {}
     other = "whsec_YW5vdGhlciBzZWNyZXQsIG9mIHNvbWVib2R5IGVsc2U="
     forged = BODY.replace(b"succeeded", b"failed")

@@ -1,6 +1,6 @@
-"""The embedded AWS: MiniStack, pinned, and everything that differs between it and AWS.
+"""The embedded AWS: a pinned version of MiniStack, and everything that handles its differences from AWS.
 
-No other module of the project knows which emulator it is.
+No module outside this package depends on which emulator is used.
 """
 
 from duetime_local.emulator.errors import EmulatorFailed, EmulatorNotInstalled

@@ -1,9 +1,9 @@
-"""PartiQL batch insertions as ordinary writes.
+"""Executes PartiQL batch insertions as ordinary writes.
 
-MiniStack 1.5.33 inserts items without a record in the table's stream, and charges one unit for each, regardless of
-size. Here an insertion is a conditional `PutItem`, as in AWS.
+MiniStack 1.5.33 inserts items without a record in the table's stream, and charges one unit for each item, regardless of
+its size. This module executes each insertion as a conditional `PutItem`, as AWS does.
 
-Run by the emulator's own Python, so it imports the standard library only.
+The emulator's own Python runs this module, so it imports only the standard library.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class BatchInserts:
     """Replaces `BatchExecuteStatement` for batches that contain only insertions.
 
     Args:
-        engine: its module of DynamoDB.
+        engine: the emulator's DynamoDB module.
     """
 
     def __init__(self, engine: Any) -> None:  # noqa: ANN401 - a module of the emulator
@@ -31,7 +31,7 @@ class BatchInserts:
         self._tables = engine._tables  # noqa: SLF001 - same
 
     def execute(self, data: dict[str, Any]) -> Any:  # noqa: ANN401 - a response, as the emulator has them
-        """Execute a batch."""
+        """Execute a batch of statements."""
         try:
             inserts = [self._parse(each["Statement"], each.get("Parameters", [])) for each in data["Statements"]]
         except (KeyError, ValueError):

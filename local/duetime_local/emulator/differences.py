@@ -1,80 +1,86 @@
-"""Differences between MiniStack 1.5.33 and AWS, and how each is handled.
+"""Handles the differences between MiniStack 1.5.33 and AWS, which are listed here.
 
-Before the deploy (`with_fixed_addresses`), because it generates random ids of APIs:
+Before the deployment (`with_fixed_addresses`), because MiniStack generates random API ids:
 
-* a MiniStack tag sets each API's id, so that its address is the same after every start.
+* A MiniStack tag sets each API's id, so that the API's address is the same after every start.
 
-After the deploy (`complete_deployment`), because its CloudFormation accepts these properties and drops them:
+After the deployment (`complete_deployment`), because MiniStack's CloudFormation accepts these properties but drops
+them:
 
 * time to live and point-in-time recovery of a table;
 * `ReservedConcurrentExecutions` and `RecursiveLoop` of a function;
-* the CORS settings of an HTTP API, which it keeps under names that it does not look for;
-* the URL of the WebSocket API in the functions' environment, which names a host that only AWS has.
+* the CORS settings of an HTTP API, which MiniStack stores under names that it does not read;
+* the URL of the WebSocket API in the functions' environment, whose host exists only in AWS.
 
-After the deploy, because every concurrent invocation is a separate process of 110 MB that takes a second of a core:
+After the deployment, because every concurrent invocation is a separate process with 110 MB and a second of CPU time:
 
-* A state machine's maps are kept to `GENTLE_WAITS`. Nodes run independently of these waits, so none is delayed; the end
-  of 200 nodes comes one to three seconds later. The limit also prevents lost errors: if a function with a token raises
-  or is throttled, the state is not notified and waits until its timeout. A graph with more nodes than the account's
-  concurrency would never end.
+* The concurrency of a state machine's maps is limited to `GENTLE_WAITS`. Nodes run independently of these waits, so no
+  node is delayed; a topology with 200 nodes ends one to three seconds later. The limit also prevents lost errors: if a
+  function with a token raises or is throttled, the state is not notified and waits until its timeout. Without the
+  limit, a topology with more nodes than the account's concurrency would never end.
 
-Around the server, because it stores the setting but does not apply it (`http_throttle.py`):
+In the server, because MiniStack stores the setting but does not apply it (`http_throttle.py`):
 
-* the throttle of an HTTP API's stage. A function at its concurrency limit also results in 429 there.
+* the throttle of an HTTP API's stage. A function at its concurrency limit also results in 429 in MiniStack.
 
-Around the server, because every concurrent request is a separate process (`http_throttle.py`):
+In the server, because every concurrent request needs a separate process (`http_throttle.py`):
 
-* few requests of HTTP APIs are executed at a time; others are queued, and get 503 if they wait too long. In AWS they
-  run concurrently, up to the account's concurrency.
+* Only a few requests of HTTP APIs are executed at a time; other requests are queued, and get 503 if they wait too long.
+  In AWS requests run concurrently, up to the account's concurrency.
 
-By settings of the `local` environment (`infra/`), because there is no alternative:
+With settings of the `local` environment (`infra/`), because there is no alternative:
 
-* Lambdas run as warm subprocesses of the emulator's own Python, whatever runtime is declared: layers hold boto3 and
-  wheels for this machine.
-* Its poller checks a queue when a message was sent or a batch has ended, else once a second, and an expired delay does
-  not trigger it: precision is `exact` locally, so that messages arrive a second before they are due. Authorizers: it
-  checks JWTs but not IAM signatures, so locally the API has one default owner.
+* Functions run as warm subprocesses of the emulator's own Python, whatever runtime is declared, so layers contain boto3
+  and wheels for this machine.
+* MiniStack's poller checks a queue after a message is sent or a batch has ended, otherwise once a second, and does not
+  notice the end of a message's delay. Locally, precision is therefore `exact`, so that messages arrive a second before
+  their tasks are due.
+* MiniStack's authorizers check JWTs but not IAM signatures, so locally the API has one default owner.
 
-Around the server, because each process would unpack all of its layers (`shared_layers.py`):
+In the server, because each process would unpack all of its layers (`shared_layers.py`):
 
-* a version of a layer is unpacked once, for all processes.
-* when a function's configuration changes, a process finishes its invocation before it ends.
+* A layer version is unpacked once for all processes.
+* When a function's configuration changes, a process finishes its invocation before it ends.
 
-Around the server, because one waiting function blocks others (`stream_poller.py`, `function_logs.py`):
+In the server, because a waiting function would block other functions (`stream_poller.py`, `function_logs.py`):
 
-* streams are polled by a separate thread. MiniStack's own poller delivers no queue message while a function processes a
-  stream batch. an invocation ends as soon as its log is read. Otherwise the server waits 50 ms for an invocation that
-  logs nothing.
+* A separate thread polls streams. MiniStack's own poller does not deliver queue messages while a function processes a
+  stream batch.
+* An invocation ends as soon as its log is read. MiniStack waits 50 ms for an invocation that logs nothing.
 
-Around the server, because they create no stream records and each is charged one unit (`batch_inserts.py`):
+In the server, because MiniStack's batch insertions create no stream records and cost one unit each
+(`batch_inserts.py`):
 
-* insertions by `BatchExecuteStatement` are conditional writes like any others.
+* Insertions with `BatchExecuteStatement` are executed as conditional writes.
 
-Around the server, because splitting expressions and copying items take a third of a write's time (`table_speed.py`):
+In the server, because splitting expressions and copying items take a third of a write's time (`table_speed.py`):
 
-* an expression is split into tokens once, and items are copied without `copy.deepcopy`.
+* An expression is split into tokens once, and items are copied without `copy.deepcopy`.
 
-By the reader of logs (`duetime_local.logs`), because the response looks complete:
+In the log reader (`duetime_local.logs`), because a truncated response looks complete:
 
 * `FilterLogEvents` ignores JSON patterns, and returns the oldest 10 000 events of a log group without a token.
 
-By starting processes of the worker before they are needed (`lambda_warm_up.warm_up`):
+By starting worker processes before they are needed (`lambda_warm_up.warm_up`):
 
-* A cold start takes a second of a core; many at once slow down everything else.
+* A cold start takes a second of CPU time, so many concurrent cold starts slow down all other processes.
 
-Not handled, because it is harmless here, but tests must not rely on it as AWS's behavior:
+Not handled, because these differences are harmless here; tests must not take them for AWS's behavior:
 
-* IAM, memory limits, the queue-visibility-at-least-function-timeout rule and DelaySeconds <= 900 are not enforced:
-  the template's tests assert them.
-* EventBridge Scheduler checks its schedules every ten seconds: a one-minute rate is up to ten seconds late, and first
-  fires a minute after the deploy. The look-ahead of three minutes covers this. Lambdas inherit the server's environment
-  (it is started with a clean one) and its site-packages (layers come first). A Lambda that raises, times out or dies
-  (`os._exit`, SIGKILL) returns its batch when the messages' visibility ends, and the mapping then pauses for a second.
-* MessageGroupId on a standard queue is stored and returned, but there are no fair queues. The error type of a function
-  that raised is always `Runtime.HandlerError`. EMF lines do not become metrics; there is no X-Ray; TTL deletions emit
-  no stream record. State is saved only on a graceful stop; after a restart stream mappings are inactive until deployed
-  again. A state that waits for a token has no heartbeat: only its timeout ends it. Recursive-loop detection counts only
-  direct invocations, not hops through a queue.
+* IAM, memory limits, the rule that a queue's visibility timeout is at least the function's timeout, and
+  DelaySeconds <= 900 are not enforced. The template's tests assert these rules.
+* EventBridge Scheduler checks its schedules every ten seconds, so a one-minute rate is up to ten seconds late, and
+  first fires a minute after the deployment. The look-ahead of three minutes covers this delay.
+* Functions inherit the server's environment (the server is started with a clean environment) and its site-packages
+  (layers come first).
+* If a function raises, times out or dies (`os._exit`, SIGKILL), its batch returns when the messages' visibility timeout
+  ends, and the event source mapping then pauses for a second.
+* MessageGroupId on a standard queue is stored and returned, but queues are not fair.
+* The error type of a function that raised is always `Runtime.HandlerError`.
+* EMF lines do not become metrics, X-Ray is missing, and TTL deletions emit no stream records.
+* State is saved only on a graceful stop; after a restart, stream mappings are inactive until the next deployment.
+* A state that waits for a token has no heartbeat, so only the state's timeout ends the wait.
+* Recursive-loop detection counts only direct invocations, not hops through a queue.
 """
 
 from __future__ import annotations
@@ -90,10 +96,10 @@ if TYPE_CHECKING:
 
     from duetime_local.emulator.server import Emulator
 
-Properties = dict[str, Any]  # CloudFormation properties have arbitrary types
+Properties = dict[str, Any]  # CloudFormation properties can have any type
 
 GENTLE_WAITS = 4
-"""Most concurrent iterations of a map on this machine; a distributed map runs one child at a time."""
+"""The maximum number of concurrent iterations of a map on this machine; a distributed map runs one child at a time."""
 
 
 def complete_deployment(emulator: Emulator, template: Mapping[str, Any], physical_ids: Mapping[str, str]) -> None:
@@ -106,7 +112,7 @@ def complete_deployment(emulator: Emulator, template: Mapping[str, Any], physica
 
 
 def with_fixed_addresses(template: Mapping[str, Any]) -> dict[str, Any]:
-    """The template with a fixed id for each API, so that addresses are the same after every start."""
+    """Add a fixed id to each API in the template, so that the addresses are the same after every start."""
     resources = {
         logical_id: _with_tag(resource) if resource["Type"] == "AWS::ApiGatewayV2::Api" else resource
         for logical_id, resource in template["Resources"].items()
@@ -127,20 +133,20 @@ def api_url(emulator: Emulator, api_id: str) -> str:
 
 
 def watch_url(emulator: Emulator, deployed_url: str) -> str:
-    """Convert the AWS URL of a WebSocket API to the one on this machine."""
+    """Convert the AWS URL of a WebSocket API to its URL on this machine."""
     parts = urlsplit(deployed_url)
     return f"ws{api_url(emulator, parts.netloc.partition('.')[0]).removeprefix('http')}{parts.path}"
 
 
 def _complete_urls(emulator: Emulator, template: Mapping[str, Any], physical_ids: Mapping[str, str]) -> None:
-    """Set the functions' variables with the local URLs of the APIs."""
+    """Set the functions' environment variables to the APIs' local URLs."""
     resources = template["Resources"]
     stages = {
         body["Properties"]["StageName"]: api_url(emulator, physical_ids[body["Properties"]["ApiId"]["Ref"]])
         for body in resources.values()
         if body["Type"] == "AWS::ApiGatewayV2::Stage"
     }
-    # The HTTP API has the default stage, the WebSocket API one with a name.
+    # The HTTP API has the stage `$default`; the WebSocket API has a named stage.
     local = {
         Variable.API_URL.value if stage == "$default" else Variable.WATCH_URL.value: (
             url if stage == "$default" else f"ws{url.removeprefix('http')}/{stage}"
@@ -163,7 +169,7 @@ def _complete_table(emulator: Emulator, name: str, properties: Properties) -> No
     time_to_live = properties.get("TimeToLiveSpecification")
     if time_to_live:
         dynamodb.update_time_to_live(TableName=name, TimeToLiveSpecification=time_to_live)
-    # A global table (CDK's TableV2) sets it per replica.
+    # A global table (CDK's TableV2) sets point-in-time recovery per replica.
     replicas = properties.get("Replicas", [properties])
     recovery = replicas[0].get("PointInTimeRecoverySpecification")
     if recovery:
@@ -192,7 +198,7 @@ def _complete_machine(emulator: Emulator, arn: str, _properties: Properties) -> 
 
 
 def gentle(machine: Mapping[str, Any]) -> dict[str, Any]:
-    """A definition with limited concurrency of its maps."""
+    """Return the definition with limited concurrency in its maps."""
     return {**machine, "States": {name: _gentle_state(state) for name, state in machine["States"].items()}}
 
 

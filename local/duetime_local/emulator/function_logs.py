@@ -1,10 +1,10 @@
-"""Logs of functions, collected without a wait.
+"""Collects the logs of functions without waiting.
 
-After each invocation MiniStack 1.5.33 waits for further lines from its reading thread, 50 ms if there are none at all.
-A function writes its log before its response, so all lines are already in the pipe: here the collector reads them
-directly. With the wait, an invocation of an empty function takes ten times as long.
+After each invocation MiniStack 1.5.33 waits for more lines from its reading thread, 50 ms if there are no lines. A
+function writes its log before its response, so all lines are already in the pipe, and this module's collector reads
+them directly. With the wait, an invocation of an empty function takes ten times as long.
 
-Run by the emulator's own Python, so it imports the standard library only.
+The emulator's own Python runs this module, so it imports only the standard library.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _CHUNK_BYTES = 65_536
 
 
 class Process(Protocol):
-    """The emulator's process of a function; its log lines are queued until they are drained."""
+    """The emulator's process for a function; the process's log lines are queued until they are drained."""
 
     _proc: Any
     _stderr_queue: Any
@@ -33,26 +33,26 @@ class LogReader:
     """Reads the log of a process line by line, for both the reading thread and collectors.
 
     Args:
-        pipe: the end to read from; it is set to non-blocking.
+        pipe: the pipe to read from, which is set to non-blocking.
         put: receives each line, without the line end.
     """
 
     def __init__(self, pipe: IO[str], put: Callable[[str], None]) -> None:
-        self._pipe = pipe  # a reference, to keep it open
+        self._pipe = pipe  # keeps the pipe open
         self._put = put
         self._lock = threading.Lock()
         self._begun = b""
         os.set_blocking(pipe.fileno(), False)
 
     def run(self) -> None:
-        """Read until the process closes its end."""
+        """Read until the process closes its end of the pipe."""
         ready = select.poll()
         ready.register(self._pipe.fileno(), select.POLLIN)
         while ready.poll() and self.read():
             pass
 
     def read(self) -> bool:
-        """Read the available lines without waiting; returns whether more may come."""
+        """Read the available lines without waiting, and return whether more lines can follow."""
         with self._lock:
             try:
                 while chunk := os.read(self._pipe.fileno(), _CHUNK_BYTES):
@@ -68,10 +68,10 @@ class LogReader:
 
 
 class FunctionLogs:
-    """Replaces the emulator's reading and collecting of logs.
+    """Replaces the emulator's functions that read and collect logs.
 
     Args:
-        collect_slowly: the emulator's own function.
+        collect_slowly: the emulator's own function, which waits.
     """
 
     def __init__(self, collect_slowly: Callable[..., str]) -> None:
@@ -95,7 +95,7 @@ class FunctionLogs:
 
         Args:
             process: the process that has just responded.
-            waits: the emulator's waits, if the process has ended meanwhile.
+            waits: the emulator's waits, which are used only if the process has ended in the meantime.
         """
         reader = self._readers.get(id(process._proc))  # noqa: SLF001 - same
         if reader is None:

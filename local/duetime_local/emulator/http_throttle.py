@@ -1,14 +1,14 @@
-"""Adds to the embedded AWS's HTTP APIs a stage's throttle and a concurrency limit.
+"""Adds stage throttling and a concurrency limit to the HTTP APIs of the embedded AWS.
 
-API Gateway limits a stage's rate and burst with a token bucket, and rejects further requests with 429, without a
-`Retry-After`. MiniStack 1.5.33 stores the settings but does not apply them.
+API Gateway limits a stage's rate and burst with a token bucket, and rejects excess requests with 429, without a
+`Retry-After` header. MiniStack 1.5.33 stores the settings but does not apply them.
 
-In AWS each concurrent invocation has its own machine. Here it is a process of 110 MB that takes a second of a core to
-start: a burst of clients would start one each, and none would make progress. So few requests are executed at a time,
-others wait in order of arrival, and those that cannot be served soon get 503, as from API Gateway when a function is
-throttled.
+In AWS each concurrent invocation has its own machine. In the embedded AWS each needs a process with 110 MB, whose start
+takes a second of CPU time, so a burst of requests would start many processes that all make no progress. Therefore only
+a few requests are executed at a time, and other requests wait in order of arrival. Requests that wait too long get 503,
+as from API Gateway when a function is throttled.
 
-Run by the emulator's own Python, so it imports the standard library and the emulator only.
+The emulator's own Python runs this module, so it imports only the standard library and the emulator.
 
 Source: API Gateway Developer Guide, "Throttle requests to your HTTP APIs for better throughput in API Gateway".
 """
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     Answer = tuple[int, dict[str, str], bytes]
 
 CONCURRENCY = 12
-"""Most concurrent requests of all HTTP APIs, and so processes of their functions."""
+"""The maximum number of concurrent requests to all HTTP APIs, and thus of processes for their functions."""
 FIRST_CONCURRENCY = 2
-"""Initial concurrency; each response allows one more, so that few processes start at once."""
+"""The initial concurrency; each response raises the limit by one, so that few processes start at once."""
 MOST_WAITING = 500
-"""Most requests that may wait."""
+"""The maximum number of waiting requests."""
 PATIENCE_SECONDS = 20.0
-"""Seconds that a request may wait; API Gateway gives up after thirty seconds in total."""
+"""The longest wait of a request in seconds; API Gateway times out after thirty seconds in total."""
 BUSY: Answer = (
     503,
     {"Content-Type": "application/json", "Retry-After": "1"},
@@ -48,12 +48,12 @@ class Bucket:
         self._seen = 0.0
 
     def admits(self, rate: float, burst: float, now: float) -> bool:
-        """Take one token if available.
+        """Take one token if available, and return whether a token was taken.
 
         Args:
             rate: tokens added per second.
             burst: capacity in tokens.
-            now: seconds of a monotonic clock.
+            now: current time of a monotonic clock, in seconds.
         """
         self._tokens = min(burst, self._tokens + (now - self._seen) * rate)
         self._seen = now
@@ -64,7 +64,7 @@ class Bucket:
 
 
 def throttle_of(stage: Mapping[str, Any]) -> tuple[float, float] | None:
-    """Rate and burst of a stage if it has both; CloudFormation capitalizes the names, the API does not."""
+    """Return a stage's rate and burst if both are set; CloudFormation capitalizes the names, but the API does not."""
     settings = {name.lower(): value for name, value in (stage.get("defaultRouteSettings") or {}).items()}
     rate, burst = settings.get("throttlingratelimit"), settings.get("throttlingburstlimit")
     return None if rate is None or burst is None else (float(rate), float(burst))
@@ -73,7 +73,7 @@ def throttle_of(stage: Mapping[str, Any]) -> tuple[float, float] | None:
 def gated(
     execute: Callable[..., Awaitable[Answer]], stage_of: Callable[[str, str], Mapping[str, Any]]
 ) -> Callable[..., Awaitable[Answer]]:
-    """Wrap the execution of API requests with the throttle of the API's stage."""
+    """Wrap the execution of API requests with the throttle of the API's stage; excess requests get 429."""
     buckets: dict[tuple[str, str], Bucket] = {}
 
     async def execute_or_reject(api_id: str, stage: str, *rest: object) -> Answer:
@@ -96,10 +96,10 @@ def limited(
     """Wrap the execution of requests with a concurrency limit.
 
     Args:
-        execute: executes one.
-        concurrency: maximum number executed at a time.
-        first: initial limit; each completed request raises it by one.
-        most_waiting: maximum number of waiting requests; further ones are rejected at once.
+        execute: executes a request.
+        concurrency: maximum number of requests that are executed at a time.
+        first: initial limit; each completed request raises the limit by one.
+        most_waiting: maximum number of waiting requests; additional requests are rejected at once.
         patience: seconds that a request waits before it is rejected.
     """
     allowed = min(first, concurrency)

@@ -1,4 +1,4 @@
-"""The Python environment of the embedded AWS: the checkout's, or one in the project, installed on demand."""
+"""Finds the Python environment of the embedded AWS, or installs it into a project that is not a checkout."""
 
 from __future__ import annotations
 
@@ -20,44 +20,44 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
-"""Pinned requirements, because the emulator needs other library versions than the project."""
+"""The emulator's pinned requirements; the emulator needs other library versions than the project."""
 _NAME = "emulator-"
 _PYTHON = Path("bin", "python")
 _LAST_LINES = 15
 
 
 def interpreter() -> Path:
-    """The Python that runs the emulator, whether or not it is installed."""
+    """Return the path of the Python that runs the emulator, whether or not it is installed."""
     if CHECKOUT is not None:
         return CHECKOUT / ".venv-emulator" / _PYTHON
-    # One for each version of duetime and Python.
+    # The project has an environment for each version of the requirements and Python.
     inputs = REQUIREMENTS.read_bytes() + sys.version.encode()
     return project_folder() / ".duetime" / f"{_NAME}{sha256(inputs).hexdigest()[:12]}" / _PYTHON
 
 
 def is_missing() -> bool:
-    """Whether `install` must be called; for a checkout, `make setup` installs it."""
+    """Whether `install` must be called; in a checkout, `make setup` installs the emulator."""
     return CHECKOUT is None and not interpreter().exists()
 
 
 def run_uv(command: list[str]) -> None:
-    """Run a command of uv.
+    """Run a uv command.
 
     Raises:
-        EmulatorFailed: it ended with an error.
+        EmulatorFailed: the command ended with an error.
     """
     environ = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"}
-    # uv's path comes from its own package; the file is ours.
+    # uv's path comes from uv's own package, and the requirements file is ours.
     done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)  # noqa: S603
     if done.returncode:
         raise EmulatorFailed("cannot be installed", "\n".join(done.stderr.splitlines()[-_LAST_LINES:]))
 
 
 def install(run: Callable[[list[str]], object] = run_uv) -> None:
-    """Install the emulator into the project, replacing any former one.
+    """Install the emulator into the project, and remove earlier installations.
 
     Args:
-        run: runs a command of uv.
+        run: runs a uv command.
 
     Raises:
         EmulatorFailed: a package cannot be downloaded.

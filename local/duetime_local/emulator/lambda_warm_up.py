@@ -1,4 +1,4 @@
-"""Starts the emulator's Lambda processes in advance."""
+"""Starts the emulator's Lambda processes before they are needed."""
 
 from __future__ import annotations
 
@@ -18,24 +18,23 @@ _OPTIONS = {"requestContext": {"http": {"method": "OPTIONS"}}, "rawPath": "/v1/t
 NOTHING = json.dumps(
     {"Records": [], "calls": [], "state": "none", "task_id": "0" * 26, "fence": 0, **_OPTIONS}
 ).encode()
-"""An event without effect on any function: a batch without messages, one without calls, an unknown topology state, and
-a request for the methods of a path."""
+"""An event that has no effect on any function: no messages, no calls, an unknown state and an OPTIONS request."""
 
 
 def warm_up(emulator: Emulator, worker: str, called: str, waiting: str) -> int:
-    """Start as many processes of functions as may run concurrently.
+    """Start as many function processes as can run concurrently.
 
-    Each takes a second of a core: ten cold starts during the work would delay everything by seconds, which says nothing
-    about AWS.
+    Each start takes a second of CPU time. Unlike in AWS, ten cold starts during a measurement would delay all tasks by
+    seconds.
 
     Args:
-        emulator: the emulator that runs them.
+        emulator: the emulator that runs the functions.
         worker: the function that the queues invoke, up to a queue's concurrency.
         called: the function that the worker calls.
         waiting: the function that waits for the nodes of topologies.
 
     Returns:
-        How many processes there are.
+        The number of started processes.
     """
     functions = emulator.client("lambda")
     mappings = functions.list_event_source_mappings(FunctionName=worker)["EventSourceMappings"]
@@ -44,18 +43,18 @@ def warm_up(emulator: Emulator, worker: str, called: str, waiting: str) -> int:
 
 
 def start_many(emulator: Emulator, counts: Mapping[str, int]) -> int:
-    """Start a number of processes of each function; returns their total."""
+    """Start a number of processes for each function, and return the total number."""
     functions = emulator.client("lambda")
     with ThreadPoolExecutor(max(counts.values())) as threads:
         for name, count in counts.items():
-            # Concurrently, because consecutive calls would all reuse the first process.
+            # The calls are concurrent, because consecutive calls would all reuse the first process.
             for call in [threads.submit(functions.invoke, FunctionName=name, Payload=NOTHING) for _ in range(count)]:
                 call.result()
     return sum(counts.values())
 
 
 def start_one(emulator: Emulator, *names: str) -> None:
-    """Start a process of each function that has none, concurrently."""
+    """Start a process for each function without an idle process; the starts are concurrent."""
     functions = emulator.client("lambda")
     with ThreadPoolExecutor(len(names)) as threads:
         for call in [threads.submit(functions.invoke, FunctionName=name, Payload=NOTHING) for name in names]:

@@ -1,4 +1,4 @@
-"""Where an emulator runs: its port and its folder."""
+"""Chooses the port and the folder of an emulator."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from contextlib import suppress
 from duetime_local.emulator.errors import EmulatorFailed
 
 PREFERRED_PORT = 8750
-"""A fixed port, so that addresses are the same in every run."""
+"""The default port, which is fixed so that addresses are the same in every run."""
 MEMORY = "/dev/shm"  # noqa: S108 - the folder below it is private
 MEMORY_BYTES = 4 * 1024**3
-"""Minimum free memory for using half a gigabyte of it."""
+"""The minimum free memory for an in-memory folder, of which the emulator uses half a gigabyte."""
 
 
 def roomy_memory() -> str | None:
-    """Return a folder in memory if there is one with enough room, else `None` for the default location.
+    """Return a folder in memory if it has enough free space, or `None` for the default location.
 
-    Each Lambda process unpacks its layers, half a gigabyte in total; deleting that from a disk can take a minute.
+    The emulator unpacks layers with half a gigabyte in total, and deleting them from a disk can take a minute.
     """
     try:
         status = os.statvfs(MEMORY)
@@ -30,21 +30,21 @@ def roomy_memory() -> str | None:
 
 
 def usable_port() -> int:
-    """Return the preferred port, or a free one if it is in use."""
+    """Return the preferred port, or another free port if the preferred port is in use."""
     with suppress(EmulatorFailed):
         return free_port(PREFERRED_PORT)
     return free_port(0)
 
 
 def free_port(wanted: int) -> int:
-    """Return `wanted` if it is free, or any free port for 0."""
+    """Return the port `wanted` if it is free; for 0, return any free port."""
     with socket.socket() as probe:
-        # As servers do, so that lingering connections of a stopped emulator do not count.
+        # Servers also set this option, so lingering connections of a stopped emulator do not block the port.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", wanted))
         except OSError as error:
-            # Checked before the start, because another emulator on the port would respond instead.
+            # The port is checked before the start, because otherwise another emulator on the port would respond.
             raise EmulatorFailed(
                 f"cannot use port {wanted}: {error.strerror}; choose another with --port", ""
             ) from None

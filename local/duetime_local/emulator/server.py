@@ -1,4 +1,4 @@
-"""Starting and stopping the embedded AWS."""
+"""Starts and stops the embedded AWS."""
 
 from __future__ import annotations
 
@@ -46,18 +46,21 @@ REGION = "us-east-1"
 ACCOUNT = "000000000000"
 SECRET = "none"  # noqa: S105 - the emulator checks no signatures
 HOME, TEMPORARY, STARTUP = "home", "tmp", "startup"
-"""Folders inside the emulator's own."""
+"""Subfolders of the emulator's folder."""
 NO_DEBUGGER = "no debugger here; run the handler in a test with pytest --pdb"
-"""Names no function, so that `breakpoint()` warns with this text and continues: a debugger would read the requests of
-the function's process as its commands, and wait until the timeout."""
+"""The text is not a function's name, so `breakpoint()` prints a warning with the text and continues.
+
+A debugger would read the requests to the function's process as debugger commands, and block until the timeout."""
 START_SECONDS = 120.0
-"""Seconds to wait for the start on a busy machine; usually it takes two or three."""
+"""The longest wait for the start in seconds; the start usually takes two or three seconds."""
 _PATIENT = Config(read_timeout=300, proxies={})
-"""Timeouts without retries: a function started along with many others may respond after minutes, and a retry would
-start it twice. A proxy named by the environment cannot reach this machine's own loopback."""
+"""Waits long for responses, and uses no proxy.
+
+A function that starts along with many other functions may respond only after minutes, and a retry would start a second
+process. A proxy from the environment cannot reach this machine's loopback interface."""
 _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 SAVE_SECONDS = 30.0
-"""Seconds to wait for saving its state on a stop; on a quiet machine it takes one or two."""
+"""The longest wait in seconds for saving the state at a stop; saving takes one or two seconds on an idle machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +69,11 @@ class Emulator:
 
     port: int
     folder: Path
-    """Private to this emulator, and deleted with it."""
+    """The emulator's private folder, which is deleted when the emulator ends."""
 
     @property
     def endpoint_url(self) -> str:
-        """The endpoint of all AWS services."""
+        """The endpoint URL for all AWS services."""
         return f"http://{LOOPBACK}:{self.port}"
 
     @property
@@ -84,13 +87,13 @@ class Emulator:
             "AWS_REGION": REGION,
             "AWS_DEFAULT_REGION": REGION,
             "AWS_EC2_METADATA_DISABLED": "true",
-            # A proxy cannot reach this machine's own loopback; of the two spellings, programs may read either.
+            # A proxy cannot reach this machine's loopback interface; programs read one of these two spellings.
             "NO_PROXY": LOOPBACK,
             "no_proxy": LOOPBACK,
         }
 
     def show_paths_of(self, package: Path) -> None:
-        """Name the user's own files in tracebacks of handlers, in processes that start from now on."""
+        """Show the paths of the user's own files in tracebacks of handlers, in processes that start after this call."""
         (self.folder / TEMPORARY / PACKAGE_FILE).write_text(str(package.resolve()), encoding="utf-8")
 
     @overload
@@ -131,14 +134,14 @@ class Emulator:
             "stepfunctions",
         ],
     ) -> object:
-        """Return a boto3 client of `service` for this emulator."""
+        """Return a boto3 client for a service of this emulator."""
         return _client(self.endpoint_url, self.environ["AWS_ACCESS_KEY_ID"], service)
 
 
 @cache
 def _client(endpoint_url: str, access_key: str, service: str) -> object:
-    """A cached client, because creating one takes a tenth of a second."""
-    # Ignores the caller's AWS profile and files; a missing profile would be fatal.
+    """Create a client; clients are cached, because creating a client takes a tenth of a second."""
+    # The session ignores the caller's AWS profile and files, because a missing profile would be an error.
     bare = botocore.session.Session(
         {"profile": (None, None, None, None), "config_file": (None, None, os.devnull, None)}
     )
@@ -148,7 +151,7 @@ def _client(endpoint_url: str, access_key: str, service: str) -> object:
         region_name=REGION,
         botocore_session=bare,
     )
-    # The type is one of the services of the method above.
+    # The service is one of the names in `Emulator.client`.
     return cast("Any", session).client(service, endpoint_url=endpoint_url, config=_PATIENT)
 
 
@@ -156,7 +159,7 @@ def _client(endpoint_url: str, access_key: str, service: str) -> object:
 def running(port: int | None = None, data_dir: Path | None = None) -> Iterator[Emulator]:
     """Run an emulator on 127.0.0.1 within the context, by default on `PREFERRED_PORT` or a free port.
 
-    With `data_dir`, its state is saved there, but only on a graceful stop.
+    With `data_dir`, the emulator's state is saved in that folder, but only on a graceful stop.
     """
     program = interpreter()
     if not program.exists():
@@ -166,7 +169,7 @@ def running(port: int | None = None, data_dir: Path | None = None) -> Iterator[E
     with (
         tempfile.TemporaryFile() as log,
         guarded(
-            # -P: keeps the neighboring modules off the import path.
+            # -P keeps the modules next to the starter off the import path.
             [str(program), "-P", str(STARTER)],
             environ=_environment(port, folder, data_dir),
             cwd=folder,
@@ -180,7 +183,7 @@ def running(port: int | None = None, data_dir: Path | None = None) -> Iterator[E
 
 
 def _environment(port: int, folder: Path, data_dir: Path | None) -> dict[str, str]:
-    """The complete environment of the server, which every Lambda inherits."""
+    """Return the complete environment of the server, which every function inherits."""
     home, temporary, startup = folder / HOME, folder / TEMPORARY, folder / STARTUP
     for path in (home, temporary, startup):
         path.mkdir()
@@ -191,7 +194,7 @@ def _environment(port: int, folder: Path, data_dir: Path | None) -> dict[str, st
         "HOME": str(home),
         "TMPDIR": str(temporary),
         "GATEWAY_PORT": str(port),
-        "BIND_HOST": LOOPBACK,  # its default is every interface
+        "BIND_HOST": LOOPBACK,  # the default is every interface
         "IOT_MTLS_ENABLED": "0",
         "SFTP_ENABLED": "0",
         "LOG_LEVEL": "WARNING",
@@ -199,7 +202,7 @@ def _environment(port: int, folder: Path, data_dir: Path | None) -> dict[str, st
         "PYTHONPATH": str(startup),
         "STATE_DIR": str(folder / "state"),
         "S3_DATA_DIR": str(folder / "s3"),
-        # Its default depends on the machine's memory and may be too low for three queues, their tasks' calls and the
+        # The default depends on the machine's memory, and can be too low for three queues, the tasks' calls and the
         # API.
         "LAMBDA_ACCOUNT_CONCURRENCY": "128",
     }

@@ -1,12 +1,12 @@
-"""Lambda processes of the embedded AWS that share unpacked layers, and end only between invocations.
+"""Lets Lambda processes of the embedded AWS share unpacked layers, and end only between invocations.
 
-MiniStack 1.5.33 unpacks all layers of a function, 33 MB, for each of its processes. Here each layer version is unpacked
-once, into a folder shared by all processes. In AWS, too, a layer is one read-only folder.
+MiniStack 1.5.33 unpacks all layers of a function, 33 MB, for each of the function's processes. This module unpacks each
+layer version once, into a folder that all processes share. In AWS, a layer is a read-only folder, too.
 
-When the configuration of a function changes, MiniStack kills all of its processes. Here, as in AWS, a process finishes
-its invocation first; new invocations immediately use the new configuration.
+When the configuration of a function changes, MiniStack kills all of the function's processes. With this module, as in
+AWS, a process finishes its invocation first; new invocations use the new configuration at once.
 
-Run by the emulator's own Python, so it imports the standard library only.
+The emulator's own Python runs this module, so it imports only the standard library.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FOLDERS = "_LAMBDA_LAYERS_DIRS"
-"""The variable with which the emulator passes the layer folders to a process."""
+"""The environment variable in which the emulator passes the layers' folders to a process."""
 
 
 class Process(Protocol):
-    """The emulator's process of a function."""
+    """The emulator's process for a function."""
 
     config: dict[str, Any]
     in_use: bool
 
 
 class SharedLayers:
-    """Folders of unpacked layers, one for each version in use."""
+    """The folders of unpacked layers, one for each layer version in use."""
 
     def __init__(self, folder: Path, archive_of: Callable[[Any], bytes | None]) -> None:
         self._folder = folder
@@ -70,7 +70,7 @@ class SharedLayers:
 
 
 class GentleEnd:
-    """Ends the processes of a changed function: idle ones at once, others after their invocation."""
+    """Ends the processes of a changed function: idle processes at once, and other processes after their invocation."""
 
     def __init__(self, kill: Callable[[Sequence[Process]], None], release: Callable[[Process | None], None]) -> None:
         self._kill = kill
@@ -79,7 +79,7 @@ class GentleEnd:
         self._lock = threading.Lock()
 
     def end(self, processes: Iterable[Process]) -> None:
-        """End processes that no further invocation may use."""
+        """End processes that must not be used for more invocations."""
         with self._lock:
             idle: list[Process] = []
             for process in processes:
@@ -87,7 +87,7 @@ class GentleEnd:
         self._kill(idle)
 
     def release(self, process: Process | None) -> None:
-        """Take a process back after its invocation."""
+        """Take a process back after its invocation, and end it if its function has changed."""
         self._release(process)
         with self._lock:
             has_left = any(process is leaving for leaving in self._leaving)

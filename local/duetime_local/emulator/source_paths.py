@@ -1,7 +1,7 @@
-"""Gives the handlers' code the paths of the user's own files, which tracebacks and warnings then name.
+"""Gives the handlers' code the paths of the user's own files, so that tracebacks and warnings show these paths.
 
-A function imports handlers from an unpacked layer, in a temporary folder. This module is copied as `sitecustomize` of
-the functions' processes, so it imports the standard library only.
+A function imports handlers from an unpacked layer in a temporary folder. This module is copied as the `sitecustomize`
+module of the functions' processes, so it imports only the standard library.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from pathlib import Path
 from types import CodeType
 
 PACKAGE_FILE = "handlers-package"
-"""The file, in the temporary folder of the processes, with the path of the user's package."""
+"""The file in the processes' temporary folder that contains the path of the user's package."""
 
 
 def named(code: CodeType, path: str) -> CodeType:
-    """The code of a module, with another path in it and in all of its functions."""
+    """Return a module's code with another path in the module and in all of its functions."""
     constants = tuple(named(each, path) if isinstance(each, CodeType) else each for each in code.co_consts)
     return code.replace(co_filename=path, co_consts=constants)
 
 
 def own_path(path: str, package: Path) -> str | None:
-    """The user's file of a module of a layer; `None` if it is not the package's, or has been deleted."""
+    """Return the user's file for a layer's module; `None` if the module is not in the package or the file is gone."""
     layer, found, inner = path.partition(f"/python/{package.name}/")
     own = package / inner
     return str(own) if found and layer.rsplit("/", 2)[-2:-1] == ["layers"] and own.is_file() else None
 
 
 def install(package: Path) -> None:
-    """Rename the code of modules that are imported from now on."""
+    """Change the paths in the code of modules that are imported after this call."""
     load = SourceFileLoader.get_code
 
     def get_code(loader: SourceFileLoader, fullname: str) -> CodeType | None:
@@ -37,7 +37,7 @@ def install(package: Path) -> None:
         path = own_path(loader.path, package)
         return code if code is None or path is None else named(code, path)
 
-    SourceFileLoader.get_code = get_code  # type: ignore[method-assign,assignment]  # there is no hook for this
+    SourceFileLoader.get_code = get_code  # type: ignore[method-assign,assignment]  # Python has no hook for this
 
 
 if __name__ == "sitecustomize":

@@ -1,6 +1,7 @@
 """Starts the embedded AWS with the additions of this folder's modules.
 
-Run by the emulator's own Python, so it imports only the standard library, the emulator and modules of this folder.
+The emulator's own Python runs this module, so it imports only the standard library, the emulator and modules in this
+folder.
 """
 
 from __future__ import annotations
@@ -14,15 +15,15 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 LAYERS = "layers"
-"""The folder of unpacked layers, inside the server's own temporary folder."""
+"""The folder for unpacked layers, inside the server's temporary folder."""
 
 
 def main() -> None:
-    """Serve until the process is ended."""
+    """Serve requests until the process is ended."""
     from ministack import app  # type: ignore[import-not-found] # noqa: PLC0415 - not there where the tests run
     from ministack.core import lambda_runtime  # type: ignore[import-not-found] # noqa: PLC0415 - same
 
-    # First, because other modules import these functions by name.
+    # These functions are replaced first, because other modules import them by name.
     _share_layers(lambda_runtime)
     _end_gently(lambda_runtime)
     _collect_logs_at_once(lambda_runtime)
@@ -41,7 +42,7 @@ def main() -> None:
 
 def _limit_requests(apigateway: Any) -> None:  # noqa: ANN401 - a module of the emulator
     throttle = _module_beside("http_throttle")
-    # Called in the scope of the API's account and region, which is needed to find its stages.
+    # The wrapped function is called in the scope of the API's account and Region, which is needed to find the stages.
     apigateway._handle_execute_in_scope = throttle.gated(  # noqa: SLF001 - it has no hook for this
         throttle.limited(apigateway._handle_execute_in_scope),  # noqa: SLF001 - same
         lambda api_id, stage: apigateway._stages.get(api_id, {}).get(stage, {}),  # noqa: SLF001 - same
@@ -61,7 +62,7 @@ def _share_layers(lambda_runtime: Any) -> None:  # noqa: ANN401 - a module of th
 
 
 def _archive_of(layer: object) -> bytes | None:
-    # Imported late, because the import restores the state saved by a former server.
+    # This module is imported late, because the import restores the state that an earlier server saved.
     from ministack.services import lambda_svc  # noqa: PLC0415 - see above
 
     archive: bytes | None = lambda_svc._resolve_layer_zip(layer)  # noqa: SLF001 - it has no hook for this
@@ -77,13 +78,13 @@ def _end_gently(lambda_runtime: Any) -> None:  # noqa: ANN401 - a module of the 
 def _collect_logs_at_once(lambda_runtime: Any) -> None:  # noqa: ANN401 - a module of the emulator
     worker = lambda_runtime.Worker
     logs = _module_beside("function_logs").FunctionLogs(worker._drain_stderr_bounded)  # noqa: SLF001 - it has no hook
-    # Functions instead of bound methods, which would not receive the process.
+    # These are functions, because bound methods would not receive the process.
     worker._read_stderr = lambda process: logs.read(process)  # noqa: PLW0108, SLF001 - see the line above
     worker._drain_stderr_bounded = lambda process, **waits: logs.collect(process, **waits)  # noqa: PLW0108, SLF001 - same
 
 
 def _module_beside(name: str) -> ModuleType:
-    """Import a module of this folder, which is kept off the path because its names would hide other libraries."""
+    """Import a module from this folder, which is not on the import path, so that it does not hide other modules."""
     spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
     assert spec is not None  # noqa: S101 - a path that ends in .py has one
     assert spec.loader is not None  # noqa: S101 - same

@@ -1,9 +1,10 @@
-"""A poller of streams that does not block queues.
+"""Polls streams without blocking queues.
 
-MiniStack 1.5.33 polls queues and streams in one thread, and blocks it until a function has processed a stream batch;
-meanwhile no queue message is delivered. In AWS each mapping has its own pollers. Here streams have a separate thread.
+MiniStack 1.5.33 polls queues and streams in one thread, and blocks the thread until a function has processed a stream
+batch, so no queue messages are delivered in the meantime. In AWS each mapping has its own pollers. This module polls
+streams in a separate thread.
 
-Run by the emulator's own Python, so it imports the standard library only.
+The emulator's own Python runs this module, so it imports only the standard library.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 PAUSE_SECONDS = 0.05
-"""Pause between polls, so that records of a busy stream arrive in batches. AWS polls every 0.25 s."""
+"""The pause between polls, which lets records of a busy stream arrive in batches. AWS polls every 0.25 s."""
 
 _log = logging.getLogger(__name__)
 
 
 class StreamPoller:
-    """Polls streams in a separate thread, which starts at the first request to poll.
+    """Polls streams in a separate thread, which the first call of `start` starts.
 
     Args:
         look: polls all streams once, and invokes functions with new records.
@@ -36,10 +37,10 @@ class StreamPoller:
         self._thread: threading.Thread | None = None
 
     def start(self) -> bool:
-        """Start polling unless already started. The engine's poller calls it instead of polling itself.
+        """Start polling if it has not started yet; the emulator calls this method instead of polling streams itself.
 
         Returns:
-            An empty result, so that the engine continues to wait.
+            `False` (no records found), so that the emulator's poller continues to wait.
         """
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="stream-poller", daemon=True)

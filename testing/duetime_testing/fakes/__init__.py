@@ -1,4 +1,4 @@
-"""Fakes of AWS as plain objects: the boto3 calls that duetime makes, without HTTP, fast enough for simulations.
+"""Fakes of AWS services for fast simulations: plain objects with the boto3 calls that duetime makes, without HTTP.
 
-`tests/adapters/test_fakes.py` compares them with the embedded engine: the same calls have the same responses.
+`tests/adapters/test_fakes.py` checks that the fakes and the embedded AWS respond alike to the same calls.
 """

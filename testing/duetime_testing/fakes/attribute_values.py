@@ -1,4 +1,4 @@
-"""How DynamoDB compares attribute values, checks them, and counts their bytes."""
+"""Compares, validates and measures attribute values as DynamoDB does."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Item: TypeAlias = dict[str, Value]
 _ORDERED = frozenset("SNB")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _DIGITS = 38
-"""Maximum number of digits of a number (Source: DynamoDB Developer Guide, "Naming rules and data types")."""
+"""Maximum number of digits in a number (Source: DynamoDB Developer Guide, "Naming rules and data types")."""
 MOST_BYTES = 400 * 1024
-"""Maximum size of an item (Source: DynamoDB quotas)."""
+"""Maximum size of an item, in bytes (Source: DynamoDB quotas)."""
 
 
 class ValueInvalid(ValueError):
@@ -23,12 +23,12 @@ class ValueInvalid(ValueError):
 
 
 def kind_of(value: Value) -> str:
-    """The type letter of a value."""
+    """The type descriptor of a value, such as `S` or `N`."""
     return next(iter(value))
 
 
 def number_of(text: str) -> int | Decimal:
-    """Read a number."""
+    """Parse a number."""
     try:
         return int(text)
     except ValueError:
@@ -44,7 +44,7 @@ def number_text(number: int | Decimal) -> str:
 
 
 def equal(one: Value, other: Value) -> bool:
-    """Whether two values are the same, of the same type."""
+    """Whether two values are equal and have the same type."""
     if one == other:
         return True
     kind = kind_of(one)
@@ -80,7 +80,7 @@ def joined(one: Value, other: Value) -> Value:
 
 
 def order(one: Value, other: Value) -> int | None:
-    """-1, 0 or 1 if one value is less than, equal to or greater than another; `None` if they are not comparable."""
+    """-1, 0 or 1 if the first value is less than, equal to or greater than the second; `None` if incomparable."""
     kind = kind_of(one)
     if kind not in _ORDERED or kind != kind_of(other):
         return None
@@ -95,7 +95,7 @@ def checked(value: Value) -> Value:
     """Validate and normalize a value for storage.
 
     Raises:
-        ValueInvalid: DynamoDB would reject it.
+        ValueInvalid: DynamoDB would reject the value.
     """
     ((kind, inside),) = value.items()
     if kind == "S":
@@ -133,7 +133,7 @@ def _checked_number(text: str) -> str:
 
 
 def size_of(item: Mapping[str, Value]) -> int:
-    """Approximate size of an item in bytes, with names and values (Source: DynamoDB Developer Guide, "Item sizes")."""
+    """Approximate size of an item in bytes, with attribute names (Source: DynamoDB Developer Guide, "Item sizes")."""
     total = 0
     for name, value in item.items():
         ((kind, inside),) = value.items()

@@ -10,10 +10,10 @@ from duetime_testing.fakes.errors import Exceptions
 
 @dataclass
 class FakeConnections:
-    """Open and closed connections, and the messages sent to them.
+    """WebSocket connections, and the messages sent to them.
 
     Attributes:
-        received: the messages of each open connection, in order.
+        received: the messages received by each open connection, in order.
         refused: connections that currently reject messages.
     """
 

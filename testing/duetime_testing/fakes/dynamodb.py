@@ -26,7 +26,7 @@ _MOST_PUTS = 25
 _MOST_KEYS = 100
 """Maximum number of keys in one BatchGetItem (Source: DynamoDB API Reference)."""
 _MOST_PARTITION_BYTES, _MOST_SORT_BYTES = 2_048, 1_024
-"""Maximum sizes of keys (Source: DynamoDB quotas)."""
+"""Maximum sizes of partition and sort keys, in bytes (Source: DynamoDB quotas)."""
 _MOST_WRITES = 100
 """Maximum number of writes in one transaction (Source: DynamoDB API Reference)."""
 _THROTTLED = {"Error": {"Code": "ThrottlingError", "Message": "Throughput exceeds the current capacity"}}
@@ -36,13 +36,13 @@ _META = {"ResponseMetadata": {"HTTPStatusCode": 200}}
 class FakeDynamoDB:
     """A DynamoDB client with in-memory tables.
 
-    Every call is atomic, as long as only one thread calls at a time.
+    Every call is atomic if only one thread makes calls at a time.
 
     Attributes:
-        now: the time in milliseconds; lagging reads return earlier versions by it.
-        lag: milliseconds by which an eventually consistent read lags behind.
-        processed: how many keys of a BatchGetItem, or statements of a batch, are processed at once.
-        page: maximum number of items on a page.
+        now: returns the time in milliseconds.
+        lag: returns the milliseconds by which the next eventually consistent read lags behind.
+        processed: returns how many of the given number of keys, writes or statements in a batch are processed.
+        page: maximum number of items in a page.
     """
 
     def __init__(self, now: Callable[[], int] = lambda: 0) -> None:
@@ -54,7 +54,7 @@ class FakeDynamoDB:
         self.tables: dict[str, Table] = {}
 
     def create_table(self, *, TableName: str, KeySchema: Any, **rest: Any) -> dict[str, Any]:  # noqa: ANN401 - as boto3 has them
-        """Create a table, with its indexes."""
+        """Create a table and its indexes."""
         partition, sort = (key["AttributeName"] for key in KeySchema)
         indexes = {
             index["IndexName"]: Index(*(key["AttributeName"] for key in index["KeySchema"]))
@@ -79,7 +79,7 @@ class FakeDynamoDB:
         ExclusiveStartKey: Item | None = None,
         ConsistentRead: bool = False,
     ) -> dict[str, Any]:
-        """Read a page of the table, always consistently."""
+        """Read a page of the table with a strongly consistent read."""
         del ConsistentRead
         table = self._table(TableName, "Scan")
         names, values = ExpressionAttributeNames or {}, ExpressionAttributeValues or {}
@@ -116,7 +116,7 @@ class FakeDynamoDB:
         ExpressionAttributeValues: Mapping[str, Value] | None = None,
         ReturnValuesOnConditionCheckFailure: str = "NONE",
     ) -> dict[str, Any]:
-        """Write a whole item."""
+        """Write an item, replacing an existing item with the same key."""
         table = self._table(TableName, "PutItem")
         names, values = ExpressionAttributeNames or {}, ExpressionAttributeValues or {}
         stored = self._storable(table, Item, "PutItem")
@@ -137,7 +137,7 @@ class FakeDynamoDB:
         ReturnValues: str = "NONE",
         ReturnValuesOnConditionCheckFailure: str = "NONE",
     ) -> dict[str, Any]:
-        """Update an item, or create one from the key and the update."""
+        """Update an item, or create the item from the key and the update."""
         table = self._table(TableName, "UpdateItem")
         names, values = ExpressionAttributeNames or {}, ExpressionAttributeValues or {}
         key = self._key(table, Key, "UpdateItem")
@@ -176,7 +176,7 @@ class FakeDynamoDB:
         self,
         *,
         TransactItems: list[dict[str, Any]],
-        ClientRequestToken: str = "",  # the token is not stored: a repeat is rejected by its conditions
+        ClientRequestToken: str = "",  # The token is not stored, because the conditions reject a repeated request.
     ) -> dict[str, Any]:
         """Put and update items atomically."""
         del ClientRequestToken
@@ -206,7 +206,7 @@ class FakeDynamoDB:
         return dict(_META)
 
     def batch_execute_statement(self, *, Statements: list[dict[str, Any]]) -> dict[str, Any]:
-        """Insert items independently of each other; some may fail."""
+        """Execute insertion statements independently of each other; some statements can fail."""
         if not 1 <= len(Statements) <= MOST_STATEMENTS:
             raise self._invalid("BatchExecuteStatement", "a batch has 1 to 25 statements")
         now = self.processed(len(Statements))
@@ -245,7 +245,7 @@ class FakeDynamoDB:
         ExpressionAttributeValues: Mapping[str, Value] | None = None,
         ReturnValuesOnConditionCheckFailure: str = "NONE",
     ) -> dict[str, Any]:
-        """Remove an item, if there is one."""
+        """Delete an item if it exists."""
         table = self._table(TableName, "DeleteItem")
         names, values = ExpressionAttributeNames or {}, ExpressionAttributeValues or {}
         key = self._key(table, Key, "DeleteItem")
@@ -255,7 +255,7 @@ class FakeDynamoDB:
         return dict(_META)
 
     def batch_get_item(self, *, RequestItems: Mapping[str, Any]) -> dict[str, Any]:
-        """Read items by key; some may remain unprocessed."""
+        """Read items by key; some keys can be left unprocessed."""
         responses: dict[str, list[Item]] = {}
         unprocessed: dict[str, Any] = {}
         for name, wanted in RequestItems.items():
@@ -271,7 +271,7 @@ class FakeDynamoDB:
         return {"Responses": responses, "UnprocessedKeys": unprocessed, **_META}
 
     def batch_write_item(self, *, RequestItems: Mapping[str, list[Any]]) -> dict[str, Any]:
-        """Put and delete items, without conditions; some may remain unprocessed."""
+        """Put and delete items without conditions; some requests can be left unprocessed."""
         unprocessed: dict[str, list[Any]] = {}
         for name, requests in RequestItems.items():
             table = self._table(name, "BatchWriteItem")
@@ -307,7 +307,7 @@ class FakeDynamoDB:
         Limit: int | None = None,
         ExclusiveStartKey: Item | None = None,
     ) -> dict[str, Any]:
-        """Read a page of a partition, of the table or of an index."""
+        """Read a page of a partition in the table or in an index."""
         table = self._table(TableName, "Query")
         names, values = ExpressionAttributeNames or {}, ExpressionAttributeValues or {}
         if IndexName is not None and (IndexName not in table.indexes or ConsistentRead):
@@ -327,7 +327,7 @@ class FakeDynamoDB:
         most = min(self.page, Limit or self.page)
         page = list(islice(found, most))
         answer: dict[str, Any] = {"Count": len(page), "ScannedCount": len(page), **_META}
-        # A full page may be the last one, which only the next request shows.
+        # A full page can be the last page; only the next request shows whether there are more items.
         if len(page) == most:
             last = page[-1]
             key_names = {table.partition_name, table.sort_name, partition_name}
@@ -339,7 +339,7 @@ class FakeDynamoDB:
         return answer
 
     def get_paginator(self, operation: str) -> FakePaginator:
-        """A paginator."""
+        """Return a paginator for an operation."""
         return FakePaginator(getattr(self, operation))
 
     def _since(self, *, consistent: bool) -> int | None:
@@ -394,7 +394,7 @@ class FakeDynamoDB:
         operation: str,
         used: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset()),
     ) -> None:
-        """Reject a failed condition, and placeholders that the expressions do not use or define."""
+        """Raise an error if the condition fails, or if placeholders are unused or not defined."""
         text, names, values = asked
         old = table.get(key)
         try:
@@ -441,7 +441,7 @@ class FakeDynamoDB:
         values: Mapping[str, Value],
         keys: tuple[str, str],
     ) -> str:
-        """The partition of a key condition, which may also have one condition on the sort key."""
+        """The partition that a key condition names; the key condition can also restrict the sort key."""
         by_name: dict[str, Comparison] = {}
         for comparison in parsed.comparisons or ():
             by_name[name_of(comparison.name, names) if comparison.name[0] == "#" else comparison.name] = comparison
@@ -469,7 +469,7 @@ class FakePaginator:
         self._call = call
 
     def paginate(self, **request: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - the call's own
-        """The pages."""
+        """Yield the pages of a request."""
         while True:
             page = self._call(**request)
             yield page
@@ -485,13 +485,13 @@ def _keys_in(table: Table, item: Item) -> Item:
 def _bounds(
     parsed: Condition, names: Mapping[str, str], values: Mapping[str, Value], sort_name: str
 ) -> tuple[str, str | None]:
-    """The least sort key that can meet a key condition, and the least above those; `None` if there is none."""
+    """The range of sort keys that can meet a key condition: inclusive start, and exclusive end or `None`."""
     low, high = "", None
     for each in parsed.comparisons or ():
         if (name_of(each.name, names) if each.name[0] == "#" else each.name) != sort_name:
             continue
         first, last = (values[label]["S"] for label in (each.values[0], each.values[-1]))
-        # A text with a NUL added is the next one in order.
+        # The next string in sort order is the same string with a NUL appended.
         match each.operator:
             case "=" | "BETWEEN":
                 low, high = first, f"{last}\0"
@@ -519,7 +519,7 @@ def _items_of(
     *,
     forward: bool,
 ) -> Iterator[Item]:
-    """The items of a partition, or of an index with keys only, between two sort keys and after the last page."""
+    """The items of a partition, or of a keys-only index, within a range of sort keys and after the previous page."""
     low, high = within
     if index is None:
         sorts = table.in_order(partition, since)
@@ -537,7 +537,7 @@ def _items_of(
 
 
 def _part_of(keys: list[K], low: K, high: K | None, after: K | None, *, forward: bool) -> Iterator[K]:
-    """The sorted keys from `low` on and below `high`, those after a key only, whether or not that still exists."""
+    """The sorted keys in [`low`, `high`) that follow the key `after`, which need not exist any longer."""
     first = bisect_left(keys, low)
     end = len(keys) if high is None else bisect_left(keys, high)
     if after is not None and forward:

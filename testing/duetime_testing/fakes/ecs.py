@@ -1,4 +1,4 @@
-"""A fake of ECS with running, stopped and described tasks."""
+"""A fake of ECS that runs, stops and describes tasks."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _DESCRIBED = 3_600_000
-"""Milliseconds for which a stopped task is still described (Source: ECS API Reference, DescribeTasks)."""
+"""How long a stopped task is still described, in milliseconds (Source: ECS API Reference, DescribeTasks)."""
 
 
 class FakeEcs:
     """An ECS client with in-memory tasks.
 
     Attributes:
-        now: the time in milliseconds.
+        now: returns the time in milliseconds.
         has_capacity: whether a task can be placed.
-        begin: runs a placed task.
+        begin: called with the ARN of a placed task.
         over: called with the name of a stopped task.
         tasks: descriptions of all tasks, by ARN.
         requests: the request that started each task, by ARN.
-        listed_after: milliseconds until a new task is listed and described.
+        listed_after: returns the milliseconds until a new task is listed and described.
     """
 
     def __init__(self, now: Callable[[], int] = lambda: 0) -> None:
@@ -39,7 +39,7 @@ class FakeEcs:
         self._stopped_at: dict[str, int] = {}
 
     def run_task(self, **request: Any) -> dict[str, Any]:  # noqa: ANN401 - boto3's own
-        """Run a task; one token starts only one task in a cluster.
+        """Run a task; requests to a cluster with the same token start only one task.
 
         Source: ECS API Reference, RunTask and "Ensuring idempotency".
         """
@@ -64,14 +64,14 @@ class FakeEcs:
         return {"tasks": [self.tasks[arn]], "failures": []}
 
     def list_tasks(self, *, cluster: str, startedBy: str) -> dict[str, Any]:
-        """The running tasks of a cluster, filtered by starter."""
+        """List the running tasks of a cluster that were started by `startedBy`."""
         running = (arn for arn, task in self.tasks.items() if task["lastStatus"] != "STOPPED")
         listed = [arn for arn in running if self._listed_at.get(arn, 0) <= self.now()]
         request = {"cluster": cluster, "startedBy": startedBy}
         return {"taskArns": [arn for arn in listed if self.requests[arn].items() >= request.items()]}
 
     def describe_tasks(self, *, cluster: str, tasks: list[str]) -> dict[str, Any]:
-        """Describe tasks, except those stopped long ago and those that are not listed yet."""
+        """Describe tasks, except tasks that were stopped long ago or are not listed yet."""
         del cluster
         there = [arn for arn in tasks if arn in self.tasks and self._listed_at.get(arn, 0) <= self.now()]
         known = [arn for arn in there if self._is_described(arn)]
@@ -91,7 +91,7 @@ class FakeEcs:
     def end(
         self, arn: str, exit_code: int | None, stop_code: str = "EssentialContainerExited", reason: str = ""
     ) -> None:
-        """End a task, as its containers or a user would."""
+        """End a task, as if its containers exited or a user stopped it."""
         task = self.tasks[arn]
         if task["lastStatus"] == "STOPPED":
             return

@@ -1,4 +1,4 @@
-"""Errors as botocore raises them."""
+"""Creates errors like botocore's."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _STATUS = {"InternalServerError": 500, "ServiceUnavailable": 503, "InternalError
 
 
 class Exceptions:
-    """A client's `exceptions`: a class for each error code, created on first access."""
+    """A client's `exceptions`, with a class for each error code that is created on first access."""
 
     def __init__(self) -> None:
         self._classes: dict[str, type[ClientError]] = {}
@@ -23,7 +23,7 @@ class Exceptions:
         return self._classes[code]
 
     def make(self, code: str, operation: str, message: str = "", **node_refs: Any) -> ClientError:  # noqa: ANN401 - any member
-        """An error with a code and further members of the response."""
+        """Create an error with a code and other members of the response."""
         response: Any = {
             "Error": {"Code": code, "Message": message},
             "ResponseMetadata": {"HTTPStatusCode": _STATUS.get(code, 400)},

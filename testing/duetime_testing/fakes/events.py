@@ -8,13 +8,13 @@ from duetime_testing.fakes.errors import Exceptions
 
 
 class FakeEvents:
-    """A client of EventBridge with one bus.
+    """An EventBridge client with one event bus.
 
     Attributes:
         taken: the accepted entries, in order.
         requests: the entries of each request.
-        refuses: how many entries it rejects before it accepts all.
-        error: raised by the first request.
+        refuses: number of entries to reject before all entries are accepted.
+        error: exception that the first request raises.
     """
 
     def __init__(self) -> None:

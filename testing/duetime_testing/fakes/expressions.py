@@ -1,4 +1,4 @@
-"""DynamoDB's expressions: parsed once, cached by their text, and evaluated as closures.
+"""Parses DynamoDB expressions, caches them by their text, and evaluates them as closures.
 
 Source: DynamoDB Developer Guide, "Condition and filter expressions, operators, and functions" and "Update expressions".
 """
@@ -35,7 +35,7 @@ class ExpressionInvalid(ValueError):
 
 @dataclass(frozen=True)
 class Comparison:
-    """One comparison of a key condition: a name, an operator, and the placeholders of the values."""
+    """A comparison in a key condition: a name, an operator, and the placeholders of the values."""
 
     name: str
     operator: str
@@ -47,9 +47,9 @@ class Condition:
     """A parsed condition.
 
     Attributes:
-        names: the placeholders of its names.
-        values: the placeholders of its values.
-        comparisons: its clauses, if it is a conjunction of comparisons of names with values.
+        names: the placeholders of the names.
+        values: the placeholders of the values.
+        comparisons: the clauses, if the condition is a conjunction of comparisons between names and values.
     """
 
     test: Test
@@ -60,7 +60,7 @@ class Condition:
 
 @dataclass
 class Update:
-    """A parsed update with its SET, ADD and REMOVE clauses."""
+    """A parsed update expression with its SET, ADD and REMOVE clauses."""
 
     sets: list[tuple[tuple[str, ...], Operand]]
     adds: list[tuple[tuple[str, ...], str]]
@@ -81,7 +81,7 @@ def condition(text: str) -> Condition:
 
 @cache
 def projection(text: str) -> frozenset[str]:
-    """The names in a projection; only whole attributes are supported."""
+    """The attribute names in a projection; only top-level attributes are supported."""
     names = [each.strip() for each in text.split(",")]
     if not all(re.fullmatch(r"#?\w+", each) for each in names):
         raise NotImplementedError(text)
@@ -95,7 +95,7 @@ def update(text: str) -> Update:
 
 
 def fetch(path: tuple[str, ...], item: Item, names: Names) -> Value | None:
-    """The value at a path; `None` if there is none."""
+    """The value at a path; `None` if the path does not exist."""
     value = item.get(name_of(path[0], names))
     for part in path[1:]:
         if value is None or "M" not in value:
@@ -105,7 +105,7 @@ def fetch(path: tuple[str, ...], item: Item, names: Names) -> Value | None:
 
 
 def name_of(part: str, names: Names) -> str:
-    """Resolve a part of a path to a name."""
+    """Resolve a part of a path, which can be a placeholder, to a name."""
     return names[part] if part[0] == "#" else part
 
 
@@ -130,11 +130,11 @@ class _Parser:
             position = found.end()
 
     def peek(self) -> str:
-        """The next token; empty at the end."""
+        """The next token; empty at the end of the expression."""
         return self.tokens[self.at] if self.at < len(self.tokens) else ""
 
     def take(self, wanted: str | None = None) -> str:
-        """Consume the next token, optionally requiring a certain one."""
+        """Consume and return the next token; raise an error if it is not the expected token."""
         token = self.peek()
         if not token or (wanted is not None and token.upper() != wanted):
             raise ExpressionInvalid(f"Syntax error; token: {token or '<EOF>'!r}")
@@ -142,7 +142,7 @@ class _Parser:
         return token
 
     def takes(self, wanted: str) -> bool:
-        """Consume the next token if it matches."""
+        """Consume the next token if it matches `wanted`, and return whether it matched."""
         if self.peek().upper() == wanted:
             self.at += 1
             return True

@@ -1,6 +1,6 @@
 """Fakes of services that run jobs: Batch, CodeBuild, Glue, and Lambda durable functions.
 
-ECS and Step Functions have modules of their own.
+ECS and Step Functions have separate modules.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _PLACE = "us-east-1:123456789012"
 
 
 class FakeJobs:
-    """Base of the job services.
+    """Base class of the job services.
 
     Attributes:
         begin: called when a job begins.
@@ -26,11 +26,11 @@ class FakeJobs:
         jobs: descriptions of all jobs, by the service's identifier.
         names: the names given by tasks.
         facts: the task data passed to each job.
-        listed_after: milliseconds until the service lists a new job.
+        listed_after: returns the milliseconds until the service lists a new job.
     """
 
     state_field: str
-    """Name of the field with a job's state in its description."""
+    """Name of the field that contains the state in a job's description."""
 
     def __init__(self, now: Callable[[], int] = lambda: 0) -> None:
         self.now = now
@@ -45,19 +45,19 @@ class FakeJobs:
         self.facts: dict[str, str] = {}
 
     def event(self, job: str) -> str | list[str]:
-        """The job in the message of a rule for an ended job."""
+        """The reference to an ended job in the message that the EventBridge rule sends."""
         return self.names[job]
 
     def running(self) -> list[str]:
-        """The jobs that run."""
+        """The running jobs."""
         return [job for job in self.jobs if self.is_running(job)]
 
     def is_running(self, job: str) -> bool:
-        """Whether a job runs."""
+        """Whether a job is running."""
         raise NotImplementedError
 
     def has_succeeded(self, job: str) -> bool:
-        """Whether a job has ended with success."""
+        """Whether a job has succeeded."""
         return bool(self.jobs[job][self.state_field] == "SUCCEEDED")
 
     def end(self, job: str, *, well: bool) -> None:
@@ -70,7 +70,7 @@ class FakeJobs:
         self.begin(self, job)
 
     def _listed(self) -> dict[str, dict[str, Any]]:
-        """The listed jobs, in the order of their start."""
+        """The jobs that the service already lists, in the order in which they were started."""
         return {job: each for job, each in self.jobs.items() if self._listed_at.get(job, 0) <= self.now()}
 
     def _stopped(self, job: str, state: dict[str, Any]) -> None:
@@ -80,7 +80,7 @@ class FakeJobs:
 
 
 class FakeBatch(FakeJobs):
-    """A client of Batch, which does not require unique names. Source: AWS Batch API Reference."""
+    """An AWS Batch client; AWS Batch does not require unique job names. Source: AWS Batch API Reference."""
 
     state_field = "status"
 
@@ -89,7 +89,7 @@ class FakeBatch(FakeJobs):
         return self.jobs[job]["status"] not in {"SUCCEEDED", "FAILED"}
 
     def end(self, job: str, *, well: bool) -> None:
-        """End the container of a job."""
+        """End a job as if its container exited."""
         self.jobs[job] |= {
             "status": "SUCCEEDED" if well else "FAILED",
             "statusReason": "Essential container in task exited",
@@ -119,7 +119,7 @@ class FakeBatch(FakeJobs):
         return {"jobArn": arn, "jobId": job, "jobName": name}
 
     def list_jobs(self, *, jobQueue: str, filters: list[dict[str, Any]]) -> dict[str, Any]:
-        """The jobs of a queue with a name, in any state."""
+        """List the jobs in a queue with a name, in any state."""
         (names,) = (each["values"] for each in filters if each["name"] == "JOB_NAME")
         kept = ("jobArn", "jobId", "jobName", "status")
         listed = self._listed().values()
@@ -137,7 +137,7 @@ class FakeBatch(FakeJobs):
 
 
 class FakeCodeBuild(FakeJobs):
-    """A client of CodeBuild that remembers no idempotency tokens. Source: CodeBuild API Reference."""
+    """A CodeBuild client that does not remember idempotency tokens. Source: CodeBuild API Reference."""
 
     state_field = "buildStatus"
 
@@ -184,7 +184,7 @@ class FakeCodeBuild(FakeJobs):
         return {"build": build}
 
     def list_builds_for_project(self, *, projectName: str, sortOrder: str) -> dict[str, Any]:
-        """The latest builds of a project."""
+        """List the latest builds of a project."""
         assert sortOrder == "DESCENDING"
         ids = [job for job, build in self._listed().items() if build["projectName"] == projectName]
         return {"ids": ids[:-101:-1]} if ids else {}
@@ -200,7 +200,7 @@ class FakeCodeBuild(FakeJobs):
 
 
 class FakeGlue(FakeJobs):
-    """A client of Glue. Source: AWS Glue Web API Reference."""
+    """A Glue client. Source: AWS Glue Web API Reference."""
 
     state_field = "JobRunState"
 
@@ -228,7 +228,7 @@ class FakeGlue(FakeJobs):
         return {"JobRunId": job}
 
     def get_job_runs(self, *, JobName: str, MaxResults: int) -> dict[str, Any]:
-        """The runs of a job, latest first."""
+        """List the runs of a job, latest first."""
         runs = [run for run in self._listed().values() if run["JobName"] == JobName]
         return {"JobRuns": runs[::-1][:MaxResults]}
 
@@ -246,7 +246,7 @@ class FakeGlue(FakeJobs):
 
 
 class FakeDurableFunctions(FakeJobs):
-    """A client of Lambda that invokes durable functions.
+    """A Lambda client that invokes durable functions.
 
     Source: Lambda API Reference; Lambda Developer Guide, "Idempotency" of durable functions.
     """
@@ -263,7 +263,7 @@ class FakeDurableFunctions(FakeJobs):
         self.jobs[job] |= {"Status": "SUCCEEDED", "Result": '{"rows": 7}'} if well else failed
 
     def invoke(self, **request: Any) -> dict[str, Any]:  # noqa: ANN401 - boto3's own
-        """Start an execution; a name can be used once, and repeating it requires the same payload."""
+        """Start an execution once per name; a repeated request with the same name must have the same payload."""
         assert request["InvocationType"] == "Event"
         name, payload = request["DurableExecutionName"], request["Payload"].decode()
         for job, known in self.names.items():
@@ -284,7 +284,7 @@ class FakeDurableFunctions(FakeJobs):
         return {"StatusCode": 202, "DurableExecutionArn": job}
 
     def list_durable_executions_by_function(self, *, FunctionName: str, DurableExecutionName: str) -> dict[str, Any]:
-        """The executions of a function with a name."""
+        """List the executions of a function with a name."""
         kept = ("DurableExecutionArn", "DurableExecutionName", "FunctionArn", "Status", "StartTimestamp")
         found = [
             {field: each[field] for field in kept}

@@ -19,8 +19,8 @@ class FakeS3:
 
     Attributes:
         objects: bytes by bucket and key.
-        tags: the tagging of each object, as a query string.
-        content_types: the content type of each object that has one.
+        tags: the tags of each object, as a query string.
+        content_types: the content types of objects, if set.
     """
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class FakeS3:
         return {"Body": BytesIO(self._object(Bucket, Key, "GetObject"))}
 
     def head_object(self, *, Bucket: str, Key: str) -> dict[str, Any]:
-        """Read the metadata of an object; the error of a missing one has no code but the status."""
+        """Read an object's metadata; for a missing object, the error's code is only the HTTP status."""
         if (Bucket, Key) not in self.objects:
             raise self.exceptions.make("404", "HeadObject", "Not Found")
         size, content_type = len(self.objects[Bucket, Key]), self.content_types.get((Bucket, Key), _OCTETS)
@@ -64,12 +64,12 @@ class FakeS3:
     def generate_presigned_url(
         self, *, ClientMethod: str, Params: dict[str, Any], ExpiresIn: int, HttpMethod: str = "GET"
     ) -> str:
-        """Sign a request; `send_signed` sends it."""
+        """Create a presigned URL, for `send_signed`."""
         self._signed.append((HttpMethod, {**Params, "operation": ClientMethod, "seconds": ExpiresIn}))
         return f"{_SIGNED_URL}{len(self._signed) - 1}"
 
     def send_signed(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> tuple[int, bytes]:
-        """Answer a signed request as S3 does, with a status and a body; a signature never expires here."""
+        """Return S3's status and body for a presigned request; presigned URLs never expire in this fake."""
         wanted_method, wanted = self._signed[int(url.removeprefix(_SIGNED_URL))]
         key = wanted["Bucket"], wanted["Key"]
         if method != wanted_method:
@@ -98,13 +98,13 @@ class FakeS3:
         return {}
 
     def delete_object(self, *, Bucket: str, Key: str) -> dict[str, Any]:
-        """Remove an object, if there is one."""
+        """Delete an object if it exists."""
         self.objects.pop((Bucket, Key), None)
         self.tags.pop((Bucket, Key), None)
         return {}
 
     def list_objects_v2(self, *, Bucket: str, Prefix: str, StartAfter: str, MaxKeys: int) -> dict[str, Any]:
-        """List the keys with a prefix in order."""
+        """List the keys with a prefix, in order."""
         keys = sorted(key for bucket, key in self.objects if bucket == Bucket and key.startswith(Prefix))
         found = [{"Key": key} for key in keys if key > StartAfter][:MaxKeys]
         return {"KeyCount": len(found), **({"Contents": found} if found else {})}

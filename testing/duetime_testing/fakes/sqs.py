@@ -1,4 +1,4 @@
-"""A fake of SQS: standard queues with delays, visibility and dead letters."""
+"""A fake of SQS: standard queues with delays, visibility timeouts and dead-letter queues."""
 
 from __future__ import annotations
 
@@ -21,12 +21,15 @@ _INVALID = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _MOST_ENTRIES = 10
 _MOST_BYTES = 1_048_576
 _NOISY_SHARE, _NOISY_LEAST = 0.1, 30
-"""A message group is noisy with more than this share of the messages in flight, and at least this number (Source: SQS
-Developer Guide, "How Amazon SQS fair queues work"). Its share of the processing time is not considered."""
+"""A message group is noisy if it has more than this share, and at least this number, of the messages in flight.
+
+The group's share of the processing time is not considered. Source: SQS Developer Guide, "How Amazon SQS fair queues
+work".
+"""
 _LONGEST_HIDDEN = 43_200_000
-"""Milliseconds after its receipt in which a message can be hidden (Source: SQS Developer Guide, Visibility timeout)."""
+"""The longest visibility timeout, in milliseconds (Source: SQS Developer Guide, Visibility timeout)."""
 _USUAL_RETENTION = "345600"
-"""Four days (Source: SQS API Reference, CreateQueue, "MessageRetentionPeriod")."""
+"""The default retention, four days in seconds (Source: SQS API Reference, CreateQueue, "MessageRetentionPeriod")."""
 _NAMESPACE = "AWS.SimpleQueueService."
 _ACCOUNT = "123456789012"
 
@@ -36,10 +39,10 @@ class Held:
     """One message.
 
     Attributes:
-        visible_at: when it can be received, in milliseconds.
-        receipt: the receipt handle of its last receiver; empty before the first receive.
-        received_at: when that was.
-        source: the original queue of a dead letter.
+        visible_at: time when the message can be received, in milliseconds.
+        receipt: the last receiver's receipt handle; empty before the first receive.
+        received_at: time of the last receive, in milliseconds.
+        source: ARN of a dead letter's original queue.
     """
 
     id: str
@@ -59,7 +62,7 @@ class Queue:
     """One queue.
 
     Attributes:
-        retention: for how many seconds it keeps a message.
+        retention: how long the queue keeps a message, in seconds.
     """
 
     name: str
@@ -72,11 +75,11 @@ class Queue:
 
     @property
     def arn(self) -> str:
-        """Its ARN."""
+        """The queue's ARN."""
         return f"arn:aws:sqs:us-east-1:{_ACCOUNT}:{self.name}"
 
     def visible_at(self, now: int) -> int | None:
-        """When a message can be received, now or later; `None` if the queue is empty."""
+        """The earliest time, now or later, when a message can be received; `None` if the queue is empty."""
         return min((max(now, each.visible_at) for each in self.messages), default=None)
 
 
@@ -84,12 +87,12 @@ class FakeSQS:
     """An SQS client with in-memory queues.
 
     Attributes:
-        now: the time in milliseconds.
-        wait: how a long poll waits until a message is visible or the time is over.
-        pick: chooses the messages to receive, and their order.
+        now: returns the time in milliseconds.
+        wait: waits in a long poll until a message is visible or the time is over.
+        pick: chooses and orders the messages to receive.
         changed: called with the time at which a message becomes visible, to wake pollers.
-        transit: milliseconds, in addition to its delay, until a message sent now can be received.
-        is_fair: whether messages of noisy groups are received after those of others.
+        transit: returns the milliseconds, in addition to the delay, until a new message can be received.
+        is_fair: whether messages of noisy groups are received after messages of other groups.
     """
 
     def __init__(self, now: Callable[[], int] = lambda: 0) -> None:
@@ -175,7 +178,7 @@ class FakeSQS:
         MessageSystemAttributeNames: Sequence[str] = (),
         MessageAttributeNames: Sequence[str] = (),
     ) -> dict[str, Any]:
-        """Receive messages, which are hidden from others until their visibility timeout ends."""
+        """Receive messages and hide them from other receivers until their visibility timeout ends."""
         queue = self._queue(QueueUrl, "ReceiveMessage")
         if not 1 <= MaxNumberOfMessages <= _MOST_ENTRIES:
             raise self.exceptions.make("InvalidParameterValue", "ReceiveMessage")
@@ -216,7 +219,7 @@ class FakeSQS:
         return answer.told()
 
     def delete_queue(self, *, QueueUrl: str) -> dict[str, Any]:
-        """Remove a queue with its messages."""
+        """Delete a queue and its messages."""
         self._queue(QueueUrl, "DeleteQueue")
         del self.queues[QueueUrl]
         return {}
@@ -273,7 +276,7 @@ class FakeSQS:
         return {"MessageId": held.id, "MD5OfMessageBody": _digest(body)}
 
     def _visible(self, queue: Queue) -> list[Held]:
-        """The messages that can be received, those of noisy groups last: of the one with the fewest in flight first."""
+        """The messages that can be received; noisy groups come last, ordered by their messages in flight."""
         now = self.now()
         visible = [each for each in queue.messages if each.visible_at <= now]
         if not self.is_fair:
@@ -284,7 +287,7 @@ class FakeSQS:
         return sorted(visible, key=lambda each: noisy.get(each.group or "", 0)) if noisy else visible
 
     def _give_up(self, queue: Queue) -> None:
-        """Remove messages that are too old; move those that were received too often to the dead-letter queue."""
+        """Delete messages that are too old; move messages that were received too often to the dead-letter queue."""
         oldest = self.now() - queue.retention * 1000
         queue.messages[:] = [each for each in queue.messages if each.sent_at > oldest]
         if not queue.most_receives:
@@ -316,7 +319,7 @@ class FakeSQS:
 
 @dataclass
 class _Answer:
-    """The response to a batch, entry by entry."""
+    """The response to a batch request, by entry."""
 
     successful: list[dict[str, Any]] = field(default_factory=list)
     failed: list[dict[str, Any]] = field(default_factory=list)
@@ -326,7 +329,7 @@ class _Answer:
         self.failed.append({"Id": entry["Id"], "Code": code, "Message": code, "SenderFault": True})
 
     def told(self) -> dict[str, Any]:
-        """The response in boto3's form, without empty lists."""
+        """Return the response in boto3's format, without empty lists."""
         named = {"Successful": self.successful, "Failed": self.failed}
         return {name: entries for name, entries in named.items() if entries}
 

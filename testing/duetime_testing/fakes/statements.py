@@ -1,4 +1,4 @@
-"""The PartiQL statements that the stores use: insertions of an item whose values are parameters."""
+"""Parses the PartiQL statements that the stores use: insertions of an item whose values are parameters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from duetime_testing.fakes.attribute_values import Item, Value
 
 MOST_STATEMENTS = 25
-"""Maximum number of statements in one batch (Source: DynamoDB Developer Guide, "Running batch operations with PartiQL
+"""Maximum number of statements in a batch (Source: DynamoDB Developer Guide, "Running batch operations with PartiQL
 for DynamoDB")."""
 _INSERT = re.compile(r"INSERT INTO \"([a-zA-Z0-9_.-]+)\" VALUE \{('[^']+': \?(?:, '[^']+': \?)*)\}")
 _NAME = re.compile(r"'([^']+)'")
@@ -22,10 +22,10 @@ class StatementInvalid(ValueError):
 
 
 def inserted_item(statement: str, parameters: Sequence[Value]) -> tuple[str, Item]:
-    """The table and the item of an insertion.
+    """Return the table and the item of an insertion.
 
     Raises:
-        StatementInvalid: it is not an insertion.
+        StatementInvalid: the statement is not an insertion, or the number of parameters does not match.
     """
     parsed = _INSERT.fullmatch(statement)
     names = _NAME.findall(parsed[2]) if parsed else []

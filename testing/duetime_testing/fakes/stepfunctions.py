@@ -30,7 +30,7 @@ class Execution:
     """One execution.
 
     Attributes:
-        over: ends it from outside.
+        over: called when the execution is ended from outside.
     """
 
     arn: str
@@ -45,7 +45,7 @@ class Execution:
     over: Callable[[], None] = field(default=lambda: None)
 
     def end(self, status: Status, now: int, error: str = "", cause: str = "") -> None:
-        """Record that it has ended."""
+        """Record the end of the execution, if it is still running."""
         if self.status is Status.RUNNING:
             self.status, self.stopped, self.error, self.cause = status, now, error, cause
 
@@ -55,9 +55,9 @@ class Token:
     """A task token.
 
     Attributes:
-        output: what the task of its state has returned, as the only member; `None` until then.
-        woken: called when there is an output.
-        waits: whether its state still waits.
+        output: a tuple with the reported output; `None` until an output is reported.
+        woken: called when an output is reported.
+        waits: whether the token's state still waits.
     """
 
     output: tuple[Any] | None = None
@@ -69,9 +69,9 @@ class FakeStepFunctions:
     """A Step Functions client with in-memory executions.
 
     Attributes:
-        now: the time in milliseconds.
-        begin: runs a started execution.
-        forgets: whether it accepts a token's result and loses it.
+        now: returns the time in milliseconds.
+        begin: called with each started execution.
+        forgets: returns whether a token's accepted result is lost.
     """
 
     def __init__(self, now: Callable[[], int] = lambda: 0) -> None:
@@ -87,13 +87,13 @@ class FakeStepFunctions:
         return [each for each in self.executions.values() if each.status is Status.RUNNING]
 
     def token(self) -> str:
-        """A new token."""
+        """Create a task token."""
         made = f"token-{len(self.tokens) + 1}"
         self.tokens[made] = Token()
         return made
 
     def start_execution(self, *, stateMachineArn: str, name: str, input: str) -> dict[str, Any]:  # noqa: A002 - as boto3 has it
-        """Start an execution; repeating the start of a running one with the same input has no effect.
+        """Start an execution; a repeated start of a running execution with the same input has no effect.
 
         Source: Step Functions API Reference, StartExecution.
         """
@@ -109,7 +109,7 @@ class FakeStepFunctions:
         return {"executionArn": arn, "startDate": made.began}
 
     def describe_execution(self, *, executionArn: str) -> dict[str, Any]:
-        """Return the status of an execution."""
+        """Describe an execution."""
         found = self._execution(executionArn, "DescribeExecution")
         ended = {} if found.stopped is None else {"stopDate": found.stopped}
         why = {name: text for name, text in (("error", found.error), ("cause", found.cause)) if text}
@@ -118,7 +118,7 @@ class FakeStepFunctions:
         return {**told, "startDate": found.began, **ended, **why}
 
     def break_execution(self, arn: str, status: Status = Status.FAILED) -> None:
-        """End an execution as Step Functions does on an error or a timeout."""
+        """End an execution as Step Functions does after an error or a timeout."""
         found = self._execution(arn, "DescribeExecution")
         if found.status is Status.RUNNING:
             found.end(status, self.now(), "States.Runtime")
@@ -138,7 +138,7 @@ class FakeStepFunctions:
         if token is None:
             raise self.exceptions.make("InvalidToken", "SendTaskSuccess", taskToken)
         if not token.waits:
-            # Its task timed out or was reported before, or its execution has ended.
+            # The token's task timed out or was already reported, or the execution has ended.
             raise self.exceptions.make("TaskTimedOut", "SendTaskSuccess", taskToken)
         if not self.forgets():
             token.output, token.waits = (json.loads(output),), False

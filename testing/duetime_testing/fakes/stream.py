@@ -1,4 +1,4 @@
-"""A table's stream as Lambda delivers it: ordered and filtered records, with bytes as Base64."""
+"""A table's stream as Lambda delivers it, with ordered and filtered records and Base64-encoded bytes."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Record = dict[str, Any]
 
 @dataclass
 class FakeStream:
-    """Records every write of a table from now on (Source: DynamoDB Streams API Reference, "Record").
+    """Records every subsequent write to a table (Source: DynamoDB Streams API Reference, "Record").
 
     Attributes:
-        now: the time, in milliseconds.
-        records: those that pass the event source's filters, in the order of the writes.
-        told: called after each write.
-        by_ttl: whether current removals are by TTL.
-        filters: of the event source.
+        now: returns the time in milliseconds.
+        records: the records that pass the event source's filters, in the order of the writes.
+        told: called after each new record.
+        by_ttl: whether removals count as TTL deletions.
+        filters: the event source's filters.
     """
 
     now: Callable[[], int]
@@ -38,7 +38,7 @@ class FakeStream:
     _numbers: int = 0
 
     def watch(self, table: Table) -> None:
-        """Record each write of a table, in addition to existing watchers."""
+        """Record each write to a table; the table's existing watcher is still called."""
         before = table.watch
 
         def written(old: Item | None, new: Item | None) -> None:
@@ -48,7 +48,7 @@ class FakeStream:
         table.watch = written
 
     def add(self, old: Item | None, new: Item | None) -> None:
-        """Record a write; a write without a change creates no record."""
+        """Record a write if it changes the item."""
         if old == new:
             return
         self._numbers += 1
@@ -60,7 +60,7 @@ class FakeStream:
             self.told()
 
     def event(self, start: int = 0, end: int | None = None) -> dict[str, Any]:
-        """An event with the given records, by default all."""
+        """Return a Lambda event with the records from `start` to `end`; by default, with all records."""
         return {"Records": self.records[start:end]}
 
 
@@ -88,7 +88,7 @@ def record_of(number: int, now: int, old: Item | None, new: Item | None) -> Reco
 
 
 def is_delivered(record: Record, filters: Sequence[Mapping[str, Any]] = schema.STREAM_FILTERS) -> bool:
-    """Whether a filter of the event source lets a record through."""
+    """Whether a record passes at least one filter of the event source."""
     return any(_matches(pattern, record) for pattern in filters)
 
 
@@ -111,7 +111,7 @@ def _fulfils(rule: Any, value: Any) -> bool:  # noqa: ANN401 - any JSON
 
 
 def _image(item: Item) -> dict[str, Any]:
-    """An item as JSON. Nearly all attributes are texts and numbers, which are the same in both."""
+    """Convert an item to JSON; strings and numbers, which are nearly all attributes, need no conversion."""
     return {name: value if "S" in value or "N" in value else _as_json(value) for name, value in item.items()}
 
 

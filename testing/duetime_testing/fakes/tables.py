@@ -1,4 +1,4 @@
-"""An in-memory table: items by partition and sort key, indexes, and recent versions."""
+"""An in-memory table with items by partition and sort key, indexes, and recent versions of items."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 
 K = TypeVar("K", str, tuple[str, ...])
 _KEPT = 16
-"""Earlier versions of an item kept for lagging reads."""
+"""Number of earlier versions of an item that are kept for lagging reads."""
 
 
 class SortedKeys(Generic[K]):
-    """The keys of partitions in order: sorted when a partition is first read, and kept sorted from then on.
+    """The keys of each partition in order, sorted when the partition is first read and kept sorted afterwards.
 
-    A partition that was replaced by another collection is sorted anew.
+    If a partition's collection was replaced, its keys are sorted again.
     """
 
     def __init__(self) -> None:
         self._of: dict[str, tuple[Collection[K], list[K]]] = {}
 
     def of(self, partition: str, keys: Collection[K]) -> list[K]:
-        """The keys of a partition in order; the list changes with the partition."""
+        """The keys of a partition in order; the returned list changes with the partition."""
         source, found = self._of.get(partition, (None, []))
         if source is not keys:
             found = sorted(keys)
@@ -36,13 +36,13 @@ class SortedKeys(Generic[K]):
         return found
 
     def add(self, partition: str, keys: Collection[K], key: K) -> None:
-        """Note that a key was added to a partition."""
+        """Add a key to the sorted keys of a partition."""
         source, found = self._of.get(partition, (None, []))
         if source is keys:
             insort(found, key)
 
     def discard(self, partition: str, keys: Collection[K], key: K) -> None:
-        """Note that a key was removed from a partition."""
+        """Remove a key from the sorted keys of a partition."""
         source, found = self._of.get(partition, (None, []))
         if source is keys:
             del found[bisect_left(found, key)]
@@ -53,8 +53,8 @@ class Index:
     """A keys-only index over one attribute, sorted by another.
 
     Attributes:
-        entries: the keys of the items in each partition: sort value, then the table's two keys.
-        log: additions (`True`) and removals with their times, newest last.
+        entries: the entries of each partition, as tuples of sort value and the table's two keys.
+        log: additions (`True`) and removals (`False`) with their times, newest last.
     """
 
     partition_name: str
@@ -64,7 +64,7 @@ class Index:
     _sorted: SortedKeys[tuple[str, ...]] = field(default_factory=SortedKeys)
 
     def change(self, now: Millis, key: tuple[str, str], old: Item | None, new: Item | None) -> None:
-        """Update the index after a write of the table."""
+        """Update the index after a write to the table."""
         before, after = self._place(old), self._place(new)
         if before == after:
             return
@@ -87,7 +87,7 @@ class Index:
         return item[self.partition_name]["S"], item[self.sort_name]["S"]
 
     def in_order(self, partition: str, since: Millis | None) -> list[tuple[str, ...]]:
-        """The entries of a partition in order, as of `since` if given."""
+        """The entries of a partition in order, as of time `since` if given."""
         entries = self.entries.get(partition, set())
         if since is None:
             return self._sorted.of(partition, entries) if entries else []
@@ -105,7 +105,7 @@ class Table:
     """A table with two string keys.
 
     Attributes:
-        watch: called after every write with the old and the new item.
+        watch: called for every write, with the old and the new item.
     """
 
     partition_name: str
@@ -117,7 +117,7 @@ class Table:
     _sorted: SortedKeys[str] = field(default_factory=SortedKeys)
 
     def get(self, key: tuple[str, str], since: Millis | None = None) -> Item | None:
-        """An item, as of `since` if given."""
+        """The item with a key, as of time `since` if given."""
         if since is not None:
             for at, old in self.earlier.get(key[0], {}).get(key[1], ()):
                 if at > since:
@@ -125,7 +125,7 @@ class Table:
         return self.partitions.get(key[0], {}).get(key[1])
 
     def write(self, now: Millis, key: tuple[str, str], new: Item | None) -> None:
-        """Replace an item, or remove it."""
+        """Replace an item, or delete it if the new item is `None`."""
         partition = self.partitions.setdefault(key[0], {})
         old = partition.get(key[1])
         self.watch(old, new)
@@ -143,21 +143,21 @@ class Table:
             index.change(now, key, old, new)
 
     def in_order(self, partition: str, since: Millis | None) -> list[str]:
-        """The sort keys of a partition in order; with `since`, also those of items that were removed after it."""
+        """The sort keys of a partition in order; with `since`, including keys of items that were removed later."""
         items = self.partitions.get(partition, {})
         if since is None:
             return self._sorted.of(partition, items) if items else []
         return sorted({*items, *self.earlier.get(partition, {})})
 
     def key_item(self, key: tuple[str, str]) -> dict[str, Value]:
-        """A key as an item."""
+        """Convert a key to an item."""
         return {self.partition_name: {"S": key[0]}, self.sort_name: {"S": key[1]}}
 
     def key_of(self, item: Item) -> tuple[str, str]:
-        """The key of an item or of a page's last key."""
+        """The key of an item or of a page's `LastEvaluatedKey`."""
         return item[self.partition_name]["S"], item[self.sort_name]["S"]
 
     def every(self) -> Iterator[Item]:
-        """Every item."""
+        """All items of the table."""
         for partition in self.partitions.values():
             yield from partition.values()

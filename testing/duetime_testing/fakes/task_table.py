@@ -1,4 +1,4 @@
-"""Creates a table as the CDK does, with keys and indexes from the schema."""
+"""Creates a tasks table like the CDK's, with keys and indexes from the schema."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def new_table(client: DynamoDBClient) -> str:
-    """Create a tasks table with an unused name, and return the name."""
+    """Create a tasks table with a new name, and return the name."""
     name = f"tasks-{uuid4().hex[:12]}"
     indexes: list[Any] = [
         {

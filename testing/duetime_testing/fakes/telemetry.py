@@ -1,4 +1,4 @@
-"""Telemetry that is kept in memory."""
+"""Keeps telemetry in memory for tests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class FakeTelemetry:
-    """`duetime.ports.runtime.Telemetry` for tests; it rejects metrics that are not in the table of metrics.
+    """A `duetime.ports.runtime.Telemetry` in memory; metrics that are not in the table of metrics are rejected.
 
     Attributes:
         counts: the counts by name, and by dimension value as `name{dimension=value}`.
@@ -48,7 +48,7 @@ class FakeTelemetry:
         return nullcontext()
 
     def attribute_output(self) -> None:
-        """Do nothing; the output is not attributed."""
+        """Do nothing, because log output is not attributed to tasks."""
 
     def flush(self) -> None:
         """Write nothing."""

@@ -1,4 +1,4 @@
-"""Applies updates to items."""
+"""Applies update expressions to items."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def updated(update: Update, item: Item, names: Names, values: Values, keys: Collection[str]) -> Item:
-    """The item after an update; all operands refer to the old item.
+    """Return the item after an update; all operands refer to the old item.
 
     Raises:
         ExpressionInvalid: the update cannot be applied to this item.
@@ -56,7 +56,7 @@ def _sum(old: Value | None, added: Value) -> Value:
 
 
 def _put(item: Item, path: list[str], value: Value | None) -> None:
-    """Put a value at a path, copying the maps on the way to keep the old item unchanged."""
+    """Put a value at a path, and copy the maps along the path so that the old item stays unchanged."""
     inside: dict[str, Mapping[str, object]] = item
     for part in path[:-1]:
         found = inside.get(part)

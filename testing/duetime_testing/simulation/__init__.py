@@ -1,1 +1,1 @@
-"""A deployed account in virtual time: the unmodified Lambda functions over fakes of the AWS services they call."""
+"""Simulates a deployed account in virtual time: runs the unmodified Lambda functions over fakes of AWS services."""

@@ -1,4 +1,4 @@
-"""A deployed account in virtual time: the unmodified functions over fakes, invoked as by Lambda."""
+"""A simulated account in virtual time, which invokes the unmodified functions like Lambda, over fakes of AWS."""
 
 from __future__ import annotations
 
@@ -54,22 +54,22 @@ TIMEOUTS = {
     "handlers": 15 * MINUTE,
     "attempts": MINUTE,
 }
-"""Timeout of each function, as in the deployment's settings."""
+"""The timeout of each function in milliseconds, as in the deployment's settings."""
 INTAKE_OWNER = "local"
-"""Owner of tasks created from events: the account's users, who follow them."""
+"""The owner of tasks that are created from events; the account's users have the same owner and can follow the tasks."""
 START: Millis = 1_795_228_387_250
-"""2026-11-21T02:33:07.250Z."""
+"""The default start time, 2026-11-21T02:33:07.250Z, in milliseconds since 1970."""
 MOST_WORKERS = 60
-"""Concurrent invocations per queue: enough that no task of a large graph waits."""
+"""Maximum concurrent invocations per queue, enough for all tasks of a large graph to run without waiting."""
 _RECEIVED = 10
-"""Messages of one request (Source: SQS API Reference, ReceiveMessage)."""
+"""Maximum number of messages in one request (Source: SQS API Reference, ReceiveMessage)."""
 LEASE_SECONDS = 30
 LATE_WRITES = 0.4
-"""Share of the faults of conditional writes that are late arrivals."""
+"""The share of faults in conditional writes that are late arrivals."""
 _MILD_FAULTS, _MILD_TIME, _MILD_RATE = 2, 5 * MINUTE, 0.4
 _USUAL_LAG = 20
 _NEVER = 36_500 * DAY
-"""Usual lag of an eventually consistent read, in milliseconds."""
+"""The usual lag of an eventually consistent read (`_USUAL_LAG`), in milliseconds."""
 _STATE_MACHINE = "arn:aws:states:us-east-1:123456789012:stateMachine:topologies"
 _ASYNC_TRIES = 3
 """How many times Lambda attempts an asynchronous invocation (Source: AWS Lambda Developer Guide, "Asynchronous
@@ -78,7 +78,7 @@ invocation")."""
 
 @dataclass(frozen=True)
 class Context:
-    """Lambda's context object of an invocation."""
+    """The context object that Lambda passes to an invocation."""
 
     aws_request_id: str
     function_name: str = "trigger"
@@ -93,7 +93,7 @@ class Invocation:
     Attributes:
         answer: the function's return value; `None` if it did not return.
         failed: the function raised, its machine died, or it timed out.
-        version: the version of the function.
+        version: the function version that was invoked.
     """
 
     function: str
@@ -109,7 +109,7 @@ EGRESS = "egress"
 
 @dataclass
 class FakeLambda:
-    """A fake of the Lambda calls that functions make."""
+    """A fake of Lambda with the calls that functions make."""
 
     account: Account
     exceptions: Exceptions = field(default_factory=Exceptions)
@@ -130,35 +130,37 @@ class FakeLambda:
 
 
 class Account:
-    """All deployed resources, and their virtual time.
+    """All deployed resources of an account, and its virtual time.
 
     Attributes:
-        fetched: URLs that the egress function fetched without a waiting caller.
-        rate: the chance of a fault at each call.
-        is_mild: only faults that must not cause lateness are injected.
+        fetched: URLs that the egress function was asynchronously invoked to fetch.
+        rate: the probability of a fault in each call.
+        is_mild: whether only faults are injected that must not make tasks late.
         calls: number of AWS calls.
         faults: number of injected faults by kind.
-        lines: the trace.
-        ticking: whether the scheduler invokes the trigger.
+        lines: the lines of the trace.
+        ticking: whether EventBridge Scheduler invokes the trigger.
         receiving: whether Lambda polls the queues.
-        generation: counts the deploys.
-        code: the code version deployed last.
-        reordering: the chance that a message is delivered late, twice, or out of order.
-        delivery: minimum and maximum milliseconds from sending a message until it can be received; its poller adds up
-        to a quarter. Drawn for each message from a separate random source.
+        generation: number of deployments after the first.
+        code: the code version that was deployed last.
+        reordering: the probability that a message is delivered late or twice; if 0, messages are not reordered either.
+        delivery: minimum and maximum milliseconds until a sent message can be received, drawn for each message from a
+            separate random source; a poller adds up to a quarter of the maximum.
         hot_until: throttled partitions of the table, with end times.
-        sends_fail_until: until when the queues reject messages.
-        creations_fail_until: until when the table rejects new records from the API.
-        unread_until: queues from which nothing is received, with end times.
-        most_workers: the most concurrent invocations of the function of a queue.
-        worker_batch: messages of an invocation of the worker, and the milliseconds that its poller waits for them.
-        endpoint_down_until: until when the tasks' endpoint responds with errors.
-        before_call: a scenario's hook before each AWS call: lets time pass, rejects it, or ends the process.
-        after_call: the hook after a call, before its response arrives.
-        heard: the hook for calls of endpoints outside AWS.
+        sends_fail_until: time until which the queues reject messages.
+        creations_fail_until: time until which the table rejects new records from the API.
+        unread_until: queues from which no messages are received, with end times.
+        most_workers: maximum concurrent invocations of a queue's function.
+        worker_batch: maximum number of messages in a worker's invocation, and milliseconds that the poller waits for
+            them.
+        endpoint_down_until: time until which the tasks' endpoint responds with errors.
+        before_call: hook of a scenario before each AWS call, which can let time pass, reject the call, or end the
+            process.
+        after_call: hook after an AWS call, before the response arrives.
+        heard: hook for calls of endpoints outside AWS.
         handlers_package: the package that registers the Python handlers.
         pulled_types: the types of pull workers.
-        aws_targets: the ARNs that tasks may call.
+        aws_targets: the ARNs that tasks are allowed to call.
     """
 
     handlers_package = ""
@@ -179,7 +181,7 @@ class Account:
     ) -> None:
         self.random = random.Random(seed)  # noqa: S311 - repeatable on purpose
         drawn = START + self.random.randrange(MINUTE)
-        # Accounts in several Regions share their time.
+        # Accounts in several Regions share a virtual time.
         self.time = time or VirtualTime(drawn if start is None else start)
         self.rate = rate
         self.reordering = rate
@@ -237,7 +239,7 @@ class Account:
 
     def _deploy(self, most_receives: int) -> None:
         table, bucket = new_table(self.dynamodb), "contents"  # type: ignore[arg-type]  # stands in for a client
-        # The name is random and independent of the seed.
+        # The table's name is random and does not depend on the seed, so the table gets a fixed name.
         self.dynamodb.tables = {"tasks": self.dynamodb.tables[table]}
         self.s3.create_bucket(Bucket=bucket)
         retention = {"MessageRetentionPeriod": str(14 * DAY // SECOND)}
@@ -286,7 +288,7 @@ class Account:
         self._ticker = self.time.start_process(self._tick)
 
     def stand_still(self) -> None:
-        """Stop the trigger and the queues; from now on only requests are served."""
+        """Stop the trigger and the delivery of messages; API requests are still served."""
         self.receiving = False
         self.time.kill(self._ticker)
 
@@ -297,23 +299,23 @@ class Account:
         self.take(self.random.randrange(1, 9))
 
     def take(self, milliseconds: Millis) -> None:
-        """Let time pass."""
+        """Wait for a number of milliseconds in virtual time."""
         self.time.sleep_until(self.time.now() + milliseconds)
 
     def fault_for(self, machine: Machine, operation: str) -> Fault | None:
-        """Draw the fault of the next call, if any."""
+        """Draw the fault for the next call; `None` if the call has no fault."""
         if self.is_mild:
             return self._mild_fault_for(machine, operation)
         if self.random.random() >= self.rate:
             return None
-        # The case that conditions guard against: a write that arrives after other changes.
+        # Late writes are frequent, because conditions must reject a write that arrives after other changes.
         is_late = operation == "update_item" and self.random.random() < LATE_WRITES
         fault = Fault.LATE if is_late else self.random.choice(list(Fault))
         self.count(fault.name.lower())
         return fault
 
     def _mild_fault_for(self, machine: Machine, operation: str) -> Fault | None:
-        """Only sends of the trigger fail, at most two within some minutes, which its look-ahead compensates."""
+        """Draw a fault for the trigger's sends; the look-ahead compensates for two faults in five minutes."""
         if machine.function != "trigger" or operation != "send_message_batch":
             return None
         now = self.time.now()
@@ -326,7 +328,7 @@ class Account:
         return fault
 
     def is_throttled(self, call: Call) -> bool:
-        """Whether a call is throttled, because its partition is hot or the queues reject messages."""
+        """Whether a call is throttled: the partition is hot, or queues or table currently reject such requests."""
         if call.operation == "send_message_batch" and self.sends_fail_until > self.time.now():
             self.count("send refused")
             return True
@@ -346,18 +348,18 @@ class Account:
         self.faults[fault] = self.faults.get(fault, 0) + 1
 
     def job_raised(self, machine: Machine, error: Exception) -> None:
-        """Record an exception in a background job of a process, which must not happen."""
+        """Record an exception in a process's background job; background jobs must not raise exceptions."""
         self.trace(machine, "raised", str(error))
 
     def ends(self, machine: Machine) -> None:
         """Record that a process ends itself."""
 
     def respond(self, call: HttpCall) -> HttpResponse:
-        """Respond to an HTTP call of a task or callback; overridden by users of the account."""
+        """Respond to an HTTP call of a task or callback; subclasses override this method."""
         raise NotImplementedError
 
     def check_grant(self, function: str, service: str, operation: str, request: Mapping[str, Any]) -> None:
-        """Reject calls that the function's role does not allow; overridden where roles are known."""
+        """Reject calls that the function's role does not allow; subclasses that know the roles override this method."""
 
     def targets(self, machine: Machine, targets: Targets) -> Targets:
         """The targets of a process."""
@@ -368,7 +370,7 @@ class Account:
         return rules
 
     def handler_descriptions(self, known: Mapping[str, HandlerDescription]) -> Mapping[str, HandlerDescription]:
-        """The handlers that the deployment knows."""
+        """The descriptions of the handlers that the deployment knows."""
         return known
 
     @property
@@ -382,7 +384,7 @@ class Account:
         self.time.nudge(self._ticker)
 
     def is_tick_needed(self) -> bool:
-        """Whether the trigger's next invocation may have an effect."""
+        """Whether the trigger's next invocation could have an effect."""
         return True
 
     def trace(self, who: object, *what: Any) -> None:  # noqa: ANN401 - whatever is worth a line
@@ -404,7 +406,7 @@ class Account:
     # Lambda.
 
     def invoke(self, function: str, event: Mapping[str, Any]) -> Invocation:
-        """Begin an invocation now, on a free or new machine."""
+        """Start an invocation now, on an idle or new machine."""
         invocation = Invocation(function, event)
         machine = self._free_machine(function)
         self._invocations += 1
@@ -428,7 +430,7 @@ class Account:
     def _free_machine(self, function: str) -> Machine:
         self.machines = [machine for machine in self.machines if not machine.dead]
         free = [each for each in self.machines if each.function == function and each.strand is None]
-        # Machines of an earlier deploy finish their invocation and get no new one.
+        # Machines of an earlier deployment finish their invocation and get no new invocations.
         current = [each for each in free if each.generation == self.generation]
         if current:
             return self.random.choice(current)
@@ -436,7 +438,7 @@ class Account:
         skew = self.drawn_skew() if self.rate else 0
         if skew:
             self.count("clock skewed")
-        # Each deployment publishes a version of each function.
+        # Each deployment publishes a new version of each function.
         own: dict[str, str] = {Variable.FUNCTION_NAME: function, Variable.FUNCTION_VERSION: str(self.generation + 1)}
         environ = {**self.environ, **own}
         made = Machine(self, function, self._machines_made, skew, self.generation, environ, self.code)
@@ -444,11 +446,11 @@ class Account:
         return made
 
     def drawn_skew(self) -> Millis:
-        """Draw a clock's skew; half of the clocks have the maximum."""
+        """Draw a clock's skew; half of the clocks have the maximum skew in one direction."""
         return self.random.choice([-SKEW, SKEW, *2 * [self.random.randint(-SKEW, SKEW)]])
 
     def wait_for(self, invocation: Invocation) -> Invocation:
-        """Wait for an invocation to end, and kill it on its timeout."""
+        """Wait for an invocation to end, and kill its machine if the function times out."""
         strand = invocation.strand
         assert strand is not None
         until = self.time.now() + TIMEOUTS[invocation.function]
@@ -459,7 +461,7 @@ class Account:
             machine = strand.home
             assert isinstance(machine, Machine)
             machine.die()
-            # It is removed when this strand next waits.
+            # The killed strand is removed when this strand waits.
             self.take(1)
         return invocation
 
@@ -481,7 +483,7 @@ class Account:
     # Step Functions.
 
     def _invoke_state(self, payload: Mapping[str, Any]) -> Any:  # noqa: ANN401 - what the function answers
-        """Run a state's task; occasionally it runs twice, or its completion is lost."""
+        """Run a state's task; occasionally the task runs twice, or its completion is lost."""
         self.travel()
         if self.random.random() < self.reordering:
             self.count("state invoked twice")
@@ -500,17 +502,17 @@ class Account:
     # The jobs that AWS runs for tasks.
 
     def begin_execution(self, execution: Execution) -> None:
-        """Begin an execution started by a task; it runs until it is ended."""
+        """Begin an execution that a task has started; the execution runs until a test ends it."""
         execution.over = lambda: self.send_job_event(execution.name)
 
     def begin_container(self, arn: str) -> None:
-        """Begin a container started by a task; it runs until it is ended."""
+        """Begin a container that a task has started; the container runs until a test ends it."""
 
     def begin_job(self, service: FakeJobs, job: str) -> None:
-        """Begin a job of another service started by a task; it runs until it is ended."""
+        """Begin another service's job that a task has started; the job runs until a test ends it."""
 
     def end_job(self, service: FakeJobs, job: str, *, well: bool) -> None:
-        """End such a job, and send its event."""
+        """End a job that a task has started, and send the job's event."""
         if service.is_running(job):
             service.end(job, well=well)
             self._tell_of_job(service, job)
@@ -519,14 +521,14 @@ class Account:
         self.send_job_event(service.event(job))
 
     def end_execution(self, execution: Execution, status: Status, output: str = "") -> None:
-        """End an execution started by a task, and send its event."""
+        """End an execution that a task has started, and send the execution's event."""
         if execution.status is Status.RUNNING:
             execution.output = output
             execution.end(status, self.time.now(), "" if status is Status.SUCCEEDED else "Boom")
             self.send_job_event(execution.name)
 
     def send_job_event(self, name: str | list[str]) -> None:
-        """Send the message of an EventBridge rule for an ended job; it may be lost, late or duplicated."""
+        """Send an EventBridge rule's message about an ended job; the message can be lost, late or duplicated."""
         body = json.dumps({"j": name})
         url = self.environ[QUEUE_VARIABLES[Priority.HIGH]]
         if self.random.random() < self.reordering * 10:
@@ -565,7 +567,7 @@ class Account:
             self.count("tick doubled")
             self.invoke_later("trigger", {})
 
-    # The polling of queues.
+    # Polling of queues.
 
     def _transit(self, shortest: Millis, longest: Millis) -> Millis:
         return self._transits.randint(shortest, longest) if longest else 0
@@ -588,7 +590,7 @@ class Account:
             self.time.sleep_until(min(times, default=now + DAY))
 
     def _gather(self, url: str, function: str) -> list[dict[str, Any]]:
-        """Receive the messages of one invocation: at most ten, or what the workers' batching window allows."""
+        """Receive the messages for one invocation: up to ten, or for workers as many as the batching window allows."""
         batch = self._receive(url)
         size, window = self.worker_batch if function == "worker" else (_RECEIVED, 0)
         until = self.time.now() + window
@@ -639,7 +641,7 @@ class Account:
                 self.sqs.delete_message_batch(QueueUrl=url, Entries=done[first : first + _RECEIVED])
 
     def _pick(self, messages: list[Held]) -> list[Held]:
-        """Choose messages in random order; some are duplicated or delayed."""
+        """Return the messages in random order, duplicating or delaying some of them."""
         came = list(messages)
         self.random.shuffle(messages)
         if not self.reordering:
@@ -660,7 +662,7 @@ class Account:
         return picked
 
     def deliver_in_flight_again(self) -> None:
-        """Redeliver messages in flight to other workers, some of them soon."""
+        """Redeliver all messages in flight to other workers, after random delays."""
         for queue in self.sqs.queues.values():
             for held in queue.messages:
                 if held.received and held.visible_at > self.time.now():
@@ -694,7 +696,7 @@ class Account:
                 self.time.nudge(strand)
 
     def _long_poll(self, queue: Queue, until: Millis) -> None:
-        """Wait until a message is visible in a queue; every change there ends the wait."""
+        """Wait until a message is visible in a queue; every change of the queue is checked."""
         while (now := self.time.now()) < until:
             at = queue.visible_at(now)
             if at == now:
@@ -704,5 +706,5 @@ class Account:
             self.time.sleep_until(until if at is None else min(at, until))
 
     def close(self) -> None:
-        """End everything that is still running."""
+        """End all running strands."""
         self.time.close()

@@ -1,7 +1,7 @@
-"""Simulates older and newer code running side by side, by the differences in their writes.
+"""Simulates older and newer code that runs side by side, by changing what each version writes.
 
-Older code writes records with the previous schema version; newer code writes an unknown attribute.
-`docs/decisions/upgrades.md` allows both.
+Older code writes records with the previous schema version; newer code writes an unknown attribute. Both are allowed by
+`docs/decisions/upgrades.md`.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 UNKNOWN = "zz9"
-"""An attribute known only to newer code."""
+"""An attribute that only newer code knows."""
 _VALUE = {"S": "of newer code"}
 _STATE = ATTRIBUTES["state"].name
 _PREVIOUS = {"N": str(schema.SCHEMA_VERSION - 1)}
 
 
 class Generation(Enum):
-    """The code version of a machine."""
+    """The code version on a machine."""
 
     PRESENT = "writes what this code writes"
     OLDER = "writes records at the version before"
     NEWER = "writes an attribute that this code does not know"
 
     def request(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
-        """A request as sent by code of this generation."""
+        """Return a request as code of this generation would send it."""
         if self is Generation.OLDER and operation == "put_item" and _STATE in request["Item"]:
             return request | {"Item": request["Item"] | {schema.VERSION_OF_SCHEMA: _PREVIOUS}}
         if self is Generation.NEWER and operation == "put_item" and _STATE in request["Item"]:
@@ -45,7 +45,7 @@ class Generation(Enum):
         return request
 
     def _insertion(self, statement: Mapping[str, Any]) -> dict[str, Any]:
-        """A record's insertion as sent by that code."""
+        """Return a record's insertion as code of this generation would send it."""
         table, item = inserted_item(statement["Statement"], statement["Parameters"])
         return dict(insertion(table, self.request("put_item", {"Item": item})["Item"]))
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class VirtualEventLoop(asyncio.SelectorEventLoop):
-    """An event loop in virtual time; while it waits, others of the same account continue."""
+    """An event loop in virtual time; while this loop waits, other strands of the account continue."""
 
     def __init__(self, time: VirtualTime) -> None:
         super().__init__(cast("selectors.BaseSelector", _VirtualSelector(time)))
@@ -24,12 +24,12 @@ class VirtualEventLoop(asyncio.SelectorEventLoop):
         self._started_at = time.now()
 
     def time(self) -> float:
-        """Seconds since the start: small enough that asyncio can add a nanosecond to it."""
+        """Seconds since the loop's start, a number small enough that asyncio can add a nanosecond to it."""
         return (self._virtual_time.now() - self._started_at) / SECOND
 
 
 class _VirtualSelector(selectors.DefaultSelector):
-    """Waits in virtual time. Sockets are polled without waiting."""
+    """A selector that waits in virtual time, and polls sockets without waiting."""
 
     def __init__(self, time: VirtualTime) -> None:
         super().__init__()
@@ -45,8 +45,8 @@ class _VirtualSelector(selectors.DefaultSelector):
 
 @contextmanager
 def without_event_loop() -> Iterator[None]:
-    """Allow others to run event loops in this thread meanwhile, as coroutine handlers do."""
-    # asyncio's API for event loop implementations, which tracks one running loop per thread.
+    """Allow other strands to run event loops in this thread within the context, as coroutine handlers do."""
+    # asyncio tracks one running loop per thread; these functions are asyncio's API for event loop implementations.
     running = asyncio._get_running_loop()
     asyncio._set_running_loop(None)
     try:

@@ -1,4 +1,4 @@
-"""Faults of AWS calls."""
+"""Injects faults into AWS calls."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _THROTTLES = {
     "apigatewaymanagementapi": "LimitExceededException",
 }
 _DIES_MEANWHILE = 0.5
-"""Share of delayed calls whose sender dies before they arrive."""
+"""The share of delayed calls whose sender dies before the call arrives."""
 _BATCHES = frozenset({"send_message_batch", "change_message_visibility_batch", "delete_message_batch"})
 
 
 class Fault(Enum):
-    """A fault of one call."""
+    """A fault in one call."""
 
     CRASH_BEFORE = "the process dies before the call"
     CRASH_AFTER = "the process dies after the call"
@@ -60,8 +60,8 @@ class Call:
     Attributes:
         machine: the process; `machine.function` is the function's name.
         service: `dynamodb`, `sqs`, `s3`, `lambda`, `states` or `apigatewaymanagementapi`.
-        operation: boto3's name of the call.
-        request: its arguments.
+        operation: boto3's name for the call.
+        request: the arguments of the call.
     """
 
     machine: Machine
@@ -70,13 +70,13 @@ class Call:
     request: Mapping[str, Any]
 
     def refuse(self) -> None:
-        """Throttle this call until the SDK gives up."""
+        """Throttle this call, and raise the error that the SDK raises when it gives up."""
         self.machine.account.take(300)
         raise Exceptions().make(_THROTTLES[self.service], self.operation)
 
     @property
     def partition(self) -> str | None:
-        """The partition of the table that the call reads or writes, if there is only one."""
+        """The partition of the table that the call reads or writes; `None` for calls with several partitions."""
         if self.service != "dynamodb":
             return None
         key = self.request.get("Key") or self.request.get("Item")
@@ -90,7 +90,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Meta:
-    """The `meta` of an SQS client, with its endpoint."""
+    """The `meta` attribute of an SQS client, with the endpoint."""
 
     endpoint_url: str = "https://sqs.us-east-1.amazonaws.com"
 
@@ -100,9 +100,9 @@ class FaultyClient:
 
     Args:
         machine: the process that calls.
-        fake: the service.
-        service: its name.
-        once: whether the SDK does not retry its calls.
+        fake: the fake of the service.
+        service: the service's name.
+        once: whether the SDK is configured not to retry calls.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class FaultyClient:
         return partial(self._call, operation)
 
     def get_paginator(self, operation: str) -> FakePaginator:
-        """A paginator."""
+        """Return a paginator whose requests also take time and can fail."""
         return FakePaginator(partial(self._call, operation))
 
     def _call(self, operation: str, **request: Any) -> Any:  # noqa: ANN401 - whatever the service answers
@@ -164,7 +164,7 @@ class FaultyClient:
             request = self._machine.code.request(operation, request)
             answer = getattr(self._fake, operation)(**request)
         except Exception as error:
-            # Without its traceback, whose frames would live as long as the trace.
+            # The copy has no traceback; otherwise the traceback's frames would live as long as the trace.
             account.trace(self._machine, operation, request, copy(error))
             raise
         account.trace(self._machine, operation, request, answer)
@@ -205,7 +205,7 @@ class FaultyClient:
                 account.take(account.random.choice([30, 5 * SECOND]))
                 machine.live()
             case Fault.STALLED:
-                # The trigger may be slow enough to be overtaken by its next invocation.
+                # The trigger can be so slow that its next invocation overtakes it.
                 longest = 90 * SECOND if machine.function == "trigger" else 5 * SECOND
                 account.take(account.random.choice([100, SECOND, longest]))
                 machine.live()
@@ -214,13 +214,13 @@ class FaultyClient:
         return make()
 
     def _make_later(self, make: Callable[[], Any]) -> None:
-        """Execute a long-delayed call, whose response is lost."""
+        """Execute a call after a long delay; the call's response is lost."""
         self._machine.account.take(self._machine.account.random.choice([6, 20, 33, 36, 40, 45, 60]) * SECOND)
         with suppress(ClientError):
             make()
 
     def _in_part(self, operation: str, request: dict[str, Any]) -> Any:  # noqa: ANN401 - same
-        """The service rejects some entries of a batch with a server-side error."""
+        """Process half of a batch's entries, and reject the rest with a server-side error."""
         entries = list(request["Entries"])
         self._machine.account.random.shuffle(entries)
         done = entries[: len(entries) // 2]

@@ -1,4 +1,4 @@
-"""Requests in API Gateway's format for the api function."""
+"""Creates requests to the API function in API Gateway's format."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def event_of(
     *,
     is_base64: bool,
 ) -> dict[str, Any]:
-    """An event of payload format 2.0 (Source: API Gateway Developer Guide, "Lambda proxy integrations")."""
+    """Create an event in payload format 2.0 (Source: API Gateway Developer Guide, "Lambda proxy integrations")."""
     context: dict[str, Any] = {
         "accountId": "123456789012",
         "apiId": "api",

@@ -1,4 +1,4 @@
-"""The code of the Lambda functions: in a checkout it is the package `functions`; the kit's wheel carries a copy."""
+"""Finds the Lambda functions' code: the package `functions` in a checkout, or the copy in the test kit's wheel."""
 
 from __future__ import annotations
 

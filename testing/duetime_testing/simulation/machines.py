@@ -1,4 +1,4 @@
-"""A simulated process of a Lambda function, with its own composition, skewed clock, threads and faulty calls."""
+"""Simulates processes of Lambda functions, each with its own composition, skewed clock, threads and faulty calls."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 R = TypeVar("R")
 SKEW = 2_500
-"""Maximum skew of a clock in either direction, in milliseconds."""
+"""The maximum skew of a clock in either direction, in milliseconds."""
 FAR = 1_000_000_000
-"""Milliseconds."""
+"""A wait that is longer than any test, in milliseconds."""
 
 
 @dataclass
@@ -52,11 +52,11 @@ class SkewedClock:
     skew: Millis
 
     def now(self) -> Millis:
-        """The time by this clock."""
+        """The current time by this clock."""
         return self.time.now() + self.skew
 
     def sleep_until(self, at: Millis) -> None:
-        """Let others continue until `at` by this clock."""
+        """Wait until `at` by this clock while other strands continue."""
         self.time.sleep_until(at - self.skew)
 
 
@@ -69,13 +69,13 @@ class Threads:
     raised: Callable[[Exception], None]
 
     def start(self, work: Callable[[], None]) -> Job:
-        """Begin a job in this process; like on a thread, its exceptions do not end anything else."""
+        """Start a job in this process; like in a thread, an exception in the job ends only the job."""
 
         def run() -> None:
             try:
                 work()
             except AssertionError:
-                # An error of an observer, not of the observed code.
+                # The test's assertion failed, not the observed code.
                 raise
             except Exception as error:  # noqa: BLE001 - nobody waits for it
                 self.raised(error)
@@ -83,11 +83,11 @@ class Threads:
         return self.time.start(run)
 
     def wait(self, jobs: Sequence[Job], until: Millis) -> None:
-        """Return when one of the jobs ends or the time has come."""
+        """Wait until one of the jobs ends or the time `until` is reached."""
         self.time.wait(jobs, until - self.clock.skew)
 
     def map(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
-        """Call a function for all items concurrently."""
+        """Call a function for all items concurrently, and return the results in order."""
         todo = list(items)
         if len(todo) < 2:
             return [work(item) for item in todo]
@@ -109,11 +109,11 @@ class Threads:
 
 
 class SimulatedHttp(HttpServices):
-    """HTTP calls of a simulated process."""
+    """The HTTP services of a simulated process."""
 
     @cached_property
     def caller(self) -> SimulatedCaller:
-        """A caller of simulated endpoints."""
+        """The caller for simulated endpoints."""
         machine = self.platform.process
         assert isinstance(machine, Machine)
         return SimulatedCaller(machine)
@@ -121,7 +121,7 @@ class SimulatedHttp(HttpServices):
 
 @frozen
 class MortalTargets(Targets):
-    """Targets whose handlers end with their machine; a killed machine does not process their exceptions."""
+    """Targets whose handlers end with their machine; exceptions of handlers on a killed machine are not processed."""
 
     machine: Machine
 
@@ -163,7 +163,7 @@ class SimulatedTargets(TargetServices):
 
     @cached_property
     def handler_clients(self) -> HandlerClients:
-        """Makes the clients of handlers; requests of coroutines are sent without real threads."""
+        """The factory for handlers' clients; coroutines' requests are sent without real threads."""
         return replace(super().handler_clients, in_thread=_inline)
 
 
@@ -174,73 +174,73 @@ async def _inline(work: Callable[[], R]) -> R:
 
 @dataclass
 class Clients:
-    """`duetime.adapters.aws_clients.Clients` for one machine."""
+    """A replacement for `duetime.adapters.aws_clients.Clients` that returns faulty clients for one machine."""
 
     machine: Machine
 
     def dynamodb(self) -> Any:  # noqa: ANN401 - stands in for a client
-        """A client of DynamoDB."""
+        """A DynamoDB client."""
         return FaultyClient(self.machine, self.machine.account.dynamodb, "dynamodb")
 
     def sqs(self, region: str | None = None) -> Any:  # noqa: ANN401 - same
-        """A client of SQS."""
+        """An SQS client."""
         del region
         return FaultyClient(self.machine, self.machine.account.sqs, "sqs")
 
     def s3(self) -> Any:  # noqa: ANN401 - same
-        """A client of S3."""
+        """An S3 client."""
         return FaultyClient(self.machine, self.machine.account.s3, "s3")
 
     def lambdas(self) -> Any:  # noqa: ANN401 - same
-        """A client of Lambda."""
+        """A Lambda client."""
         return FaultyClient(self.machine, self.machine.account.lambdas, "lambda")
 
     def calling_lambdas(self, region: str | None = None) -> Any:  # noqa: ANN401 - same
-        """A client of Lambda that waits; tasks whose targets are functions are not simulated."""
+        """A Lambda client that waits for responses; `None` for a Region, as Lambda targets are not simulated."""
         if region is not None:
             return None
         return FaultyClient(self.machine, self.machine.account.lambdas, "lambda", once=True)
 
     def connections(self, endpoint: str) -> Any:  # noqa: ANN401 - same
-        """A client of WebSocket connections."""
+        """A client for WebSocket connections."""
         del endpoint
         return FaultyClient(self.machine, self.machine.account.connections, "apigatewaymanagementapi")
 
     def events(self, region: str | None = None) -> Any:  # noqa: ANN401 - same
-        """A client of EventBridge."""
+        """An EventBridge client."""
         del region
         return FaultyClient(self.machine, self.machine.account.event_bus, "events")
 
     def step_functions(self, region: str | None = None) -> Any:  # noqa: ANN401 - same
-        """A client of Step Functions; executions started by tasks are in a named region."""
+        """A Step Functions client: for topologies without a Region, for executions that tasks start with a Region."""
         account = self.machine.account
         if region is None:
             return FaultyClient(self.machine, account.states, "states")
         return FaultyClient(self.machine, account.executions_of_tasks, "states", once=True)
 
     def jobs(self, service: str, region: str) -> Any:  # noqa: ANN401 - same
-        """A client of a service that runs jobs."""
+        """A client for a service that runs jobs."""
         del region
         account = self.machine.account
         client = account.ecs if service == "ecs" else account.job_services[service]
         return FaultyClient(self.machine, client, service, once=True)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        """Clients of other services, which simulations do not call."""
+        """Return `None` as the client of any other service, because simulations do not call other services."""
         return lambda *_arguments: None
 
 
 @dataclass(eq=False)
 class Machine:
-    """One execution environment, which serves invocations one after another until it dies.
+    """One execution environment of a function, which serves invocations one after another until it dies.
 
     Attributes:
-        strand: the strand running on it, if any.
-        dead: whether it has died and must do nothing.
-        cut_off_until: until when none of its calls arrives.
-        generation: the deploy it belongs to.
-        code: the code version of that deploy.
-        fastest_skew: the largest lead of its clock so far.
+        strand: the strand of the current invocation; `None` if the machine is idle.
+        dead: whether the machine has died and must not do anything.
+        cut_off_until: time until which no call from the machine arrives.
+        generation: the number of the machine's deployment.
+        code: the code version of the deployment.
+        fastest_skew: the largest lead of the machine's clock so far.
     """
 
     account: Account
@@ -264,18 +264,18 @@ class Machine:
 
     @cached_property
     def clock(self) -> SkewedClock:
-        """Its clock."""
+        """The machine's clock."""
         return SkewedClock(self.account.time, self.skew)
 
     @cached_property
     def composition(self) -> Composition:
-        """Its use cases."""
+        """The use cases of the machine's process."""
         return Composition(
             Platform(
                 environ=self.environ,
                 clock=self.clock,
                 random_source=NamedRandomSource(self.account.random.getrandbits(32), str(self)),
-                clients=Clients(self),  # type: ignore[arg-type]  # it stands in for them
+                clients=Clients(self),  # type: ignore[arg-type]  # stands in for real clients
                 process=self,
                 threads=Threads(self.account.time, self.clock, self._job_raised),
                 telemetry=self.facts,
@@ -288,29 +288,29 @@ class Machine:
         )
 
     def _job_raised(self, error: Exception) -> None:
-        # Exceptions raised while a dead process is ended have no effect.
+        # Exceptions that are raised while a dead process is ended are ignored.
         if not self.dead:
             self.account.job_raised(self, error)
 
     def step_clock(self, skew: Millis) -> None:
-        """Set the skew of its clock from now on."""
+        """Change the skew of the machine's clock."""
         self.skew = self.clock.skew = skew
         self.fastest_skew = max(self.fastest_skew, skew)
 
     def end(self) -> None:
-        """End the process, as the worker itself does when it must."""
+        """End the process, as a worker does to stop its own process."""
         self.account.trace(self, "ends itself")
         self.account.ends(self)
         self.die()
 
     def die(self) -> None:
-        """Kill everything that runs on it. Does not return to it."""
+        """Kill the strand that runs on this machine; if that strand is the caller, this method does not return."""
         self.dead = True
         if self.strand is not None:
             self.account.time.kill(self.strand)
 
     def live(self) -> None:
-        """Stop strands of a dead machine, even during cleanup."""
+        """End the calling strand if the machine is dead, even during cleanup."""
         if self.dead:
             raise GreenletExit
 
@@ -329,12 +329,12 @@ composition.use_by_process(composition_of_machine)
 
 
 class NamedRandomSource(SeededRandom):
-    """Randomness whose nonces are different on each machine."""
+    """A seeded random source with different nonces on each machine."""
 
     def __init__(self, seed: int, name: str) -> None:
         super().__init__(seed)
         self._name = name
 
     def nonce(self) -> str:
-        """A text that is unique across machines."""
+        """Return a text that is unique across machines."""
         return f"{self._name}.{next(self._nonces)}"

@@ -1,4 +1,4 @@
-"""Target calls of a simulated process: HTTP endpoints through its account, AWS without real threads."""
+"""Calls targets for a simulated process: HTTP endpoints through the account, and AWS without real threads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from duetime_testing.simulation.machines import Machine
 
 _FAULTS = 4
-"""How much more often a call of an endpoint fails than one of AWS, of which a task needs many."""
+"""How much more likely a fault is in an endpoint call than in an AWS call, because a task makes many AWS calls."""
 
 
 class SimulatedCaller:
@@ -28,7 +28,7 @@ class SimulatedCaller:
         self._machine = machine
 
     def call(self, call: Call) -> Reply:
-        """Make a call."""
+        """Call an endpoint, and return its response or the reason why there is no response."""
         machine, account = self._machine, self._machine.account
         machine.live()
         account.travel()
@@ -46,7 +46,7 @@ class SimulatedCaller:
         return reply
 
     def _within(self, call: Call) -> Reply:
-        """The endpoint's response, if it arrives before the deadline, at which the endpoint stops."""
+        """The endpoint's response if it arrives before the deadline; at the deadline the endpoint is stopped."""
         time, replies = self._machine.account.time, list[HttpResponse]()
         until = time.now() + round(call.seconds * SECOND)
         strand = time.start(lambda: replies.append(self._response(call)))

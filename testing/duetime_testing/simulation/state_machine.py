@@ -1,6 +1,7 @@
 """Runs executions of the deployed state machine in virtual time by interpreting its definition.
 
-Source: Amazon States Language (states, paths, retriers, catchers), as far as the definition uses it.
+Source: Amazon States Language (states, paths, retriers, catchers); only features that the definition uses are
+    supported.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ if TYPE_CHECKING:
     from duetime_testing.simulation.virtual_time import Strand, VirtualTime
 
 DEFINITION = Path(__file__).with_name("topology_machine.json")
-"""A copy of `infra.topology_state_machine.definition`, so that simulations do not need the CDK; a test compares
-both."""
+"""A copy of `infra.topology_state_machine.definition`, verified by a test; simulations thus do not need the CDK."""
 _STEP = re.compile(r"\.([A-Za-z_]+)|\[(\d+)\]")
 _WAITS = ".waitForTaskToken"
 _FAR = 400 * 86_400 * SECOND
 _FRAMING = {"Map": 4, "Fail": 1}
-"""History events of a state besides its attempts and iterations: entered and exited; for a map also started and ended
-(Source: Step Functions API Reference, HistoryEvent)."""
+"""A state's number of history events apart from attempts and iterations; the default is 2 (entered and exited).
+
+A map also has the events started and ended. Source: Step Functions API Reference, HistoryEvent."""
 
 
 class StateFailed(Exception):
@@ -45,12 +46,11 @@ class StateFailed(Exception):
 
 @dataclass
 class StateMachine:
-    """Interprets one definition.
+    """Interprets the definition of a state machine.
 
     Attributes:
-        invoke: runs a state's task: invokes the function with a payload, and returns its response or raises
-        `StateFailed`.
-        entered: number of entries into each state, retries included, which Step Functions bills.
+        invoke: invokes a state's function with a payload, and returns the response or raises `StateFailed`.
+        entered: number of entries into each state, including retries; Step Functions bills each entry.
         events: total history events of all executions, including children of distributed maps.
     """
 
@@ -67,7 +67,7 @@ class StateMachine:
         execution.over = lambda: self.time.kill(strand)
 
     def _execute(self, execution: Execution) -> None:
-        self.events += 2  # its start and its end
+        self.events += 2  # the execution's start and end
         try:
             self._run(self.definition, json.loads(execution.input), {})
         except StateFailed as failure:
@@ -106,7 +106,7 @@ class StateMachine:
         given: Any,  # noqa: ANN401 - same
         context: Mapping[str, Any],
     ) -> Any:  # noqa: ANN401 - same
-        """Enter a state, with the retries of its retriers."""
+        """Enter a state, and retry it according to its retriers."""
         tries: dict[int, int] = {}
         while True:
             state_context = {**context, "State": {"RetryCount": sum(tries.values())}}
@@ -171,7 +171,7 @@ class StateMachine:
         failures: list[StateFailed] = []
 
         def work(number: int, item: Any) -> None:  # noqa: ANN401 - same
-            self.events += 2  # its start and its end
+            self.events += 2  # the iteration's start and end
             about = {**context, "Map": {"Item": {"Index": number, "Value": item}}}
             inside = _filled(state["ItemSelector"], given, about) if "ItemSelector" in state else item
             try:
@@ -210,7 +210,7 @@ def _chosen(state: Mapping[str, Any], given: Any) -> str:  # noqa: ANN401 - any 
 
 
 def _at(path: str, given: Any, context: Mapping[str, Any]) -> Any:  # noqa: ANN401 - same
-    """The value at a path of the input, or of the context if it begins with `$$`."""
+    """The value at a path in the input, or in the context if the path begins with `$$`."""
     value: Any = context if path.startswith("$$") else given
     rest = path.lstrip("$")
     for name, number in _STEP.findall(rest):
@@ -219,7 +219,7 @@ def _at(path: str, given: Any, context: Mapping[str, Any]) -> Any:  # noqa: ANN4
 
 
 def _filled(template: Any, given: Any, context: Mapping[str, Any]) -> Any:  # noqa: ANN401 - same
-    """A template with its paths resolved."""
+    """Return a template with resolved paths."""
     if not isinstance(template, dict):
         return template
     return {
@@ -229,7 +229,7 @@ def _filled(template: Any, given: Any, context: Mapping[str, Any]) -> Any:  # no
 
 
 def _put(given: Any, path: str | None, result: Any) -> Any:  # noqa: ANN401 - same
-    """The input with a result at a path; `None` drops the result."""
+    """Return the input with a result at a path; the path `None` discards the result."""
     if path is None:
         return given
     if path == "$":

@@ -1,4 +1,4 @@
-"""The table's stream in the simulation: Lambda reads it in order, and retries failed batches in halves."""
+"""Simulates how Lambda reads the table's stream: in order, with failed batches retried in halves."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 BATCH = 25
 _SHARDS = 2
-"""Number of shards, which are read independently; a record's writes are always in the same shard."""
+"""Number of independently read shards; all writes of a record are in the same shard."""
 _GATHERED = SECOND
 _AFTER_FAILURE = SECOND
 
@@ -26,8 +26,8 @@ class StreamShard:
     """One shard of the stream.
 
     Attributes:
-        records: in order.
-        position: how far it has been read.
+        records: the shard's records, in order.
+        position: number of records that have been delivered.
     """
 
     records: list[dict[str, Any]] = field(default_factory=list)
@@ -35,11 +35,11 @@ class StreamShard:
 
 
 class SimulatedTableStream:
-    """Invokes a function, by default `broadcast`, with the table's writes from now on.
+    """Invokes a function, by default `broadcast`, with the subsequent writes to the table.
 
     Attributes:
-        repeats: the chance that a processed batch is redelivered, in whole or in part.
-        dead_until: until when every invocation fails before the function starts.
+        repeats: the probability that a processed batch is redelivered, in whole or in part.
+        dead_until: time until which every invocation fails before the function starts.
     """
 
     def __init__(self, account: Account, *, repeats: float = 0.0, function: str = "broadcast") -> None:
@@ -65,7 +65,7 @@ class SimulatedTableStream:
 
     @property
     def records(self) -> list[dict[str, Any]]:
-        """All records written."""
+        """All records that have been written to the stream."""
         return list(self._stream.records)
 
     def _sort(self) -> None:
@@ -84,18 +84,18 @@ class SimulatedTableStream:
             begin = shard.position
             batch = shard.records[begin : begin + BATCH]
             self._deliver(batch)
-            # A test may have dropped the rest in the meantime.
+            # A test may have discarded the rest of the records in the meantime.
             shard.position = max(shard.position, begin + len(batch))
 
     def _deliver(self, batch: list[dict[str, Any]]) -> None:
         """Deliver a batch until it is processed, halving it after each failure."""
         while True:
-            # Every write ends the wait.
+            # Every write ends the wait early, so the time is checked again.
             while self._account.time.now() < self.dead_until:
                 self._account.time.sleep_until(self.dead_until)
             self.deliveries += 1
             failed = self._account.wait_for(self._account.invoke(self._function, {"Records": batch})).failed
-            # The acknowledgement may be lost as well.
+            # The acknowledgement of a processed batch can be lost, too.
             if not failed and self._account.random.random() >= self.repeats:
                 return
             self._account.take(_AFTER_FAILURE)

@@ -1,4 +1,4 @@
-"""A clock and an executor whose threads are greenlets: time passes only when all of them wait."""
+"""A clock and an executor whose threads are greenlets; time passes only when all greenlets wait."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class Strand:
 
     Attributes:
         waits: number of waits so far; a wake-up for an earlier wait is stale.
-        parent: the strand that started it; both belong to one process and are killed together.
-        children: the strands that it started.
-        home: its machine, if the world has machines.
-        on_behalf_of: the process whose abandoned call it makes.
-        began: when it was started.
-        rank: order among events of the same instant, lowest first; inherited by strands that it starts.
+        parent: the strand that started this strand; both belong to one process and are killed together.
+        children: the strands that this strand has started.
+        home: the strand's machine, if the world has machines.
+        on_behalf_of: the process whose abandoned call this strand makes.
+        began: time when the strand was started.
+        rank: order among events at the same time, lowest first; inherited by strands that this strand starts.
     """
 
     run: Callable[[], None]
@@ -49,11 +49,11 @@ class Strand:
     rank: int = 0
 
     def end(self) -> None:
-        """Mark the strand as ended, and free it at once: the garbage collector took a fifth of a test's time."""
+        """Mark the strand as ended, and free it at once, because garbage collection took a fifth of a test's time."""
         self.done = True
         self.run, self.green = _nothing, None
         strand: Strand = self
-        # A strand that has ended remains in its family as long as what it started goes on.
+        # An ended strand stays in its family until all strands that it started have ended.
         while strand.done and not strand.children and (parent := strand.parent) is not None:
             if strand in parent.children:
                 parent.children.remove(strand)
@@ -70,7 +70,7 @@ def family_of(strand: Strand) -> list[Strand]:
 
 
 class _Running(local):
-    """The running world of each thread; a world belongs to the thread that created it."""
+    """The virtual time that runs in each thread; a virtual time belongs to the thread that created it."""
 
     time: VirtualTime | None = None
 
@@ -79,7 +79,7 @@ _RUNNING = _Running()
 
 
 def running_time() -> VirtualTime | None:
-    """The virtual time in which the caller runs, if any."""
+    """The virtual time in which the caller runs; `None` outside virtual time."""
     return _RUNNING.time
 
 
@@ -88,7 +88,7 @@ def _always() -> bool:
 
 
 class VirtualTime:
-    """The clock and the executor of a virtual world. All waiting must go through it."""
+    """The clock and executor of a virtual world. All strands must wait through this object."""
 
     def __init__(self, start: Millis) -> None:
         self._now = start
@@ -104,20 +104,20 @@ class VirtualTime:
         self._end: Millis = start
 
     def now(self) -> Millis:
-        """The time."""
+        """The current virtual time."""
         return self._now
 
     def sleep_until(self, at: Millis) -> None:
-        """Let others continue until `at`."""
+        """Wait until `at` while other strands continue."""
         if at > self._now:
             self._wait(at)
 
     def start(self, work: Callable[[], None]) -> Strand:
-        """Begin a job in this process now."""
+        """Start a job in the current process now."""
         return self._begin(Strand(work, parent=self._current))
 
     def start_process(self, work: Callable[[], None]) -> Strand:
-        """Begin a job in a new process now."""
+        """Start a job in a new process now."""
         return self._begin(Strand(work))
 
     def _begin(self, strand: Strand) -> Strand:
@@ -131,7 +131,7 @@ class VirtualTime:
         return strand
 
     def wait(self, jobs: Sequence[Job], until: Millis) -> None:
-        """Return when one of the jobs ends or the time has come."""
+        """Wait until one of the jobs ends or the time `until` is reached."""
         current = self._current
         assert current is not None
         for job in jobs:
@@ -140,34 +140,34 @@ class VirtualTime:
         self._wait(until)
 
     def map(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
-        """Call a function for each item in turn; virtual time does not pass meanwhile."""
+        """Call a function for each item in turn, and return the results; the calls are not concurrent."""
         return [work(item) for item in items]
 
     def nudge(self, strand: Strand) -> None:
-        """End a strand's wait now; the strand must check the reason itself."""
+        """End a strand's wait now; the strand must check why it was woken."""
         self._wake(strand, self._now)
 
     def current(self) -> Strand:
         """The running strand."""
         if self._current is None:
-            # Behaves like the exception that ends a killed process: its further actions must have no effect.
+            # Raised in a killed process, whose later actions must have no effect.
             raise RuntimeError("nothing runs in virtual time just now")
         return self._current
 
     def process(self) -> Strand:
-        """The running process."""
+        """The root strand of the running process."""
         strand = self.current()
         while strand.parent is not None:
             strand = strand.parent
         return strand
 
     def author(self) -> Strand:
-        """The process whose call is being made, possibly long after it gave the call up."""
+        """The process whose call is being made; the process may have abandoned the call long ago."""
         process = self.process()
         return process.on_behalf_of or process
 
     def kill(self, strand: Strand) -> None:
-        """End a process and everything it started, like a crash; does not return to it."""
+        """End a strand and all its descendants, like a crash; a call that ends the caller does not return."""
         self._dying += family_of(strand)
         if self._current is None:
             self._bury()
@@ -179,7 +179,7 @@ class VirtualTime:
         self._raised = error
 
     def freeze(self, strand: Strand, until: Millis) -> None:
-        """Freeze a process until `until`, as if its machine were suspended; then it continues unchanged."""
+        """Freeze a process until `until`, as if its machine were suspended; the process then continues unchanged."""
         self._frozen[strand] = until
 
     def is_frozen(self, strand: Strand) -> bool:
@@ -216,11 +216,11 @@ class VirtualTime:
         self._now = max(self._now, end)
 
     def next_event(self) -> Millis:
-        """The time before which nothing happens; now, if there is no event at all."""
+        """The time of the next event; the current time if there are no events."""
         return self._events[0][0] if self._events else self._now
 
     def run_while(self, goes_on: Callable[[], object], end: Millis) -> bool:
-        """Run events until a condition no longer holds; returns whether that was before `end`."""
+        """Run events while a condition is true; return whether it became false before `end`."""
         before, _RUNNING.time = _RUNNING.time, self
         try:
             return self._run_events(goes_on, end)
@@ -264,7 +264,7 @@ class VirtualTime:
         strand = self._current
         assert strand is not None, "only what was started in virtual time can wait in it"
         if self._is_next(strand, at):
-            # The same as below, without leaving the strand.
+            # Same effect as below, but without switching to another greenlet.
             self._now = max(self._now, at)
             strand.waits += 1
             return
@@ -272,7 +272,7 @@ class VirtualTime:
         self._hub.switch()
 
     def _is_next(self, strand: Strand, at: Millis) -> bool:
-        """Whether a strand that waits until `at` would be the next to run, with nothing to do before."""
+        """Whether a strand that waits until `at` would be the next to run, without any event before `at`."""
         if self._dying or self._frozen or self._raised is not None or at > self._end:
             return False
         if self._events and self._events[0][:2] <= (at, strand.rank):
@@ -289,24 +289,24 @@ class VirtualTime:
 
 
 class SeededRandom:
-    """Randomness from a seed: the same seed gives the same run."""
+    """A seeded random source; the same seed gives the same run."""
 
     def __init__(self, seed: int = 0) -> None:
         self._source = random.Random(seed)  # noqa: S311 - repeatable on purpose
         self._nonces = count()
 
     def bits(self, number: int) -> int:
-        """A number with the given number of random bits."""
+        """Return a random integer with the given number of bits."""
         return self._source.getrandbits(number)
 
     def below(self, bound: int) -> int:
-        """An integer in [0, bound)."""
+        """Return a random integer in [0, bound)."""
         return self._source.randrange(bound)
 
     def fraction(self) -> float:
-        """A number in [0, 1)."""
+        """Return a random number in [0, 1)."""
         return self._source.random()
 
     def nonce(self) -> str:
-        """A unique text."""
+        """Return a text that is unique for this source."""
         return f"nonce-{next(self._nonces)}"

@@ -19,7 +19,7 @@ START, END = at("2026-11-21"), at("2029-11-21")
 
 
 def file_of(*events: str) -> bytes:
-    """An iCalendar file of these events, each given by its lines."""
+    """Return an iCalendar file with the given events, each given by its lines."""
     lines = ["BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//test//EN"]
     for event in events:
         lines += ["BEGIN:VEVENT", *event.strip().replace("    ", "").splitlines(), "END:VEVENT"]
@@ -27,7 +27,7 @@ def file_of(*events: str) -> bytes:
 
 
 def read(*events: str, zone: str = "Europe/London") -> Calendar:
-    """The calendar of these events for three years from now."""
+    """Return the calendar of the given events for three years from now."""
     return calendar_from_ics(file_of(*events), "c", START, END, zone=zone_named(zone))
 
 
@@ -52,7 +52,7 @@ def test_whole_days_become_dates() -> None:
     "end", ["DTEND;VALUE=DATE:20261225", "DURATION:P0D", "DTEND;VALUE=DATE:20261226", "SEQUENCE:0"]
 )
 def test_a_day_whose_end_is_the_day_itself_is_one_day(end: str) -> None:
-    """Some programs write no later end, as the standard wants it, and mean that day."""
+    """An event that ends on its first day lasts one day: some programs omit the later end that the standard wants."""
     assert list(read(f"DTSTART;VALUE=DATE:20261225\n{end}").dates) == [date(2026, 12, 25)]
 
 
@@ -96,12 +96,12 @@ def test_a_file_that_excludes_nothing_is_refused(data: bytes, reason: str, mode:
     ],
 )
 def test_a_calendar_says_until_when_it_is_known(event: str, known: bool) -> None:  # noqa: FBT001 - a parameter
-    """A calendar is known until its last expanded event, or without limit if no rule or event continues after that."""
+    """A calendar is known until its last expanded event, or without limit if no rule or event goes beyond that."""
     assert read(event).known_until == (None if known else at("2029-11-21"))
 
 
 def with_zone(name: str, event: str) -> bytes:
-    """A file of an event that describes its time zone in front of it, as Outlook does."""
+    """Return a file with an event that is preceded by a description of its time zone, as Outlook writes it."""
     zone = f"""BEGIN:VTIMEZONE
         TZID:{name}
         BEGIN:STANDARD
@@ -132,7 +132,7 @@ def with_zone(name: str, event: str) -> bytes:
     ],
 )
 def test_a_zone_that_a_file_describes_goes_by_its_name(name: str, starts: str) -> None:
-    """Outlook names zones of Windows and describes them, others put a prefix before a name of IANA."""
+    """Windows time zones that Outlook describes, and IANA names with a prefix, are both recognized."""
     event = f"DTSTART;TZID={name}:20270601T100000\nDTEND;TZID={name}:20270601T110000\nRRULE:FREQ=YEARLY;COUNT=2"
     data = with_zone(name, event)
     calendar = calendar_from_ics(data, "c", START, END, zone=zone_named("Europe/London"))
@@ -158,13 +158,13 @@ def test_a_zone_that_no_name_says_is_refused() -> None:
     ],
 )
 def test_times_become_spans(line: str, start: str) -> None:
-    """In UTC, in the calendar's own zone, in a named one, and under Windows' name of one."""
+    """An event's times can be in UTC, in the calendar's own zone, in a named zone or in a Windows zone."""
     (span,) = read(f"{line}\nDURATION:PT90M\nSUMMARY:Release").spans
     assert (span.start, span.end - span.start, span.reason) == (at(start), 90 * 60_000, "Release")
 
 
 def test_recurring_events_are_expanded() -> None:
-    """Yearly by weekday, with left out, further and moved recurrences, within the stretch of time only."""
+    """A yearly event by weekday is expanded with exceptions, added and moved occurrences, within the period only."""
     calendar = read(
         """UID:bank
         DTSTART;VALUE=DATE:20250526
@@ -185,7 +185,7 @@ def test_recurring_events_are_expanded() -> None:
 
 
 def test_recurring_times_keep_their_time_of_day() -> None:
-    """Ten o'clock in London is a different instant in summer; the end of the rule is given in UTC."""
+    """An event at ten o'clock in London has another UTC time in summer; the end of its rule is given in UTC."""
     calendar = read(
         """DTSTART;TZID=Europe/London:20270301T100000
         DTEND;TZID=Europe/London:20270301T110000
@@ -203,20 +203,20 @@ def test_recurring_times_keep_their_time_of_day() -> None:
     ],
 )
 def test_an_event_may_have_begun_before_zones_are_known(event: str) -> None:
-    """A birthday of 1950 recurs today, and a rule may end in the year 9999, as some programs write "for ever"."""
+    """A birthday from 1950 recurs today, and a rule can end in the year 9999, as some programs write it."""
     calendar = read(event)
     assert [calendar.covering(at(f"{year}-03-05T09:30")) is not None for year in (2027, 2028, 2029)] == [True] * 3
     assert len(calendar.dates) + len(calendar.spans) == 3
 
 
 def test_days_beyond_those_that_are_kept_are_left_out() -> None:
-    """A date of the year 9999, and the part of a long event that is past, are not in the calendar."""
+    """A date in the year 9999, and the past part of a long event, are not in the calendar."""
     calendar = read("DTSTART;VALUE=DATE:20261110\nDTEND;VALUE=DATE:20261123\nRDATE;VALUE=DATE:99991231")
     assert list(calendar.dates) == [date(2026, 11, 21), date(2026, 11, 22)]
 
 
 def test_a_label_has_printable_characters_only() -> None:
-    """Control characters of a summary become spaces."""
+    """Control characters in a summary become spaces."""
     assert set(read("DTSTART;VALUE=DATE:20270101\nSUMMARY:New\x07Year").dates.values()) == {"New Year"}
 
 
@@ -234,7 +234,7 @@ def test_cancelled_events_are_left_out() -> None:
 
 
 def test_a_file_may_say_when_work_runs() -> None:
-    """Read as including, its events are the only times at which work runs."""
+    """If a file is read as including, work runs only during its events."""
     data = file_of("DTSTART:20270601T100000Z\nDTEND:20270601T110000Z")
     calendar = calendar_from_ics(data, "windows", START, END, mode=CalendarMode.INCLUDES)
     assert calendar.covering(at("2027-06-01T10:30")) is None
@@ -297,7 +297,7 @@ def test_what_cannot_be_read_is_refused(event: str, reason: str) -> None:
     ],
 )
 def test_hostile_files_are_refused_soon(data: bytes) -> None:
-    """Too large, too many, endless rules, or no calendar at all: refused within a second or two."""
+    """A file that is too large, has endless rules or too many events, or is not a calendar is refused in seconds."""
     began = time.process_time()
     with pytest.raises(FieldInvalid):
         calendar_from_ics(data, "c", START, START + 3_000 * DAY)
@@ -316,6 +316,6 @@ _LINES = st.sampled_from(
 
 @given(st.lists(_LINES | st.text(max_size=30), max_size=8))
 def test_any_event_is_read_or_refused(lines: list[str]) -> None:
-    """Any event is read, or raises the parser's own error."""
+    """Any event is either read or raises the parser's own error."""
     with contextlib.suppress(FieldInvalid):
         read("\n".join(lines))

@@ -14,7 +14,7 @@ from duetime.domain.times import SECOND
 
 
 def test_a_sleep_never_ends_early() -> None:
-    """Two hundred short sleeps: by the same clock, each ends at its time or after."""
+    """Each of two hundred short sleeps ends at or after its end time, measured by the same clock."""
     clock = SystemClock()
     for _ in range(200):
         at = clock.now() + 2
@@ -31,7 +31,7 @@ def test_a_sleep_until_the_past_returns_at_once() -> None:
 
 
 def test_nonces_and_bits_are_not_repeated() -> None:
-    """A thousand draws, all different, nonces short enough for a record."""
+    """A thousand nonces are all different and short enough for a record, and random bits are not repeated."""
     random_source = SystemRandom()
     assert (
         len({random_source.nonce() for _ in range(1000)}) == len({random_source.bits(64) for _ in range(1000)}) == 1000
@@ -41,7 +41,7 @@ def test_nonces_and_bits_are_not_repeated() -> None:
 
 
 def test_ten_jobs_run_at_once_and_may_map_meanwhile() -> None:
-    """A whole batch meets at a barrier: no job waits for a thread that another one occupies."""
+    """All jobs of a batch meet at a barrier, so no job waits for a thread that another job occupies."""
     threads = Threads(SystemClock())
     barrier = threading.Barrier(10)
     done: list[int] = []
@@ -73,14 +73,14 @@ def test_waiting_ends_when_the_time_has_come() -> None:
 
 
 def test_a_map_keeps_the_order_and_raises_what_its_work_raises() -> None:
-    """Results are in the order of the items, regardless of the threads."""
+    """A map's results are in the order of the items, whatever the threads do."""
     threads = Threads(SystemClock())
     assert threads.map(lambda number: number * 2, range(50)) == [number * 2 for number in range(50)]
     assert threads.map(str, []) == []
 
 
 def test_a_map_raises_its_works_error_and_begins_no_more() -> None:
-    """An error ends the map: the items that no thread has begun are left."""
+    """An error ends the map, and items that no thread has started are skipped."""
     threads = Threads(SystemClock())
     begun: list[int] = []
     met, ended, let_go = threading.Barrier(17), threading.Barrier(16), threading.Event()
@@ -98,7 +98,7 @@ def test_a_map_raises_its_works_error_and_begins_no_more() -> None:
 
     job = threads.start(work_on_all)
     met.wait(60)
-    # Needs the thread that met the error, and then all of them.
+    # This call needs the thread that met the error, and the next call needs all threads.
     assert threads.map(lambda number: number, [1, 2]) == [1, 2]
     let_go.set()
     threads.map(lambda _: ended.wait(60), range(16))
@@ -108,7 +108,7 @@ def test_a_map_raises_its_works_error_and_begins_no_more() -> None:
 
 
 def test_a_map_needs_no_more_than_the_threads_that_are_free() -> None:
-    """It ends when its work is done, though another map holds all other threads."""
+    """A map ends when its work is done, although another map holds all other threads."""
     threads = Threads(SystemClock())
     held, let_go = threading.Barrier(16), threading.Event()
 
@@ -128,7 +128,7 @@ def test_a_map_needs_no_more_than_the_threads_that_are_free() -> None:
 
 
 def test_a_map_within_a_map_needs_no_further_thread() -> None:
-    """A nested map makes its calls itself, because as many maps as threads would wait for each other."""
+    """A nested map runs its calls in its own thread, because nested maps that waited for threads would deadlock."""
     threads = Threads(SystemClock())
 
     def work(_: int) -> set[int]:
@@ -150,7 +150,7 @@ def test_ending_the_process_ends_it_whatever_its_threads_do() -> None:
 
 
 def test_a_batch_writes_one_line_of_metrics(capsys: pytest.CaptureFixture[str]) -> None:
-    """Counts are summed and durations listed on one line; without counts, nothing is written."""
+    """Counts are summed and durations are listed on one line, and a flush without counts writes no line."""
     telemetry = PowertoolsTelemetry("worker", "duetime", {})
     telemetry.count("tasks_succeeded")
     telemetry.count("tasks_succeeded", 2)

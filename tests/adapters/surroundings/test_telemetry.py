@@ -14,20 +14,20 @@ SHOWN = {"owner": frozenset({"acme"})}
 
 
 def written(capsys: pytest.CaptureFixture[str], telemetry: PowertoolsTelemetry) -> list[dict[str, Any]]:
-    """The lines that a flush writes."""
+    """Return the lines that a flush writes."""
     telemetry.flush()
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
 def directive(line: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The metrics that CloudWatch extracts from a line."""
+    """Return the metrics that CloudWatch extracts from a line."""
     (found,) = line["_aws"]["CloudWatchMetrics"]
     assert isinstance(found, dict)
     return found
 
 
 def test_a_line_says_what_cloudwatch_is_to_read_of_it(capsys: pytest.CaptureFixture[str]) -> None:
-    """Namespace, dimensions and units are as the embedded metric format wants them."""
+    """Namespace, dimensions and units follow CloudWatch's embedded metric format."""
     telemetry = PowertoolsTelemetry("duetime-worker", "duetime", SHOWN)
     telemetry.count("tasks_succeeded", 3)
     telemetry.measure("lateness", 7)
@@ -42,7 +42,7 @@ def test_a_line_says_what_cloudwatch_is_to_read_of_it(capsys: pytest.CaptureFixt
 
 
 def test_a_dimension_has_a_line_of_its_own_that_counts_for_the_whole(capsys: pytest.CaptureFixture[str]) -> None:
-    """A metric with a dimension is written once per value, and CloudWatch adds it to the total as well."""
+    """A metric with a dimension is written once per value, and CloudWatch also adds it to the total."""
     telemetry = PowertoolsTelemetry("duetime-worker", "duetime", SHOWN)
     telemetry.measure("wait", 5, gate="lock")
     telemetry.measure("wait", 6, gate="lock")
@@ -56,7 +56,7 @@ def test_a_dimension_has_a_line_of_its_own_that_counts_for_the_whole(capsys: pyt
 
 
 def test_only_owners_that_are_named_have_metrics_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
-    """Only owners named in the settings have their own metrics; the others count in the total only."""
+    """Only owners that are named in the settings have separate metrics; other owners count only in the total."""
     telemetry = PowertoolsTelemetry("duetime-worker", "duetime", SHOWN)
     for number in range(50):
         telemetry.count("tasks_failed", owner=f"stranger-{number}")
@@ -66,7 +66,7 @@ def test_only_owners_that_are_named_have_metrics_of_their_own(capsys: pytest.Cap
 
 
 def test_no_value_is_left_out_of_a_long_list(capsys: pytest.CaptureFixture[str]) -> None:
-    """More values than a line may hold are written on several lines of at most a hundred."""
+    """A metric with more than a hundred values, the limit of a line, is written on several lines."""
     telemetry = PowertoolsTelemetry("duetime-api", "duetime", SHOWN)
     for number in range(250):
         telemetry.measure("lateness", number)
@@ -78,7 +78,7 @@ def test_no_value_is_left_out_of_a_long_list(capsys: pytest.CaptureFixture[str])
 
 
 def test_no_line_has_more_metrics_than_cloudwatch_reads(capsys: pytest.CaptureFixture[str]) -> None:
-    """A line has at most a hundred metrics, and none is omitted."""
+    """A line has at most a hundred metrics, and no metric is omitted."""
     telemetry = PowertoolsTelemetry("duetime-api", "duetime", SHOWN)
     for number in range(150):
         telemetry.count(f"metric_{number}")

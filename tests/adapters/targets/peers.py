@@ -1,4 +1,4 @@
-"""The other side of a call, as a test scripts it: a socket on loopback that behaves as it likes."""
+"""The remote end of a call: a socket on the loopback interface that a test scripts."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Peer:
 
     Attributes:
         requests: the requests received.
-        names: the names requested by TLS clients (SNI).
-        over: set when the test ends, so that no script sleeps on.
+        names: the names that TLS clients requested (SNI).
+        over: set when the test ends, so that scripts stop sleeping.
     """
 
     port: int = 0
@@ -41,7 +41,7 @@ class Peer:
 
 @contextmanager
 def peer(script: Callable[[socket.socket, Peer], None], tls: ssl.SSLContext | None = None) -> Iterator[Peer]:
-    """Run a script for every incoming connection; it reads the request itself."""
+    """Run a script for every incoming connection; the script reads the request itself."""
     listening = socket.create_server((LOOPBACK, 0))
     kept = Peer(port=listening.getsockname()[1])
     if tls is not None:
@@ -84,7 +84,7 @@ def answering(data: bytes) -> Callable[[socket.socket, Peer], None]:
 
 
 def dripping(head: bytes, drop: bytes) -> Callable[[socket.socket, Peer], None]:
-    """Send a beginning at once, then the same few bytes repeatedly, each time before the socket would time out."""
+    """Send the start of a response at once, then a few bytes repeatedly, each time before the socket would time out."""
 
     def script(connection: socket.socket, kept: Peer) -> None:
         kept.requests.append(read_request(connection))
@@ -96,7 +96,7 @@ def dripping(head: bytes, drop: bytes) -> Callable[[socket.socket, Peer], None]:
 
 
 def read_request(connection: socket.socket) -> bytes:
-    """A request with its body: closing a socket with unread data would discard the response."""
+    """Read a request with its body: closing a socket with unread data would discard the response."""
     data = b""
     while b"\r\n\r\n" not in data or len(data.partition(b"\r\n\r\n")[2]) < _length(data):
         part = connection.recv(65_536)
@@ -112,7 +112,7 @@ def _length(data: bytes) -> int:
 
 
 def certificate(folder: Path, name: str) -> tuple[ssl.SSLContext, Path]:
-    """A server with a certificate for a name, and the file that makes a client trust it."""
+    """Return a TLS context with a certificate for a name, and the file that makes a client trust the certificate."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
     now = dt.datetime.now(dt.UTC)

@@ -1,4 +1,4 @@
-"""A receiver's side of Standard Webhooks, written from the specification alone, without our code or the library."""
+"""A receiver of Standard Webhooks, written only from the specification, without duetime's code or the library."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def is_signed_by(secret: str, headers: Mapping[str, str], body: bytes) -> bool:
-    """Whether one of a request's signatures is that of a secret, `whsec_` before it or not."""
+    """Return whether one of a request's signatures is that of a secret, with or without the prefix `whsec_`."""
     told = {name.lower(): value for name, value in headers.items()}
     key = base64.b64decode(secret.removeprefix("whsec_"))
     signed = f"{told['webhook-id']}.{told['webhook-timestamp']}.".encode() + body
@@ -25,7 +25,7 @@ def is_signed_by(secret: str, headers: Mapping[str, str], body: bytes) -> bool:
 
 
 def is_signed_by_key(public_key: str, headers: Mapping[str, str], body: bytes) -> bool:
-    """Whether one of a request's asymmetric signatures is that of a public key."""
+    """Return whether one of a request's asymmetric signatures is that of a public key."""
     told = {name.lower(): value for name, value in headers.items()}
     key = Ed25519PublicKey.from_public_bytes(base64.b64decode(public_key.removeprefix("whpk_")))
     signed = f"{told['webhook-id']}.{told['webhook-timestamp']}.".encode() + body
@@ -38,18 +38,18 @@ def is_signed_by_key(public_key: str, headers: Mapping[str, str], body: bytes) -
 
 
 def derived(purpose: str, owner: str, secret: str, turn: int = 0, period: int = 0) -> bytes:
-    """32 bytes of an owner, derived from the secret of the deployment as `docs/decisions/targets.md` says."""
+    """Derive 32 bytes for an owner from the deployment's secret, as `docs/decisions/targets.md` describes."""
     text = f"{purpose}\0{owner}\0{turn}\0{period}"
     return hmac.new(base64.b64decode(secret), text.encode(), hashlib.sha256).digest()
 
 
 def secret_for(owner: str, secret: str, turn: int = 0, period: int = 0) -> str:
-    """The secret of an owner."""
+    """Return the owner's secret."""
     return "whsec_" + base64.b64encode(derived("duetime webhook", owner, secret, turn, period)).decode()
 
 
 def public_key_for(owner: str, secret: str, turn: int = 0, period: int = 0) -> str:
-    """The public key of an owner."""
+    """Return the owner's public key."""
     seed = derived("duetime webhook ed25519", owner, secret, turn, period)
     public = Ed25519PrivateKey.from_private_bytes(seed).public_key().public_bytes_raw()
     return "whpk_" + base64.b64encode(public).decode()

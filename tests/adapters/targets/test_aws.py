@@ -36,12 +36,12 @@ ENVELOPE = {"type": "report", "attempt": 2, "fence": 3, "payload": {"a": 1}}
 
 
 def target(arn: str, **options: Any) -> AwsTarget:  # noqa: ANN401 - any field of a target
-    """The target of an ARN."""
+    """Return the target for an ARN."""
     return AwsTarget(AwsService(service_of(arn) or ""), arn, **options)
 
 
 def names(engine: Emulator, service: str) -> Any:  # noqa: ANN401 - a client of any service
-    """A client of the engine."""
+    """Return an engine client for a service."""
     return boto3.client(
         service,  # type: ignore[call-overload]  # any of the services
         endpoint_url=engine.endpoint_url,
@@ -67,7 +67,7 @@ def call(engine: Emulator, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Tar
 
 
 def function(engine: Emulator, body: str) -> str:
-    """The ARN of a function of the engine that does this."""
+    """Create an engine function with this code and return its ARN."""
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as file:
         file.writestr("index.py", f"def handler(event, context):\n    {body}\n")
@@ -83,7 +83,7 @@ def function(engine: Emulator, body: str) -> str:
 
 
 def queue(engine: Emulator, suffix: str = "", **attributes: str) -> tuple[str, str]:
-    """ARN and URL of a fresh queue of the engine."""
+    """Create an engine queue and return its ARN and URL."""
     sqs = engine.client("sqs")
     url = sqs.create_queue(QueueName=f"target-{uuid4().hex}{suffix}", Attributes=attributes)["QueueUrl"]  # type: ignore[arg-type]  # names of attributes
     arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
@@ -91,7 +91,7 @@ def queue(engine: Emulator, suffix: str = "", **attributes: str) -> tuple[str, s
 
 
 def received(engine: Emulator, url: str) -> list[Any]:
-    """The bodies of the messages on a queue, as JSON, once there are any."""
+    """Wait for messages on a queue and return their bodies as JSON."""
     sqs = engine.client("sqs")
 
     def look() -> list[Any]:
@@ -102,13 +102,13 @@ def received(engine: Emulator, url: str) -> list[Any]:
 
 
 def result(ending: TargetEnding) -> Any:  # noqa: ANN401 - any JSON
-    """The result of a successful call."""
+    """Return the result of a call that must succeed."""
     assert isinstance(ending, Succeeded)
     return json.loads(ending.result)
 
 
 def failed(ending: TargetEnding) -> Failed:
-    """The ending, which must be a failure."""
+    """Return the failure of a call that must fail."""
     assert isinstance(ending, Failed)
     return ending
 
@@ -123,7 +123,7 @@ def test_a_function_is_given_the_task_and_its_answer_is_the_result(
 
 
 def test_an_error_of_a_function_fails_the_attempt(engine: Emulator, call: Callable[..., TargetEnding]) -> None:
-    """The function's exception is the error of the attempt; unlike AWS, the engine does not report its class."""
+    """The function's exception is the attempt's error; unlike AWS, the engine does not report the exception's class."""
     ending = failed(call(function(engine, "raise LookupError('no such row')")))
     assert (ending.error.message, ending.retriable) == ("no such row", True)
 
@@ -131,18 +131,18 @@ def test_an_error_of_a_function_fails_the_attempt(engine: Emulator, call: Callab
 def test_a_function_that_is_too_slow_fails_the_attempt_in_time(
     engine: Emulator, call: Callable[..., TargetEnding]
 ) -> None:
-    """A function that is too slow fails the attempt without ending the worker's process and its other tasks."""
+    """A function that is too slow fails its attempt, but does not end the worker's process or its other tasks."""
     slow = function(engine, "import time; time.sleep(8)")
     assert failed(call(slow, seconds=1)).error.type == "Timeout"
 
 
 def test_a_function_that_notifies_defers_the_attempt(engine: Emulator, call: Callable[..., TargetEnding]) -> None:
-    """Lambda has accepted the event, and the function reports its end by `notify`."""
+    """An asynchronous invocation defers the attempt, and the function reports the outcome with `notify`."""
     assert call(function(engine, "raise LookupError('nobody waits')"), waits=False) == Deferred()
 
 
 def test_a_message_is_sent_to_a_queue(engine: Emulator, call: Callable[..., TargetEnding]) -> None:
-    """The id of the message is the result."""
+    """The result of sending a message is the message's id."""
     arn, url = queue(engine)
     assert result(call(arn))["message_id"]
     (message,) = received(engine, url)
@@ -150,7 +150,7 @@ def test_a_message_is_sent_to_a_queue(engine: Emulator, call: Callable[..., Targ
 
 
 def test_a_repeat_on_a_fifo_queue_is_dropped(engine: Emulator, call: Callable[..., TargetEnding]) -> None:
-    """An attempt with a lost response is repeated, and there is still only one message."""
+    """If an attempt is repeated after a lost response, the FIFO queue still contains only one message."""
     arn, url = queue(engine, ".fifo", FifoQueue="true")
     for attempt in (1, 2):
         assert result(call(arn, attempt=attempt))
@@ -159,7 +159,7 @@ def test_a_repeat_on_a_fifo_queue_is_dropped(engine: Emulator, call: Callable[..
 
 
 def test_a_message_is_published_to_a_topic(engine: Emulator, call: Callable[..., TargetEnding]) -> None:
-    """A subscriber gets it."""
+    """A subscriber of the topic receives the message."""
     sns, (arn, url) = names(engine, "sns"), queue(engine)
     topic = sns.create_topic(Name=f"target-{uuid4().hex}")["TopicArn"]
     sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=arn, Attributes={"RawMessageDelivery": "true"})
@@ -182,7 +182,7 @@ def test_a_notice_is_published_to_a_topic(engine: Emulator, monkeypatch: pytest.
 
 @pytest.mark.parametrize(("given", "told"), [("report due", "report due"), ("", "report")])
 def test_an_event_is_put_on_a_bus(engine: Emulator, call: Callable[..., TargetEnding], given: str, told: str) -> None:
-    """The event has duetime as its source, the target's detail type or the task's type, and the task as its detail."""
+    """The source is duetime, the detail type is that of the target or the task's type, and the detail is the task."""
     events, (arn, url) = names(engine, "events"), queue(engine)
     bus = events.create_event_bus(Name=f"target-{uuid4().hex}")["EventBusArn"]
     name = bus.rpartition("/")[2]
@@ -197,7 +197,7 @@ def test_an_event_is_put_on_a_bus(engine: Emulator, call: Callable[..., TargetEn
 def test_one_execution_is_started_whatever_the_number_of_attempts(
     engine: Emulator, call: Callable[..., TargetEnding]
 ) -> None:
-    """A second attempt after a lost response finds the execution by its name and reports the same result."""
+    """A second attempt after a lost response finds the execution by its name and returns the same result."""
     states = names(engine, "stepfunctions")
     machine = states.create_state_machine(
         name=f"target-{uuid4().hex}",
@@ -212,7 +212,7 @@ def test_one_execution_is_started_whatever_the_number_of_attempts(
 
 
 class Scripted:
-    """Services with scripted responses."""
+    """AWS services with scripted responses."""
 
     def __init__(self) -> None:
         session = boto3.Session("none", "none", region_name="us-east-1")
@@ -232,8 +232,8 @@ class Scripted:
             stub.activate()
 
     def refused(self, arn: str, operation: str, code: str, status: int = 400) -> Failed:
-        """The result of a call that a service rejects."""
-        # Once: a repeat is the affair of the task's retry policy.
+        """Return the result of a call that a service rejects."""
+        # The call is sent once, because the task's retry policy decides about retries.
         self.stubs[arn].add_client_error(operation, code, "the message", status)
         return failed(self.runner.run(target(arn), work()))
 
@@ -278,7 +278,7 @@ def test_what_a_service_throttles_was_not_sent(arn: str, code: str, status: int)
     ],
 )
 def test_what_time_mends_is_tried_again(arn: str, code: str, status: int) -> None:
-    """Server errors, and a function that is being updated, are retried."""
+    """A server error, or an update of the function that is in progress, fails the attempt with a retry."""
     ending = Scripted().refused(arn, OPERATIONS[arn], code, status)
     assert (ending.error.type, ending.retriable) == (code, True)
 
@@ -300,7 +300,7 @@ def test_what_time_mends_is_tried_again(arn: str, code: str, status: int) -> Non
     ],
 )
 def test_what_is_refused_for_good_is_not_tried_again(arn: str, code: str, status: int) -> None:
-    """Errors of permissions, names and formats are not retried; the message contains the service's message."""
+    """Errors about permissions, names and formats are not retried; the failure contains the service's message."""
     ending = Scripted().refused(arn, OPERATIONS[arn], code, status)
     assert (ending.error.type, ending.retriable) == (code, False)
     assert "the message" in ending.error.message
@@ -317,7 +317,7 @@ def test_what_is_refused_for_good_is_not_tried_again(arn: str, code: str, status
     ],
 )
 def test_what_a_function_tells_of_its_error_is_kept(told: bytes, kind: str, message: str, *, retriable: bool) -> None:
-    """The attempt gets class and message of the function's error; the class can exclude a retry."""
+    """The attempt's error has the class and message of the function's error; the class can exclude a retry."""
     services = Scripted()
     answer = {"StatusCode": 200, "FunctionError": "Unhandled", "Payload": StreamingBody(io.BytesIO(told), len(told))}
     services.stubs[FUNCTION].add_response("invoke", answer)
@@ -355,7 +355,7 @@ def test_an_event_refused_in_an_answer_that_is_well_is_a_failure(code: str, *, r
     ],
 )
 def test_what_a_service_would_not_take_is_not_sent(arn: str, options: dict[str, Any], size: int) -> None:
-    """The call fails permanently with a clear error before it is sent: no response is scripted."""
+    """An invalid call fails permanently with a clear error before it is sent."""
     payload = b'"' + b"x" * (size - 300) + b'"'
     sent = failed(Scripted().runner.run(target(arn, **options), work(payload)))
     assert sent.error.type == "UnStubbedResponseError"
@@ -365,7 +365,7 @@ def test_what_a_service_would_not_take_is_not_sent(arn: str, options: dict[str, 
 
 
 def test_what_the_settings_do_not_allow_is_not_called() -> None:
-    """The settings may have changed since the task was accepted."""
+    """A resource that the settings no longer allow is not called, although the task was accepted earlier."""
     runner = AwsRunner(Resources(Clients(boto3.Session(region_name="us-east-1"))), ArnPatterns((f"{QUEUE}-*",)))
     ending = failed(runner.run(target(QUEUE), work()))
     assert (ending.error.type, ending.retriable) == ("TargetNotAllowed", False)

@@ -1,4 +1,4 @@
-"""Batches of handlers: what the decorator accepts, and which members of a group are called."""
+"""Batch handlers: what the decorator accepts, and which members of a group are called."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Together:
-    """Gathers the members that a test adds, and calls them when the last has joined."""
+    """Collects the members that a test adds, and calls the handler when the last member has joined."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -42,7 +42,7 @@ class Together:
         max_size: int,
         max_wait: Millis,
     ) -> Any:  # noqa: ANN401 - any ending
-        """Join, and be called if it is the last."""
+        """Add a member, and call the handler if the group is complete."""
         self.keys.append(key)
         self.limits.append((max_size, max_wait))
         self.members.append(member)
@@ -52,7 +52,7 @@ class Together:
 
 
 def gathered(function: Callable[..., Any], *works: Work, batch: Batch | None = None) -> Together:
-    """The group of these works, after its call."""
+    """Return the group of the given attempts after the handler was called."""
     together = Together(len(works))
     runner = HandlerRunner({"report": registered_as("report", function, batch=batch or Batch())}, Package())
     for each in works:
@@ -77,13 +77,13 @@ def gathered(function: Callable[..., Any], *works: Work, batch: Batch | None = N
 def test_a_wrong_value_is_an_error_that_names_the_keyword(
     options: dict[str, Any], error: type[Exception], keyword: str
 ) -> None:
-    """A wrong value is an error at import, not when the first task is due."""
+    """An invalid batch setting is an error at import, not when the first task is due."""
     with pytest.raises(error, match=rf"^{keyword} takes "):
         Batch(**options)
 
 
 def test_the_decorator_takes_a_batch_and_a_function() -> None:
-    """A number instead of a `Batch`, or a class with a batch, is an error, and registers nothing."""
+    """A number instead of a `Batch`, or a class with a batch, is an error, and no handler is registered."""
     wrong: Any = 100
     with pytest.raises(TypeError, match=r"^batch takes a Batch, such as"):
         handler("test.batch", batch=wrong)
@@ -98,7 +98,7 @@ def test_the_decorator_takes_a_batch_and_a_function() -> None:
 
 
 def test_a_second_registration_keeps_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A second registration keeps the batch, like the payload's class and the retries."""
+    """A second registration keeps the batch settings, the payload class and the retry settings."""
     monkeypatch.setattr("duetime.handlers.REGISTRY", {})
 
     @handler("test.one", batch=Batch(max_size=7))
@@ -108,14 +108,14 @@ def test_a_second_registration_keeps_the_batch(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_an_item_is_failed_with_an_exception_only() -> None:
-    """An item is failed with an exception, because a text would not say whether the task is retried."""
+    """An item can only be failed with an exception, because a text would not say whether the task is retried."""
     wrong: Any = "busy"
     with pytest.raises(TypeError, match=r"^fail takes an exception"):
         BatchItem[None](Context.for_test(), None).fail(wrong)
 
 
 def test_a_member_without_a_lease_is_not_called() -> None:
-    """Its process was suspended while it waited for others, so another worker may have the task."""
+    """A member whose process was suspended during the wait is not called, because another worker may have the task."""
     seen: list[int] = []
     lost = replace(work(), is_leased=lambda: False)
     together = gathered(lambda items: seen.append(len(items)), work(), lost, work())
@@ -124,7 +124,7 @@ def test_a_member_without_a_lease_is_not_called() -> None:
 
 
 def test_a_member_that_is_cancelled_while_it_waits_is_not_called() -> None:
-    """If no member is left, the handler is not called."""
+    """If all members are cancelled while they wait, the handler is not called."""
     seen: list[int] = []
     cancelled = replace(work(), requested_action=lambda: RequestedAction.CANCEL)
     assert gathered(lambda items: seen.append(len(items)), cancelled).endings == [Stopped()]
@@ -132,13 +132,13 @@ def test_a_member_that_is_cancelled_while_it_waits_is_not_called() -> None:
 
 
 def test_the_wait_takes_at_most_half_of_the_time_left() -> None:
-    """The rest is the handler's."""
+    """At most half of the remaining time is used for waiting; the rest is left for the handler."""
     together = gathered(lambda _items: None, replace(work(), seconds=3.0), batch=Batch(max_wait_seconds=50))
     assert together.limits == [(100, 1_500)]
 
 
 def test_the_last_of_several_attempts_is_alone() -> None:
-    """The last of several attempts has a separate group; a task with a single attempt shares calls."""
+    """The last of several attempts is called alone; a task with only one attempt shares calls."""
     task = work().task
     last = replace(work(), task=replace(task, attempt=3, retry=replace(task.retry, max_attempts=3)))
     only = replace(work(), task=replace(task, attempt=1, retry=replace(task.retry, max_attempts=1)))

@@ -31,30 +31,30 @@ DONE = task(state=State.SUCCEEDED, fence=3, attempt=1, attempt_history=(LINE,))
 
 
 class Kept:
-    """A caller with scripted replies that keeps the calls."""
+    """A caller with scripted replies that records the calls."""
 
     def __init__(self, reply: Reply) -> None:
         self.reply = reply
         self.calls: list[Call] = []
 
     def call(self, call: Call) -> Reply:
-        """Keep it."""
+        """Record a call."""
         self.calls.append(call)
         return self.reply
 
 
 def no_aws() -> AwsRunner:
-    """No resource of AWS is called here."""
+    """Fail: these tests call no AWS resource."""
     raise AssertionError
 
 
 def told(outcome: Task) -> bytes:
-    """The event that reports an outcome."""
+    """Return the event that reports an outcome."""
     return HttpCallbacks(Kept(HttpResponse(204)), EventEncoding(entry, ConsolePages()), no_aws).outcome_event(outcome)
 
 
 def test_an_outcome_is_an_event_of_standard_webhooks() -> None:
-    """Type, timestamp and data, at the time when the attempt ended; and for whom and to whom it is signed."""
+    """The event has a type, the time of the attempt's end, the data, and the owner and audience that are signed."""
     event = json.loads(told(DONE))
     assert list(event) == ["type", "timestamp", "owner", "audience", "data"]
     assert (event["owner"], event["audience"]) == (DONE.owner, (DONE.callback_url or "").partition("?")[0])
@@ -63,21 +63,21 @@ def test_an_outcome_is_an_event_of_standard_webhooks() -> None:
 
 
 def test_who_follows_it_up_again_makes_the_same_callback() -> None:
-    """A repeated follow-up has another fence, but the callback's id depends on the attempt with the outcome."""
+    """A repeated follow-up has another fence but the same callback id, which depends on the attempt that ended."""
     again = replace(DONE, fence=4, version=9)
     assert outcome_origin(again) == outcome_origin(DONE)
     assert json.loads(told(again))["timestamp"] == json.loads(told(DONE))["timestamp"]
 
 
 def test_another_outcome_has_another_callback() -> None:
-    """A rollback after a success has its own callback: a receiver gets both."""
+    """A rollback after a success is reported with a separate callback, so a receiver gets two callbacks."""
     line = replace(LINE, fence=5, outcome=AttemptOutcome.ROLLED_BACK)
     undone = replace(DONE, state=State.ROLLED_BACK, fence=5, attempt_history=(LINE, line))
     assert outcome_origin(undone).id != outcome_origin(DONE).id
 
 
 def test_what_went_wrong_is_the_end_of_the_attempt() -> None:
-    """No response, or a status other than 2xx, is a failure that says whether a retry may help."""
+    """A missing response, or a status other than 2xx, is a failure that says whether a retry may help."""
     target = CallbackTarget(URL)
     for reply, expected in (
         (HttpResponse(204), Succeeded(b"null")),
@@ -94,7 +94,7 @@ def test_what_went_wrong_is_the_end_of_the_attempt() -> None:
 
 
 def test_a_notice_to_a_bus_is_an_event() -> None:
-    """The event's detail type is the kind of the notice, its source that of all our events."""
+    """The event's detail type is the notice's kind, and its source is that of all duetime events."""
     session: Any = FakeSession(lambda: NOW)
     runner = AwsRunner(Resources(Clients(session)), ArnPatterns((BUS,)))
     notice = Notice(NoticeKind.LATE, f"{DONE.id}-{NOW}-late", NOW)
@@ -112,7 +112,7 @@ def test_a_notice_to_a_bus_is_an_event() -> None:
 
 
 def test_a_notice_to_what_the_settings_do_not_allow_is_not_sent() -> None:
-    """The settings may have changed since the task was accepted; another try would not help."""
+    """A notice to a destination that the settings no longer allow is not sent and not retried."""
     session: Any = FakeSession(lambda: NOW)
     runner = AwsRunner(Resources(Clients(session)), ArnPatterns())
     notice = Notice(NoticeKind.FAILED, "1", NOW)
@@ -125,7 +125,7 @@ def test_a_notice_to_what_the_settings_do_not_allow_is_not_sent() -> None:
 
 
 def test_an_event_links_to_the_page_of_its_task() -> None:
-    """With a console, callbacks and notices have the address of the task's page; without one, neither has."""
+    """Callbacks and notices contain the address of the task's page only if there is a console."""
     kept = Kept(HttpResponse(204))
     notice = Notice(NoticeKind.FAILED, "some-id", DONE.next_at)
     callbacks = HttpCallbacks(

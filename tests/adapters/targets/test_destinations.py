@@ -42,7 +42,7 @@ NOBODY: frozenset[str] = frozenset()
         "[2002:7f00:1::]",
         "[2001:0:7f00:1::]",
         "[2001:db8::1]",
-        # Further spellings of the same addresses, as a resolver may read them.
+        # More spellings of the same addresses, as a resolver may read them.
         "0177.0.0.1",
         "0x7f000001",
         "127.0.1",
@@ -60,7 +60,7 @@ NOBODY: frozenset[str] = frozenset()
         "2852039166",
         "169.254.170.2",
         "169.254.169.253",
-        # Other reserved ranges of the registries.
+        # More ranges that are reserved in the registries.
         "100.127.255.255",
         "172.31.255.255",
         "198.51.100.1",
@@ -78,7 +78,7 @@ NOBODY: frozenset[str] = frozenset()
     ],
 )
 def test_an_address_that_is_not_public_is_refused(host: str) -> None:
-    """Loopback, private, link-local, metadata, multicast, mapped and tunnelled addresses are refused."""
+    """Loopback, private, link-local, metadata, multicast, mapped and tunneled addresses are refused."""
     with pytest.raises((AddressForbidden, OSError)):
         find(f"http://{host}/", NOBODY)
 
@@ -87,7 +87,7 @@ def test_an_address_that_is_not_public_is_refused(host: str) -> None:
     "host", ["127.0.0.1", "localhost", "127.1", "0x7f.1", "2130706433", "017700000001", "[::1]", "[::ffff:127.0.0.1]"]
 )
 def test_loopback_is_known_in_every_spelling(host: str) -> None:
-    """A spelling that the resolver understands is refused because of its address, not because it is malformed."""
+    """A loopback spelling that the resolver understands is refused because of its address, not as malformed."""
     with pytest.raises(AddressForbidden, match="not a public address"):
         find(f"http://{host}/", NOBODY)
 
@@ -100,13 +100,13 @@ def test_neighbors_of_what_is_refused_are_public(host: str) -> None:
 
 @pytest.mark.parametrize("host", ["\uff11\uff12\uff17.0.0.1", "\u2460\u2461\u2466.0.0.1"])
 def test_full_width_digits_lead_nowhere_private(host: str) -> None:
-    """Digits of other scripts are refused or do not resolve; they never reach loopback."""
+    """Digits of other scripts are refused or do not resolve, and never lead to loopback."""
     with pytest.raises((AddressForbidden, OSError, UnicodeError)):
         find(f"http://{host}/", NOBODY)
 
 
 def test_a_public_address_is_taken_as_it_is() -> None:
-    """The checked address is called; Host and TLS use the name."""
+    """The checked address is called, while Host and TLS use the name."""
     destination = find("https://1.1.1.1/a/b?c=d", NOBODY)
     assert (destination.address, destination.host, destination.port, destination.path) == (
         "1.1.1.1",
@@ -117,7 +117,7 @@ def test_a_public_address_is_taken_as_it_is() -> None:
 
 
 def test_an_allowed_host_may_be_private() -> None:
-    """The local stack opens loopback by its exact name, and only that name."""
+    """The local stack allows loopback by its exact name, and only by that name."""
     assert find("http://127.0.0.1:8080", frozenset({"127.0.0.1"})).port == 8080
     with pytest.raises(AddressForbidden):
         find("http://127.0.0.2:8080", frozenset({"127.0.0.1"}))
@@ -125,6 +125,6 @@ def test_an_allowed_host_may_be_private() -> None:
 
 @pytest.mark.parametrize("url", ["ftp://1.1.1.1/", "http:///path", "1.1.1.1", ""])
 def test_what_is_no_http_url_is_refused(url: str) -> None:
-    """A URL with another scheme or without a host is refused."""
+    """A URL with a scheme other than HTTP, or without a host, is refused."""
     with pytest.raises(AddressForbidden):
         find(url, NOBODY)

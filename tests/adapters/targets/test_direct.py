@@ -24,7 +24,7 @@ ALLOWED = frozenset({LOOPBACK, "localhost"})
 CLOCK = StandingClock()
 MOST = 1_000
 LONG = 60.0
-"""Seconds that only what has no limit of its own takes: a busy machine is no defect."""
+"""Seconds that a call takes only if it has no time limit of its own; a busy machine does not take so long."""
 GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 
 
@@ -35,13 +35,13 @@ def call(port: int, *, host: str = LOOPBACK, scheme: str = "http", seconds: floa
 
 
 def refused(reply: Reply) -> NoResponse:
-    """The reply, which must not be a response."""
+    """Call a peer and return the reply, which must not be a response."""
     assert isinstance(reply, NoResponse), reply
     return reply
 
 
 def test_a_call_goes_to_the_address_that_was_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The name is resolved only once; a second lookup could return another address."""
+    """The host name is resolved only once, because a second lookup could return another address."""
     looked_up: list[str] = []
 
     def look_up(host: str, port: int, **_more: object) -> list[tuple[object, ...]]:
@@ -58,7 +58,7 @@ def test_a_call_goes_to_the_address_that_was_checked(monkeypatch: pytest.MonkeyP
 
 
 class _Resolver:
-    """The module `socket` with another resolver."""
+    """Stands in for the module `socket`, with another resolver."""
 
     def __init__(self, getaddrinfo: Callable[..., object]) -> None:
         self.getaddrinfo = getaddrinfo
@@ -68,7 +68,7 @@ class _Resolver:
 
 
 def test_a_name_with_one_private_address_among_public_ones_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every address counts, not only the first: no luck of the draw leads inside."""
+    """If any of a name's addresses is private, the call is refused, whichever address comes first."""
 
     def look_up(_host: str, port: int, **_more: object) -> list[tuple[object, ...]]:
         found = ("1.1.1.1", "10.0.0.1")
@@ -81,7 +81,7 @@ def test_a_name_with_one_private_address_among_public_ones_is_refused(monkeypatc
 
 
 def test_tls_is_for_the_name_in_the_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """SNI and the certificate's name are those of the URL, although the connection goes to an address."""
+    """SNI and the checked certificate name are taken from the URL, although the connection is to an IP address."""
     server, trusted = certificate(tmp_path, "localhost")
     monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
     with peer(answering(GOOD), server) as other:
@@ -96,7 +96,7 @@ def test_a_certificate_of_somebody_else_is_refused(
     monkeypatch: pytest.MonkeyPatch,
     trusts: bool,  # noqa: FBT001 - the case
 ) -> None:
-    """With another name or an untrusted authority, nothing is sent, not even the headers."""
+    """With a certificate for another name or from an untrusted authority, nothing is sent, not even the headers."""
     server, trusted = certificate(tmp_path, "else.example.org" if trusts else "localhost")
     if trusts:
         monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
@@ -121,18 +121,18 @@ def test_a_certificate_of_somebody_else_is_refused(
     ids=["status", "header", "headers", "continue", "length", "close", "chunks", "chunk"],
 )
 def test_an_answer_that_drips_is_cut_off_in_time(head: bytes, drop: bytes) -> None:
-    """The time limit applies to the whole call, even if each byte arrives in time."""
+    """The time limit applies to the complete call, even if each byte arrives in time."""
     with peer(dripping(head, drop)) as other:
         began = time.monotonic()
         reply = refused(call(other.port, seconds=0.6))
         took = time.monotonic() - began
-    # Too many headers are refused before the time limit; the other responses would never end.
+    # The call with too many headers is refused before the time limit; the other responses would never end.
     assert reply.kind in {"Timeout", "HTTPException"}
     assert took < LONG
 
 
 def test_a_handshake_that_never_ends_is_cut_off_in_time() -> None:
-    """The time limit includes the TLS handshake, even with a silent or slow server."""
+    """The time limit includes the TLS handshake with a silent or slow server."""
 
     def drip(connection: socket.socket, kept: Peer) -> None:
         while not kept.over.wait(0.05):
@@ -145,7 +145,7 @@ def test_a_handshake_that_never_ends_is_cut_off_in_time() -> None:
 
 
 def test_a_look_up_that_never_ends_is_given_up_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A DNS server that does not respond cannot exceed the time limit of the call."""
+    """If a DNS server does not respond, the call still ends within its time limit."""
     over = threading.Event()
 
     def look_up(_host: str, _port: int, **_more: object) -> list[object]:
@@ -164,7 +164,7 @@ def test_a_look_up_that_never_ends_is_given_up_in_time(monkeypatch: pytest.Monke
 
 
 def test_an_endless_answer_is_not_read_on() -> None:
-    """A response that exceeds the limit fails at once and permanently."""
+    """A response larger than the limit fails at once and permanently."""
 
     def pour(connection: socket.socket, kept: Peer) -> None:
         read_request(connection)
@@ -178,7 +178,7 @@ def test_an_endless_answer_is_not_read_on() -> None:
 
 
 def test_a_compressed_bomb_is_not_unpacked() -> None:
-    """A compressed response of a hundred megabytes is unpacked only slightly beyond the limit."""
+    """Of a compressed response of a hundred megabytes, only slightly more than the limit is decompressed."""
     packed = gzip.compress(b"\0" * 100_000_000)
     head = f"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {len(packed)}\r\n\r\n".encode()
     with peer(answering(head + packed)) as other:
@@ -191,7 +191,7 @@ def test_a_compressed_bomb_is_not_unpacked() -> None:
 
 
 def test_a_compressed_answer_is_unpacked() -> None:
-    """A compressed response is unpacked, and the limit applies to the unpacked size."""
+    """A compressed response is decompressed, and the limit applies to the decompressed size."""
     packed = gzip.compress(b'{"rows": 3}')
     head = f"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {len(packed)}\r\n\r\n".encode()
     with peer(answering(head + packed)) as other:
@@ -218,7 +218,7 @@ def test_a_compressed_answer_is_unpacked() -> None:
     ids=range(12),
 )
 def test_an_answer_that_is_none_fails_and_may_be_retried(data: bytes) -> None:
-    """Cut short, malformed, or not HTTP at all: a failure with a name, never an error of our own."""
+    """A response that is cut short, malformed or not HTTP is a named failure, never an internal error."""
     with peer(answering(data)) as other:
         reply = refused(call(other.port))
     assert reply.retriable
@@ -236,13 +236,13 @@ CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
     ids=["103", "102", "100", "several", "of another kind"],
 )
 def test_interim_responses_are_read_past(interim: bytes) -> None:
-    """The final response counts, with its own headers (Source: RFC 9110, 15.2)."""
+    """Interim responses are skipped, and the final response counts with its own headers (Source: RFC 9110, 15.2)."""
     with peer(answering(interim + GOOD)) as other:
         assert call(other.port) == HttpResponse(200, "", b"{}")
 
 
 def test_an_answer_that_is_announced_for_ever_is_none() -> None:
-    """After too many interim responses the call fails and may be retried."""
+    """After too many interim responses, the call fails and may be retried."""
     for interim in (HINTS, CONTINUE):
         with peer(answering(21 * interim + GOOD)) as other:
             reply = refused(call(other.port))
@@ -252,7 +252,7 @@ def test_an_answer_that_is_announced_for_ever_is_none() -> None:
 
 
 def test_a_protocol_that_nobody_asked_for_is_an_answer() -> None:
-    """After a 101 no HTTP follows, so it counts as the response."""
+    """After a 101 status no HTTP follows, so the 101 counts as the final response."""
     with peer(answering(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n\x81\x00")) as other:
         reply = call(other.port)
     assert isinstance(reply, HttpResponse)
@@ -260,14 +260,14 @@ def test_a_protocol_that_nobody_asked_for_is_an_answer() -> None:
 
 
 def test_an_announcement_that_drips_is_cut_off_in_time() -> None:
-    """Interim responses count towards the time limit of the call."""
+    """Interim responses count toward the call's time limit."""
     with peer(dripping(b"HTTP/1.1 103 Early Hints\r\n", b"Link: </x>\r\n")) as other:
         reply = refused(call(other.port, seconds=0.3))
     assert reply.kind in {"Timeout", "HTTPException"}
 
 
 def test_a_secret_in_an_answer_of_another_charset_is_not_kept() -> None:
-    """The secret is removed from the stored text, including a secret that is cut at the end."""
+    """A secret is removed from the stored text, even if it is cut off at the end."""
     secret, text = "s3cr3t-" * 3, "x" * 980
     body = f"{text}{secret}".encode("utf-16-le")
     head = f"HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-16-le\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -293,7 +293,7 @@ def test_a_redirect_is_an_answer_and_is_not_followed() -> None:
 
 
 def test_no_proxy_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A proxy named by the environment is not used: it would resolve names again and see everything."""
+    """A proxy from the environment is not used, because it would resolve names again and see everything."""
     with peer(answering(GOOD)) as proxy, peer(answering(GOOD)) as other:
         for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "ALL_PROXY"):
             monkeypatch.setenv(name, f"http://{LOOPBACK}:{proxy.port}")
@@ -302,6 +302,6 @@ def test_no_proxy_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_answer_that_nobody_wants_is_not_read() -> None:
-    """Only the status counts then; a body without an end does no harm."""
+    """If only the status is needed, the body is not read, so a body without an end does no harm."""
     with peer(dripping(b"HTTP/1.1 204 Fine\r\nContent-Length: 1000000\r\n\r\n", b"x")) as other:
         assert call(other.port, most=0) == HttpResponse(204)

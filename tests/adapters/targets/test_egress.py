@@ -46,16 +46,16 @@ if TYPE_CHECKING:
     from mypy_boto3_lambda import LambdaClient
 
 SLOW_WINDOW = 2.0
-"""Long enough for a busy machine to begin ten calls in it; ten are sent off at once, without waiting for its end."""
+"""A collection window in which even a busy machine starts ten calls; ten calls are sent before the window ends."""
 LONG = 30.0
-"""Seconds that nothing takes which ends at all."""
+"""Seconds that no test takes unless a call never ends."""
 
 
 class Echo:
-    """A caller that responds with its request and keeps it.
+    """A caller that records each request and responds with it.
 
     Attributes:
-        let_go: the event for which waiting calls wait.
+        let_go: the event that releases waiting calls.
     """
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class Echo:
         self.let_go = threading.Event()
 
     def call(self, call: Call) -> Reply:
-        """Respond with the call's id; its body controls the delay and whether there is a response."""
+        """Respond with the call's id; the call's body controls the delay and whether there is a response."""
         self.calls.append(call)
         facts = json.loads(call.body or b"{}")
         if facts.get("waits"):
@@ -74,21 +74,21 @@ class Echo:
 
 
 class Function:
-    """The egress function, called in this process; it counts its invocations."""
+    """The egress function, called in this process, with a count of its invocations."""
 
     def __init__(self, caller: Echo) -> None:
         self.egress = Egress(caller, EXECUTOR)
         self.sizes: list[int] = []
 
     def __call__(self, payload: bytes) -> bytes:
-        """Invoke it."""
+        """Invoke the function."""
         event = json.loads(payload)
         self.sizes.append(len(event["calls"]))
         return json.dumps(self.egress.answer(event)).encode()
 
 
 def at_once(caller: EgressCaller, calls: Sequence[Call]) -> list[Reply]:
-    """Make calls, each in its own thread."""
+    """Make calls at the same time, each in its own thread."""
     ready = threading.Barrier(len(calls))
 
     def make(call: Call) -> Reply:
@@ -100,12 +100,12 @@ def at_once(caller: EgressCaller, calls: Sequence[Call]) -> list[Reply]:
 
 
 def calls(count: int, **fields: Any) -> list[Call]:  # noqa: ANN401 - fields of Call
-    """Calls to arbitrary addresses."""
+    """Return calls to arbitrary addresses."""
     return [Call(f"id-{number}", "PUT", "https://example.org/", **fields) for number in range(count)]
 
 
 def test_calls_that_begin_at_once_share_an_invocation() -> None:
-    """Ten threads, one invocation, and each gets the reply to its own call."""
+    """Ten threads share an invocation, and each thread gets the reply to its own call."""
     function = Function(Echo())
     replies = at_once(EgressCaller(function, SLOW_WINDOW), calls(10))
     assert function.sizes == [10]
@@ -131,7 +131,7 @@ def test_a_call_reaches_the_other_end_as_it_was() -> None:
 
 @pytest.mark.slow
 def test_ten_is_the_most_of_an_invocation() -> None:
-    """Fifteen at once are two invocations."""
+    """Fifteen simultaneous calls are sent in two invocations, because an invocation takes at most ten."""
     function = Function(Echo())
     replies = at_once(EgressCaller(function, SLOW_WINDOW), calls(15))
     assert sorted(function.sizes) == [5, 10]
@@ -140,7 +140,7 @@ def test_ten_is_the_most_of_an_invocation() -> None:
 
 @pytest.mark.slow
 def test_an_invocation_keeps_within_what_lambda_takes() -> None:
-    """Payloads of a megabyte each are spread over as many invocations as they need."""
+    """Calls with payloads of a megabyte each are spread over as many invocations as they need."""
     payloads: list[bytes] = []
     function = Function(Echo())
 
@@ -159,7 +159,7 @@ def test_an_invocation_keeps_within_what_lambda_takes() -> None:
 
 
 def test_owners_and_time_limits_share_nothing() -> None:
-    """A slow endpoint does not delay other owners, and a call waits only for calls with a similar time limit."""
+    """A slow endpoint does not delay other owners, and only calls with similar time limits share an invocation."""
     echo = Echo()
     function = Function(echo)
     slow = Call("slow", "PUT", "https://e.org/", seconds=2 * LONG, body=b'{"waits": true}', owner="stranger")
@@ -171,7 +171,7 @@ def test_owners_and_time_limits_share_nothing() -> None:
         assert all(
             isinstance(one.result(), HttpResponse) for one in [threads.submit(caller.call, c) for c in (other, quick)]
         )
-        # The slow one has not even ended.
+        # At this point, the slow call has not ended.
         assert not waiting.done()
         echo.let_go.set()
         assert isinstance(waiting.result(), HttpResponse)
@@ -180,7 +180,7 @@ def test_owners_and_time_limits_share_nothing() -> None:
 
 @pytest.mark.slow
 def test_one_failure_is_one_reply() -> None:
-    """An error of one call is reported to that call only, unchanged."""
+    """An error in one call is reported, unchanged, only to the thread that made the call."""
     function = Function(Echo())
     good, bad = calls(2, seconds=LONG)
     replies = at_once(
@@ -205,14 +205,14 @@ def test_one_failure_is_one_reply() -> None:
     ],
 )
 def test_an_answer_that_is_none_fails_the_call(answer: bytes) -> None:
-    """Any other payload is a failure that may be retried."""
+    """An invalid response payload is a failure that may be retried."""
     reply = EgressCaller(lambda _payload: answer).call(calls(1)[0])
     assert isinstance(reply, NoResponse)
     assert (reply.kind, reply.retriable) == ("EgressFailed", True)
 
 
 def test_a_lost_answer_fails_at_the_time_limit() -> None:
-    """An invocation without a response fails its calls at their time limit."""
+    """If an invocation does not respond, its calls fail at their time limit."""
     over = threading.Event()
 
     def invoke(_payload: bytes) -> bytes:
@@ -228,7 +228,7 @@ def test_a_lost_answer_fails_at_the_time_limit() -> None:
 
 
 def test_a_caller_goes_on_after_a_failure() -> None:
-    """A failed invocation does not affect the next one."""
+    """A failed invocation does not affect the next invocation."""
     function = Function(Echo())
     failing = [EgressFailed("TooManyRequestsException")]
 
@@ -255,7 +255,7 @@ def _crash(stubber: Stubber) -> None:
 
 @pytest.mark.parametrize("crashes", [False, True], ids=["returns", "crashes"])
 def test_an_invocation_says_which_version_ran(*, crashes: bool) -> None:
-    """With the function's name, without its alias, and whether or not the function has crashed."""
+    """The function's name and version, without the alias, are reported even if the function has crashed."""
     client = boto3.client("lambda", region_name="us-east-1", aws_access_key_id="x", aws_secret_access_key="x")  # noqa: S106 - none
     executed: list[str] = []
     answer = {"StatusCode": 200, "Payload": io.BytesIO(b"{}"), "ExecutedVersion": "17"}
@@ -271,7 +271,7 @@ def test_an_invocation_says_which_version_ran(*, crashes: bool) -> None:
 def test_a_failed_invocation_tells_what_and_nothing_of_our_inside(
     happens: Callable[[Stubber], None], named: str
 ) -> None:
-    """A failed invocation is named, without ARNs and without the function's output."""
+    """The failure names the AWS error, but contains no ARN and none of the function's output."""
     client = boto3.client("lambda", region_name="us-east-1", aws_access_key_id="x", aws_secret_access_key="x")  # noqa: S106 - none
     with Stubber(client) as stubber:
         happens(stubber)
@@ -298,7 +298,7 @@ def test_a_failed_invocation_tells_what_and_nothing_of_our_inside(
     ids=str,
 )
 def test_only_a_call_that_provably_never_left_is_said_not_to_have(refusal: str | Exception, kind: str) -> None:
-    """Only a refused invocation or connection is reported as not sent; in all other cases it is unknown."""
+    """Only a refused invocation or connection is reported as not sent; any other failed call may have been sent."""
     error = ClientError({"Error": {"Code": refusal}}, "Invoke") if isinstance(refusal, str) else refusal
 
     class Client:
@@ -314,14 +314,14 @@ def test_only_a_call_that_provably_never_left_is_said_not_to_have(refusal: str |
 
 
 def test_an_event_of_nothing_is_answered_with_nothing() -> None:
-    """An event without calls, which only warms the function up, makes no call."""
+    """An event without calls, which only warms up the function, makes no call."""
     assert Egress(Echo(), EXECUTOR).answer({"calls": []}) == {"replies": []}
     assert calls_in({"calls": []}) == []
 
 
 @pytest.mark.slow
 def test_a_body_of_the_largest_upload_fits_into_one_invocation() -> None:
-    """Five megabytes that do not shrink arrive unchanged, as they are and as base64 in JSON, within Lambda's 6 MB."""
+    """Five megabytes that do not compress arrive unchanged, raw and as base64 in JSON, within Lambda's 6 MB."""
     data = Random(1).randbytes(MAX_UPLOAD_BYTES)  # noqa: S311 - an example, not a secret
     headers = {f"X-{number}": "h" * 500 for number in range(8)}
     for body in (data, b'{"payload": "' + b64encode(data) + b'"}'):

@@ -20,15 +20,15 @@ DAY_SECONDS = 86_400
 
 
 class NoPackage:
-    """No package of handlers."""
+    """A missing package of handlers."""
 
     def why_broken(self) -> None:
-        """Why it cannot be imported."""
+        """Return the import error, which is `None`."""
 
 
 @pytest.fixture(autouse=True)
 def registry() -> Iterator[None]:
-    """A registry of the test's own."""
+    """Replace the registry during a test."""
     before = dict(REGISTRY)
     REGISTRY.clear()
     yield
@@ -67,7 +67,7 @@ KINDS = pytest.mark.parametrize("register", [_function, _coroutine, _class])
 
 
 def failed(phase: Phase = Phase.RUN) -> Failed:
-    """The failure of an attempt of the registered handler."""
+    """Return the failure of an attempt by the registered handler."""
     ending = HandlerRunner(REGISTRY, NoPackage()).run(work(phase=phase))
     assert isinstance(ending, Failed)
     return ending
@@ -75,7 +75,7 @@ def failed(phase: Phase = Phase.RUN) -> Failed:
 
 @KINDS
 def test_a_handler_names_the_wait_before_the_next_attempt(register: Register) -> None:
-    """In seconds, rounded up to milliseconds; the error is stored with the handler's message."""
+    """`RetryIn` takes seconds, which are rounded up to milliseconds; the error is stored with the handler's message."""
     register(RetryIn(2.0001, "the bank is closed"))
     ending = failed()
     assert (ending.retriable, ending.retry_in) == (True, 2_001)
@@ -98,7 +98,7 @@ def test_a_handler_names_the_wait_before_the_next_attempt(register: Register) ->
     ids=lambda value: type(value).__name__,
 )
 def test_only_listed_exceptions_are_retried(register: Register, error: BaseException, *, retriable: bool) -> None:
-    """Subclasses too, except those of `no_retry_on`; a `RetryIn` and a timeout of the attempt are not in question."""
+    """`retry_on` includes subclasses unless they are in `no_retry_on`; `RetryIn` and timeouts are always retried."""
     register(error, retry_on=(ConnectionError, Unretriable), no_retry_on=(ConnectionRefusedError, RetryIn))
     assert failed().retriable == retriable
 
@@ -117,7 +117,7 @@ def test_without_a_list_all_others_are_retried() -> None:
 
 
 def test_every_phase_has_the_rule_of_its_class() -> None:
-    """A rollback that fails with an excluded exception is not retried either."""
+    """A rollback that fails with an exception in its class's `no_retry_on` is not retried."""
 
     @handler("report", no_retry_on=(ValueError,))
     class Report:
@@ -132,7 +132,7 @@ def test_every_phase_has_the_rule_of_its_class() -> None:
 
 
 class _Meta(type):
-    """Says of every class that it is a base, and equal."""
+    """A metaclass that claims to be equal to, and a base of, every class."""
 
     def __instancecheck__(cls, _instance: object) -> bool:
         return True
@@ -164,7 +164,7 @@ class Hasty(RetryIn):
     """A subclass that does not call its base's constructor."""
 
     def __init__(self) -> None:
-        """Leave the seconds out."""
+        """Omit the seconds."""
 
 
 class Backwards(RetryIn):
@@ -177,7 +177,7 @@ class Backwards(RetryIn):
 
 @pytest.mark.parametrize("error", [Hasty(), Backwards()])
 def test_a_subclass_without_valid_seconds_waits_by_the_policy(error: RetryIn) -> None:
-    """The attempt is retried after the policy's wait."""
+    """After a `RetryIn` without valid seconds, the attempt is retried after the policy's wait."""
     _function(error)
     ending = failed()
     assert (ending.retriable, ending.retry_in) == (True, None)
@@ -185,27 +185,27 @@ def test_a_subclass_without_valid_seconds_waits_by_the_policy(error: RetryIn) ->
 
 @pytest.mark.parametrize("seconds", [1, 0.5, DAY_SECONDS])
 def test_seconds_of_a_retry_are_kept(seconds: float) -> None:
-    """Valid seconds are kept up to the longest wait of a policy; without a message, the error contains them."""
+    """Valid seconds are kept up to a policy's longest wait; without a message, the error contains the seconds."""
     error = RetryIn(seconds)
     assert (error.seconds, str(error)) == (seconds, f"the handler requested a retry in {seconds} s")
 
 
 @pytest.mark.parametrize("seconds", [0, -1, DAY_SECONDS + 1, float("nan"), float("inf")])
 def test_seconds_out_of_range_are_refused(seconds: float) -> None:
-    """The error names the range."""
+    """The error for seconds out of range names the range."""
     with pytest.raises(ValueError, match="RetryIn takes more than 0 and at most 86400 seconds"):
         RetryIn(seconds)
 
 
 @pytest.mark.parametrize("seconds", ["5", None, True, timedelta(seconds=5)])
 def test_seconds_that_are_no_number_are_refused(seconds: Any) -> None:  # noqa: ANN401 - what is tested
-    """The error names the allowed values."""
+    """The error for seconds that are not a number names the allowed values."""
     with pytest.raises(TypeError, match="RetryIn takes a number of seconds, not"):
         RetryIn(seconds)
 
 
 def test_pull_workers_have_the_same_class() -> None:
-    """A function that is run by both raises one of them."""
+    """Pull workers and worker functions use the same class, so a function can run in both."""
     assert RetryInOfWorkers is RetryIn
 
 
@@ -229,7 +229,7 @@ class Plain:
     ],
 )
 def test_a_wrong_keyword_is_refused_when_the_handler_is_imported(keyword: str, value: object) -> None:
-    """The error names the keyword and the allowed values; nothing is registered."""
+    """A wrong keyword's error names the keyword and the allowed values, and no handler is registered."""
     options: Any = {keyword: value}
     with pytest.raises(TypeError, match=f"^{keyword} takes "):
         _function(ValueError(), **options)
@@ -237,14 +237,14 @@ def test_a_wrong_keyword_is_refused_when_the_handler_is_imported(keyword: str, v
 
 
 def test_an_unknown_keyword_is_refused_when_the_handler_is_imported() -> None:
-    """The error names it."""
+    """The error for an unknown keyword names the keyword."""
     options: Any = {"retry_in": 5}
     with pytest.raises(TypeError, match="'retry_in'"):
         _function(ValueError(), **options)
 
 
 def test_a_handler_of_two_types_keeps_its_options() -> None:
-    """A function or class that is registered again keeps the options of its first type unless others are given."""
+    """A handler that is registered again keeps the options of its first type unless other options are given."""
 
     @handler("second")
     @handler("first", no_retry_on=(ValueError,))

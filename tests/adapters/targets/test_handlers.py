@@ -36,23 +36,23 @@ if TYPE_CHECKING:
 
 
 class Package:
-    """A package of handlers that can be imported, or not for this reason."""
+    """A package of handlers that can be imported, or the reason why it cannot."""
 
     def __init__(self, why: str | None = None) -> None:
         self.why = why
 
     def why_broken(self) -> str | None:
-        """Why it cannot be imported."""
+        """Return why the package cannot be imported."""
         return self.why
 
 
 def run(decorated: Callable[..., Any], wanted: Work | None = None) -> TargetEnding:
-    """Have a function or class do the work, as the handler of its type."""
+    """Run a function or class as the handler of its type."""
     return HandlerRunner({"report": registered_as("report", decorated)}, Package()).run(wanted or work())
 
 
 def test_a_handler_is_given_its_attempt_and_the_decoded_payload() -> None:
-    """Id, type, attempt, fence, due time, deadline and payload arrive; the result is JSON."""
+    """A handler gets id, type, attempt, fence, due time, deadline and decoded payload, and its result becomes JSON."""
     seen: list[tuple[Context, object]] = []
 
     def keep(context: Context, payload: object) -> object:
@@ -71,7 +71,7 @@ def test_a_handler_is_given_its_attempt_and_the_decoded_payload() -> None:
 
 
 def test_what_a_handler_raises_fails_the_attempt() -> None:
-    """Class and message are kept, and another attempt may follow."""
+    """The exception's class and message are stored, and another attempt can follow."""
 
     def boom(_context: Context, _payload: object) -> None:
         raise LookupError("no such row")
@@ -82,10 +82,10 @@ def test_what_a_handler_raises_fails_the_attempt() -> None:
 
 
 def test_an_unretriable_error_says_so() -> None:
-    """A subclass of Unretriable keeps its own name."""
+    """A subclass of `Unretriable` keeps its own name."""
 
     class NoSuchReport(Unretriable):
-        """The author's own error."""
+        """An error that the handler's author defined."""
 
     def refuse(_context: Context, _payload: object) -> None:
         raise NoSuchReport("gone")
@@ -96,7 +96,7 @@ def test_an_unretriable_error_says_so() -> None:
 
 
 def test_a_handler_that_exits_fails_only_its_attempt() -> None:
-    """`sys.exit` in a handler is a failure like any other."""
+    """`sys.exit` in a handler fails the attempt like other exceptions."""
 
     def leave(_context: Context, _payload: object) -> None:
         sys.exit(3)
@@ -106,14 +106,14 @@ def test_a_handler_that_exits_fails_only_its_attempt() -> None:
 
 @pytest.mark.parametrize("result", [object(), {1, 2}, float("nan"), "\ud800", {(1, 2): 3}])
 def test_a_result_that_is_not_json_fails_for_good(result: object) -> None:
-    """The same code would return the same again."""
+    """A result that is not JSON is not retried, because the same code would return the same result again."""
     ending = run(lambda _context, _payload: result)
     assert isinstance(ending, Failed)
     assert (ending.error.type, ending.retriable) == ("ResultNotJson", False)
 
 
 def test_a_type_without_a_handler_fails_with_its_name() -> None:
-    """The error names the unregistered type."""
+    """The error for a type without a handler names the type."""
     ending = HandlerRunner({}, Package()).run(work())
     assert isinstance(ending, Failed)
     assert "'report'" in ending.error.message
@@ -134,7 +134,7 @@ def test_progress_is_told_within_its_bounds() -> None:
 
 
 def test_a_type_can_have_one_handler_only() -> None:
-    """A second registration is a mistake that names the type."""
+    """Registering a second handler for a type is an error that names the type."""
 
     @handler("tests.twice")
     def first(_context: Context, _payload: object) -> None:
@@ -161,7 +161,7 @@ def test_a_handler_without_a_type_is_refused() -> None:
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The source of a package of handlers that can be imported."""
+    """Write the source of an importable package of handlers."""
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr("sys.dont_write_bytecode", True)
     folder = tmp_path / "own_handlers"
@@ -175,7 +175,7 @@ SOUND = 'from duetime.handlers import handler\n\n\n@handler("tests.own")\ndef ow
 
 
 def test_a_package_of_handlers_is_imported_once(package: Path) -> None:
-    """Its handlers are registered without errors; without a package there are none."""
+    """Importing a package registers its handlers without errors; without a package there are no handlers."""
     package.write_text(SOUND)
     own = HandlersPackage("own_handlers", StandingClock())
     assert own.why_broken() is None
@@ -198,7 +198,7 @@ def test_a_package_of_handlers_is_imported_once(package: Path) -> None:
     ],
 )
 def test_a_broken_package_says_why_and_is_tried_again(package: Path, line: str, why: str) -> None:
-    """The import error is reported, not raised; after a minute the import is repeated without duplicates."""
+    """The import error is reported, not raised; after a minute, the import is repeated without duplicates."""
     clock = StandingClock()
     package.write_text(f"{SOUND}\n\n{line}\n")
     own = HandlersPackage("own_handlers", clock)
@@ -221,7 +221,7 @@ def test_a_handler_of_a_broken_package_may_offer_anything() -> None:
 
 
 def test_known_types_are_read_from_their_module(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the setting or the module, the known types are unknown."""
+    """The known types are read from a module; without the setting or the module, they are unknown."""
     module = ModuleType("own_types")
     module.TYPES = ("a", "b")  # type: ignore[attr-defined]  # as it is written when the layers are built
     monkeypatch.setitem(sys.modules, "own_types", module)
@@ -234,19 +234,19 @@ class Transfer:
     """A handler with every phase, which returns the phase that was called."""
 
     def prepare(self, _context: Context, _payload: object) -> str:
-        """Make ready."""
+        """Return the name of the phase."""
         return "prepared"
 
     def run(self, _context: Context, _payload: object) -> str:
-        """Do the work."""
+        """Return the name of the phase."""
         return "ran"
 
     def clean(self, _context: Context, _payload: object) -> str:
-        """Tidy up."""
+        """Return the name of the phase."""
         return "cleaned"
 
     def rollback(self, _context: Context, _payload: object) -> str:
-        """Undo the work."""
+        """Return the name of the phase."""
         return "rolled back"
 
 
@@ -260,12 +260,12 @@ class Transfer:
     ],
 )
 def test_a_class_does_each_phase_by_its_own_method(phase: Phase, result: bytes) -> None:
-    """The methods are named as the phases."""
+    """Each phase calls the class's method with the phase's name."""
     assert run(Transfer, work(phase=phase)) == Succeeded(result)
 
 
 def test_a_handler_offers_what_it_has_methods_for() -> None:
-    """A class offers its methods, a function and an unregistered type only `run`."""
+    """A class offers the phases for which it has methods; a function and an unregistered type offer only `run`."""
     runner = HandlerRunner(
         {"report": registered_as("report", Transfer), "other": registered_as("other", lambda _context, _payload: None)},
         Package(),
@@ -287,7 +287,7 @@ def test_a_class_without_run_is_a_mistake() -> None:
 
 
 def test_a_handler_may_answer_later() -> None:
-    """`return context.defer()` in `run`; another phase cannot be deferred."""
+    """`return context.defer()` defers the attempt in `run`; other phases cannot be deferred."""
 
     def accept(context: Context, _payload: object) -> object:
         return context.defer()
@@ -300,7 +300,7 @@ def test_a_handler_may_answer_later() -> None:
 
 
 def test_a_handler_stops_where_it_can_when_it_is_asked_to() -> None:
-    """A pause leaves a checkpoint, which the resumed handler gets; a cancel leaves none; otherwise it continues."""
+    """A pause leaves a checkpoint for the next attempt and a cancel leaves none; without a request, `run` continues."""
 
     def step(context: Context, _payload: object) -> object:
         context.stop_if_requested({"row": 17})

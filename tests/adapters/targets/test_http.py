@@ -28,7 +28,7 @@ CLOCK = StandingClock()
 
 @dataclass
 class Endpoint:
-    """An HTTP endpoint on loopback with scripted responses that keeps its requests."""
+    """An HTTP endpoint on the loopback interface that sends scripted responses and records its requests."""
 
     url: str = ""
     status: int = 200
@@ -40,7 +40,7 @@ class Endpoint:
 
 @pytest.fixture
 def endpoint() -> Iterator[Endpoint]:
-    """An endpoint for the duration of the test."""
+    """Run an endpoint for the duration of the test."""
     kept = Endpoint()
 
     class Answering(BaseHTTPRequestHandler):
@@ -58,7 +58,7 @@ def endpoint() -> Iterator[Endpoint]:
             self.wfile.write(kept.body)
 
         def log_message(self, *_args: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Answering)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
@@ -80,13 +80,13 @@ def call(endpoint: Endpoint, path: str = "/job", seconds: int = 60, phase: Phase
 
 
 def failed(ending: TargetEnding) -> Failed:
-    """The failure that an ending must be."""
+    """Return the failure of an attempt that must fail."""
     assert isinstance(ending, Failed)
     return ending
 
 
 def test_an_endpoint_is_given_what_a_handler_is_given(endpoint: Endpoint) -> None:
-    """`PUT url?action=run` with id, type, attempt, fence, deadline and payload, and a key that marks repeats."""
+    """`PUT url?action=run` sends id, type, attempt, fence, deadline and payload, and a key that identifies repeats."""
     assert isinstance(call(endpoint, "/job?team=dba"), Succeeded)
     method, path, headers, body = endpoint.requests[0]
     attempt = work(seconds=60)
@@ -124,7 +124,7 @@ def test_an_endpoint_is_given_what_a_handler_is_given(endpoint: Endpoint) -> Non
     ],
 )
 def test_a_good_answer_is_the_result(endpoint: Endpoint, body: bytes, result: object) -> None:
-    """The result is the JSON, a string for other text, or null for an empty body."""
+    """The result is the response's JSON, a string for other text, or null for an empty body."""
     endpoint.body = body
     ending = call(endpoint)
     assert isinstance(ending, Succeeded)
@@ -136,7 +136,7 @@ def test_a_good_answer_is_the_result(endpoint: Endpoint, body: bytes, result: ob
     [(301, False), (400, False), (404, False), (408, True), (425, True), (429, True), (500, True), (503, True)],
 )
 def test_a_bad_answer_fails_the_attempt(endpoint: Endpoint, status: int, retriable: bool) -> None:  # noqa: FBT001 - the expectation
-    """Temporary failures are retried; a redirect is not followed; the error contains the status and the response."""
+    """Temporary failures are retried, redirects are not followed, and errors contain the status and the response."""
     endpoint.status, endpoint.body, endpoint.headers = status, b"sorry", {"Location": endpoint.url + "/elsewhere"}
     ending = failed(call(endpoint))
     assert (ending.error.type, ending.retriable) == (f"Http{status}", retriable)
@@ -168,7 +168,7 @@ def test_an_endpoint_may_ask_for_time(endpoint: Endpoint, text: str, wait: int) 
 
 @pytest.mark.parametrize("date", ["none", "garbage", "an hour ahead"])
 def test_an_endpoint_may_ask_for_time_by_a_date(date: str) -> None:
-    """A date in `Retry-After` is relative to the response's `Date`, or else to our own clock."""
+    """A date in `Retry-After` is relative to the response's `Date` header or, without one, to the local clock."""
     of_the_response = to_datetime(NOW + HOUR) if date == "an hour ahead" else to_datetime(NOW)
     asked = format_datetime(of_the_response + timedelta(seconds=6), usegmt=True)
     told = {"none": "", "garbage": "Date: yesterday\r\n"}.get(
@@ -199,7 +199,7 @@ def test_an_endpoint_may_ask_for_time_by_a_date(date: str) -> None:
     ],
 )
 def test_a_text_is_decoded_by_its_charset(endpoint: Endpoint, content_type: str, body: bytes, result: object) -> None:
-    """Text without a known charset is read as UTF-8; JSON is read as UTF-8 whenever possible."""
+    """Text without a known charset is read as UTF-8, and JSON is read as UTF-8 whenever possible."""
     endpoint.headers, endpoint.body = {"Content-Type": content_type}, body
     ending = call(endpoint)
     assert isinstance(ending, Succeeded)
@@ -207,14 +207,14 @@ def test_a_text_is_decoded_by_its_charset(endpoint: Endpoint, content_type: str,
 
 
 def test_the_text_of_an_error_is_decoded_by_its_charset(endpoint: Endpoint) -> None:
-    """The text of an error is decoded in the same way."""
+    """The text of an error response is decoded by its charset."""
     endpoint.status, endpoint.headers = 400, {"Content-Type": "text/plain; charset=latin-1"}
     endpoint.body = b"ung\xfcltig"
     assert failed(call(endpoint)).error.message.endswith("ung\u00fcltig")
 
 
 def test_an_answer_that_is_too_large_fails_for_good(endpoint: Endpoint) -> None:
-    """No more is read than a result may have."""
+    """A response larger than the maximum size of a result is not read further and fails permanently."""
     endpoint.body = b"x" * (MAX_RESULT_BYTES + 1)
     ending = failed(call(endpoint))
     assert (ending.error.type, ending.retriable) == ("AnswerTooLarge", False)
@@ -227,7 +227,7 @@ def test_a_result_counts_in_bytes_of_utf8(endpoint: Endpoint) -> None:
 
 
 def test_an_endpoint_that_does_not_answer_is_given_up(endpoint: Endpoint) -> None:
-    """The task's timeout bounds the call; the attempt fails and may be retried."""
+    """The task's timeout limits the call; after a timeout the attempt fails and may be retried."""
     endpoint.silent = threading.Event()
     ending = failed(call(endpoint, seconds=1))
     assert ending.retriable
@@ -235,7 +235,7 @@ def test_an_endpoint_that_does_not_answer_is_given_up(endpoint: Endpoint) -> Non
 
 
 def test_an_endpoint_that_is_not_there_is_retried(endpoint: Endpoint) -> None:
-    """A refused connection fails the attempt, and the next attempt may succeed."""
+    """A refused connection fails the attempt, and the next attempt can succeed."""
     endpoint.url = "http://127.0.0.1:1"
     assert failed(call(endpoint)).retriable
 
@@ -250,7 +250,7 @@ def test_a_private_endpoint_is_refused_for_good(endpoint: Endpoint) -> None:
 
 
 def test_an_endpoint_may_answer_later(endpoint: Endpoint) -> None:
-    """202 means accepted for `run`; for other phases it is an ordinary response."""
+    """A 202 status defers `run`; for other phases it is an ordinary response."""
     endpoint.status = 202
     assert call(endpoint) == Deferred()
     assert call(endpoint, phase=Phase.PREPARE) == Succeeded(b"null")
@@ -258,7 +258,7 @@ def test_an_endpoint_may_answer_later(endpoint: Endpoint) -> None:
 
 @pytest.mark.parametrize("phase", list(Phase))
 def test_each_phase_is_an_action(endpoint: Endpoint, phase: Phase) -> None:
-    """`PUT url?action=prepare`, `run`, `clean`, `rollback`."""
+    """Each phase is sent as `PUT` with `action=prepare`, `run`, `clean` or `rollback`."""
     call(endpoint, phase=phase)
     assert endpoint.requests[0][1] == f"/job?action={phase}"
 

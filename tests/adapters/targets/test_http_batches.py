@@ -1,4 +1,4 @@
-"""Batches of HTTP targets: what is sent for several tasks, and the end of each by the response."""
+"""HTTP batches: the request for several tasks, and how the response ends each of them."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ TARGET = HttpTarget(URL, batch=CallBatch(50, 5.0))
 
 @dataclass
 class Answering:
-    """A caller that returns one reply to every call, or one outcome for every item."""
+    """A caller that returns the same reply to every call, or the same outcome for every item."""
 
     reply: Reply | None = None
     calls: list[Call] = field(default_factory=list)
 
     def call(self, call: Call) -> Reply:
-        """Answer."""
+        """Return the reply."""
         self.calls.append(call)
         if self.reply is not None:
             return self.reply
@@ -47,29 +47,29 @@ class Answering:
 
 
 def answer(outcomes: object, status: int = 200) -> HttpResponse:
-    """A response with outcomes."""
+    """Return a response with the given outcomes."""
     return HttpResponse(status, body=json.dumps({"results": outcomes}).encode())
 
 
 def items_of(call: Call) -> list[dict[str, Any]]:
-    """The items of a request."""
+    """Return the items in a request."""
     items: list[dict[str, Any]] = json.loads(call.body)["items"]
     return items
 
 
 def tid(number: int) -> TaskId:
-    """The id of the numbered task."""
+    """Return the id of the numbered task."""
     return TaskId.of(NOW, 7, number)
 
 
 def due(number: int, payload: bytes = b'{"a":1}') -> Work:
-    """An attempt of the numbered task."""
+    """Return an attempt of the numbered task."""
     attempt = work(payload, url=URL)
     return replace(attempt, task=replace(attempt.task, id=tid(number), target=TARGET))
 
 
 def called(caller: Answering, *works: Work, target: HttpTarget = TARGET) -> Together:
-    """The group of these attempts, after its call."""
+    """Return the group of the given attempts after the call."""
     together = Together(len(works))
     for each in works:
         run_in_batch(caller, target, replace(each, batch_groups=lambda: together))
@@ -77,18 +77,18 @@ def called(caller: Answering, *works: Work, target: HttpTarget = TARGET) -> Toge
 
 
 def ended(reply: Reply, size: int = 2) -> Sequence[object]:
-    """The ends of several attempts by a reply."""
+    """Return how a reply ends several attempts."""
     return called(Answering(reply), *(due(number) for number in range(size))).endings
 
 
 def failed(ending: object) -> Failed:
-    """The failure that an ending must be."""
+    """Return the failure of an attempt that must fail."""
     assert isinstance(ending, Failed), ending
     return ending
 
 
 def test_one_request_has_the_envelope_of_each_task() -> None:
-    """The request has the owner, the endpoint and the earliest deadline outside of the items, and its own id."""
+    """The owner, the endpoint and the earliest deadline are outside the items, and the request has its own id."""
     caller, works = Answering(), [due(1), due(2, b'{"a":2}')]
     endings = called(caller, *works).endings
     (call,) = caller.calls
@@ -110,7 +110,7 @@ def test_one_request_has_the_envelope_of_each_task() -> None:
 
 
 def test_attempts_share_a_call_only_if_it_is_the_same() -> None:
-    """Type, owner, URL with its placeholders, headers, secret and timeout are."""
+    """Attempts share a call only with the same type, owner, URL and placeholders, headers, secret and timeout."""
     target = replace(
         TARGET,
         url="https://index.example.org/<duetime.due-at>",
@@ -131,7 +131,7 @@ def test_attempts_share_a_call_only_if_it_is_the_same() -> None:
 
 
 def test_each_outcome_ends_its_attempt() -> None:
-    """Success with a result, failure with a wait, acceptance, and a failure that is final."""
+    """An outcome is a success with a result, a failure with a wait, an acceptance, or a final failure."""
     outcomes = [
         {"status": 200, "result": {"length": 4}},
         {"status": 503, "error": "the index is locked", "retry_after_seconds": 29.5},
@@ -163,7 +163,7 @@ def test_each_outcome_ends_its_attempt() -> None:
     ],
 )
 def test_a_response_without_outcomes_fails_every_attempt(reply: Reply, error: str, retriable: bool) -> None:  # noqa: FBT001 - of a case
-    """The attempts fail by the response's status, or permanently without outcomes: the work may have been done."""
+    """Without outcomes, attempts fail by the status, or permanently after a success, because the work may be done."""
     for ending in ended(reply):
         assert (failed(ending).error.type, failed(ending).retriable) == (error, retriable)
 
@@ -173,7 +173,7 @@ def test_a_response_without_outcomes_fails_every_attempt(reply: Reply, error: st
     [None, "ok", 200, [], {}, {"status": "200"}, {"status": True}, {"status": 199}, {"status": 600}, {"status": 200.0}],
 )
 def test_an_invalid_outcome_fails_its_attempt_only(outcome: object) -> None:
-    """The error names its place."""
+    """The error for an invalid outcome names its position."""
     first, second = ended(answer([{"status": 200}, outcome]))
     assert first == Succeeded(b"null")
     assert failed(second).error.type == "BatchResultInvalid"
@@ -182,26 +182,26 @@ def test_an_invalid_outcome_fails_its_attempt_only(outcome: object) -> None:
 
 @pytest.mark.parametrize("wait", ["30", -1, 86_401, True, None, [30]])
 def test_a_wait_that_is_no_number_of_seconds_is_ignored(wait: object) -> None:
-    """Like an invalid `Retry-After` header."""
+    """A wait that is not a number of seconds is ignored, like an invalid `Retry-After` header."""
     (ending,) = ended(answer([{"status": 503, "retry_after_seconds": wait}]), 1)
     assert failed(ending).wait_at_least == 0
 
 
 def test_a_whole_response_may_accept_or_have_no_results() -> None:
-    """202 accepts all tasks, and an empty body is a success of all without a result."""
+    """A 202 status defers all tasks, and an empty body is a success for all tasks without a result."""
     assert ended(HttpResponse(202)) == [Deferred()] * 2
     assert ended(HttpResponse(204)) == [Succeeded(b"null")] * 2
 
 
 def test_a_result_that_is_too_large_fails_its_attempt_only() -> None:
-    """The attempt with the large result is not retried, because its work was done."""
+    """The attempt with the large result is not retried, because its work was done; other attempts succeed."""
     large, fits = ended(answer([{"status": 200, "result": "x" * (MAX_RESULT_BYTES + 1)}, {"status": 200, "result": 1}]))
     assert (failed(large).error.type, failed(large).retriable) == ("AnswerTooLarge", False)
     assert fits == Succeeded(b"1")
 
 
 def test_a_request_that_would_be_too_large_is_divided(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The outcomes keep their order; an item that is too large is alone."""
+    """The outcomes of a divided request keep their order; an item that is too large is sent alone."""
     caller, sizes = Answering(), (1, 1, 9, 1)
     works = [due(number, b'"' + b"x" * 1_000 * size + b'"') for number, size in enumerate(sizes)]
     monkeypatch.setattr(http_batches, "MAX_REQUEST_BYTES", 5_000)
@@ -212,7 +212,7 @@ def test_a_request_that_would_be_too_large_is_divided(monkeypatch: pytest.Monkey
 
 
 def test_an_attempt_that_may_not_start_any_more_is_not_sent() -> None:
-    """An item whose lease is lost or whose task is cancelled is not sent; the others are."""
+    """An item whose lease is lost or whose task is cancelled is left out of the request."""
     caller = Answering()
     lost = replace(due(1), is_leased=lambda: False)
     cancelled = replace(due(2), requested_action=lambda: RequestedAction.CANCEL)
@@ -222,13 +222,13 @@ def test_an_attempt_that_may_not_start_any_more_is_not_sent() -> None:
 
 
 def test_a_task_that_waits_for_no_others_is_a_batch_of_one() -> None:
-    """A task that is called alone, such as one with a rate, is sent as a batch of one."""
+    """A task that is called alone, for example a task with a rate, is sent as a batch of one."""
     caller = Answering()
     assert run_in_batch(caller, TARGET, due(1)) == Succeeded(f'"{tid(1).text}"'.encode())
     assert len(items_of(caller.calls[0])) == 1
 
 
 def test_limits_are_those_of_the_target() -> None:
-    """At most half of the remaining time is used for waiting."""
+    """The limits are those of the target, and at most half of the remaining time is used for waiting."""
     together = called(Answering(), due(1), replace(due(2), seconds=3.0))
     assert together.limits == [(50, 5_000), (50, 1_500)]

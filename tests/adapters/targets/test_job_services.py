@@ -1,4 +1,4 @@
-"""Tests the calls of services that run jobs against AWS's models: requests, responses and errors of the fakes."""
+"""Calls of services that run jobs; requests, responses and errors of the fakes are checked against AWS's models."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ FAKES: dict[str, Callable[[], Any]] = {
 
 @cache
 def model_of(service: str) -> Any:  # noqa: ANN401 - botocore's own
-    """The model of a service in botocore."""
+    """Return botocore's model of a service."""
     return botocore.session.get_session().get_service_model(service)
 
 
@@ -88,25 +88,25 @@ def _check(values: dict[str, Any], shape: Any) -> None:  # noqa: ANN401 - botoco
 
 
 class Services:
-    """Stands for `Resources`: one service."""
+    """Stands in for `Resources` with one service."""
 
     def __init__(self, service: str) -> None:
         self.fake = FAKES[service]()
         self._client = Modeled(service, self.fake)
 
     def jobs(self, _service: str, _arn: str) -> Modeled:
-        """The client."""
+        """Return the client."""
         return self._client
 
 
 def running(service: str, job: str = "", fence: int = 1) -> Task:
-    """A task that was just claimed, or waits for its job."""
+    """Return a task that was just claimed, or that waits for its job."""
     return task(target=TARGETS[service], state=State.RUNNING, fence=fence, job=job or None)
 
 
 @pytest.mark.parametrize("service", TARGETS)
 def test_a_job_is_started_once_read_and_stopped_as_its_service_describes_it(service: str) -> None:
-    """A second start, by a later claim of the task, finds the first job."""
+    """If a later claim of the task starts the job again, the service returns the first job."""
     services = Services(service)
     runner = JobRunner(services)  # type: ignore[arg-type]  # stands for the clients
     started = runner.start(TARGETS[service], running(service), b'{"attempt": 1}')
@@ -123,7 +123,7 @@ def test_a_job_is_started_once_read_and_stopped_as_its_service_describes_it(serv
 
 @pytest.mark.parametrize("service", TARGETS)
 def test_parameters_go_with_the_request(service: str) -> None:
-    """The user's parameters are added to those of duetime, whose variables come last."""
+    """The user's parameters are added to duetime's parameters; duetime's variables come last."""
     given = {
         "ecs": '{"launchType":"FARGATE","overrides":{"cpu":"256"}}',
         "batch": '{"containerOverrides":{"command":["sh"],"environment":[{"name":"A","value":"1"}]}}',
@@ -144,7 +144,7 @@ def _fields(target: AwsTarget) -> dict[str, Any]:
     ("service", "parameters"), [("batch", '{"containerOverrides":[1]}'), ("glue", '{"Arguments":7}')]
 )
 def test_parameters_of_another_form_fail_the_attempt_for_good(service: str, parameters: str) -> None:
-    """The failure is permanent, because neither a retry nor waiting would help."""
+    """Invalid parameters fail the attempt permanently, because neither a retry nor waiting would help."""
     runner = JobRunner(Services(service))  # type: ignore[arg-type]  # stands for the clients
     target = AwsTarget(**{**_fields(TARGETS[service]), "parameters": parameters})
     ending = runner.start(target, running(service), b"{}")
@@ -154,7 +154,7 @@ def test_parameters_of_another_form_fail_the_attempt_for_good(service: str, para
 
 @pytest.mark.parametrize("service", ["codebuild", "glue"])
 def test_a_job_is_asked_for_its_name(service: str) -> None:
-    """A job's name is read from its event, or requested from its service."""
+    """A job's name is read from its event or requested from its service."""
     services = Services(service)
     runner = JobRunner(services)  # type: ignore[arg-type]  # stands for the clients
     runner.start(TARGETS[service], running(service), b"{}")
@@ -165,7 +165,7 @@ def test_a_job_is_asked_for_its_name(service: str) -> None:
 
 
 def test_a_function_that_is_not_durable_fails_its_attempt() -> None:
-    """The function was invoked anyway, so its end is unknown and it is not invoked again."""
+    """A function that is not durable was invoked anyway, so its outcome is unknown and it is not invoked again."""
     services = Services("lambda")
     services.fake.invoke = lambda **_request: {"StatusCode": 202}
     runner = JobRunner(services)  # type: ignore[arg-type]  # stands for the clients
@@ -175,7 +175,7 @@ def test_a_function_that_is_not_durable_fails_its_attempt() -> None:
 
 
 def test_a_build_that_is_not_listed_yet_is_looked_for() -> None:
-    """CodeBuild rejects the token with other parameters: no second build starts, and it is not a failure."""
+    """CodeBuild rejects a token with other parameters; this starts no second build and is not a failure."""
     services = Services("codebuild")
 
     def start_build(**_request: object) -> dict[str, Any]:

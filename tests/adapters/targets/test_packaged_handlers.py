@@ -1,4 +1,4 @@
-"""The worker's side and the package's side of a handler in a separate function, without a store."""
+"""A handler in a separate function, tested from the worker's side and the package's side, without a store."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ if TYPE_CHECKING:
 
 
 class World:
-    """A worker and the function of a package, which call each other without Lambda.
+    """A worker and a package's function that call each other without Lambda.
 
     Attributes:
         asked: the requests to the attempts function.
         answers: the responses, in order; an exception is raised.
-        timers: the seconds after which functions are to be called.
-        calls: these functions.
+        timers: the delays of scheduled calls, in seconds.
+        calls: the functions to be called after the delays.
         ends: how often the process was ended.
     """
 
@@ -65,7 +65,7 @@ class World:
         self.reply: bytes | None = None
 
     def why_broken(self) -> str | None:
-        """Why the package cannot be imported."""
+        """Return why the package cannot be imported."""
         return self._why
 
     def end(self) -> None:
@@ -73,7 +73,7 @@ class World:
         self.ends += 1
 
     def at(self, seconds: float, call: Callable[[], None]) -> Callable[[], None]:
-        """Note a timer."""
+        """Record a timer."""
         self.timers.append(seconds)
         self.calls.append(call)
 
@@ -83,7 +83,7 @@ class World:
         return cancel
 
     def ask(self, event: bytes) -> bytes:
-        """Be the attempts function."""
+        """Respond as the attempts function."""
         self.asked.append(json.loads(event))
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
@@ -91,7 +91,7 @@ class World:
         return json.dumps(answer).encode()
 
     def invoke(self, function: str, event: bytes, executed: Callable[[str], None]) -> bytes:
-        """Be Lambda."""
+        """Respond as Lambda."""
         assert function == "handlers"
         executed("handlers:7")
         if self.failure is not None:
@@ -106,7 +106,7 @@ class World:
 
 
 def channel(world: World, *, has_earlier_steps: bool = True) -> AttemptChannel:
-    """The channel of an attempt."""
+    """Return the channel of an attempt."""
     return AttemptChannel(world.ask, "token", Phase.RUN, world.clock, has_earlier_steps, NOW)
 
 
@@ -116,7 +116,7 @@ def done(_context: Context, payload: object) -> object:
 
 
 def test_the_first_pattern_that_matches_decides() -> None:
-    """Patterns are those of the settings, in their order."""
+    """The patterns in the settings are tried in their order, and the first match decides."""
     types = PackagedTypes({"billing.*": "billing", "billing.mail": "mail", "*.mail": "other"})
     found = [types.function_of(name) for name in ("billing.charge", "billing.mail", "a.mail", "billing", "echo")]
     assert found == ["billing", "billing", "other", None, None]
@@ -126,7 +126,7 @@ def test_the_first_pattern_that_matches_decides() -> None:
 
 @pytest.mark.slow
 def test_a_payload_of_the_largest_upload_fits_into_one_event() -> None:
-    """Five megabytes that do not shrink reach the handler within the 6 MB of an event of Lambda."""
+    """Five megabytes that do not compress reach the handler within the 6 MB of a Lambda event."""
     data = Random(1).randbytes(MAX_UPLOAD_BYTES)  # noqa: S311 - an example, not a secret
     sizes = list[bool]()
     world = World(lambda _context, payload: sizes.append(payload == data))
@@ -137,7 +137,7 @@ def test_a_payload_of_the_largest_upload_fits_into_one_event() -> None:
 
 
 def test_a_handler_is_told_its_schedule_its_topology_and_its_tags() -> None:
-    """The facts of a run reach the context in the other function."""
+    """The context in the other function has the task's schedule, topology and tags."""
     seen: list[Context] = []
     world = World(lambda context, _payload: seen.append(context))
     wanted = work(checkpoint=b'{"row":1}')
@@ -156,7 +156,7 @@ def test_a_handler_is_told_its_schedule_its_topology_and_its_tags() -> None:
 
 
 def test_the_process_ends_before_the_deadline_of_a_handler_that_hangs() -> None:
-    """Half a second before, or a tenth of a short time; a handler that returns in time cancels that."""
+    """A process ends half a second, or a tenth of a short time, before the deadline unless the handler has returned."""
     world = World(done)
     world.run(work(seconds=60))
     world.run(work(seconds=1))
@@ -178,7 +178,7 @@ def test_the_process_ends_before_the_deadline_of_a_handler_that_hangs() -> None:
 def test_a_handler_whose_worker_is_lost_ends_before_another_worker_begins(
     answer: dict[str, Any], ends: int, again: list[float]
 ) -> None:
-    """Its process checks the lease every third of its duration, and ends with it, like a handler in a worker."""
+    """The process checks its lease at every third of the lease and ends with the lease, like a handler in a worker."""
 
     def work_long(_context: Context, _payload: object) -> None:
         world.clock.at += 10 * SECOND
@@ -191,7 +191,7 @@ def test_a_handler_whose_worker_is_lost_ends_before_another_worker_begins(
 
 
 def test_a_handler_is_not_ended_while_its_lease_may_last() -> None:
-    """If the attempts function does not respond, the process ends at the end of the last known lease."""
+    """If the attempts function does not respond, the process ends only at the end of the last known lease."""
 
     def work_long(_context: Context, _payload: object) -> None:
         world.clock.at += 10 * SECOND
@@ -211,7 +211,7 @@ def test_a_handler_is_not_ended_while_its_lease_may_last() -> None:
     ("at", "kind"), [(NOW + 30 * SECOND, "HandlerCrashed"), (NOW + 59_400, "Timeout"), (NOW + 70 * SECOND, "Timeout")]
 )
 def test_a_function_without_a_result_has_crashed_or_reached_its_deadline(at: int, kind: str) -> None:
-    """The time of the end distinguishes both cases; both are retried, and a saved checkpoint is read."""
+    """A crash and a deadline are distinguished by the time of the end, and are retried with the saved checkpoint."""
     world, read = World(done), list[str]()
     world.clock.at, world.failure = at, EgressFailed("Unhandled")
     ending = world.run(replace(work(), reload_checkpoint=lambda: read.append("again")))
@@ -221,7 +221,7 @@ def test_a_function_without_a_result_has_crashed_or_reached_its_deadline(at: int
 
 @pytest.mark.parametrize("reply", [b"null", b"[]", b"{}", b"no JSON", b'{"ended":"well"}', b'{"ended":"succeeded"}'])
 def test_a_reply_that_is_none_is_a_crash(reply: bytes) -> None:
-    """An invalid reply does not stop the worker."""
+    """An invalid reply counts as a crash and does not stop the worker."""
     world = World(done)
     world.reply = reply
     ending = world.run()
@@ -238,7 +238,7 @@ def test_a_throttled_function_costs_no_attempt() -> None:
 
 
 def test_a_broken_package_is_reported() -> None:
-    """The metric of the alarm counts it, and the task shows the reason."""
+    """The alarm's metric counts a broken package, and the task shows the reason."""
     ending = World(done, why_broken="ImportError: ledger").run()
     assert ending == NotSent("HandlersUnavailable: ImportError: ledger")
     world = World(done, why_broken="ImportError: ledger")
@@ -247,20 +247,20 @@ def test_a_broken_package_is_reported() -> None:
 
 
 def test_a_result_that_no_response_can_hold_fails_for_good() -> None:
-    """Lambda would fail the invocation after the work was done, and each retry again."""
+    """A result too large for a response is not retried: Lambda would fail each attempt after the work was done."""
     ending = World(lambda _context, _payload: "x" * 6_000_000).run()
     assert isinstance(ending, Failed)
     assert (ending.error.type, ending.retriable) == ("ResultTooLarge", False)
 
 
 def test_an_end_that_no_handler_has_is_a_defect() -> None:
-    """An invalid end raises an error instead of being converted."""
+    """An ending that no handler can have raises an error instead of being converted."""
     with pytest.raises(TypeError):
         packed_ending(Skipped("paused", SkipCode.PAUSED))
 
 
 def test_unknown_handlers_offer_run_only() -> None:
-    """Known ones offer their phases."""
+    """A known handler offers its phases, and an unknown handler offers only `run`."""
     known = {"report": HandlerDescription(("run", "rollback"))}
     handlers = PackagedHandlers(PackagedTypes({}), known, World(done).invoke, None, 30 * SECOND)  # type: ignore[arg-type]  # not used
     assert handlers.phases(work().task) == {Phase.RUN, Phase.ROLLBACK}
@@ -268,7 +268,7 @@ def test_unknown_handlers_offer_run_only() -> None:
 
 
 def test_the_last_progress_comes_with_the_result() -> None:
-    """Two reports in a row are one request; the second is in the reply."""
+    """Two reports in a row are sent as one request, and the second is sent with the reply."""
 
     def report(context: Context, _payload: object) -> None:
         context.progress(1)
@@ -282,17 +282,17 @@ def test_the_last_progress_comes_with_the_result() -> None:
 
 
 class Reversed:
-    """A codec."""
+    """A codec that reverses texts."""
 
     def encode(self, data: bytes) -> bytes:
-        """Reverse."""
+        """Reverse the text."""
         return data[::-1]
 
     decode = encode
 
 
 def test_nothing_plain_leaves_the_function_of_a_package_with_a_codec() -> None:
-    """The worker and the attempts function get only encrypted steps, checkpoints, progress and errors."""
+    """The worker and the attempts function only get encrypted steps, checkpoints, progress and errors."""
 
     def charge(context: Context, _payload: object) -> None:
         context.progress(1, "secret")
@@ -320,7 +320,7 @@ def test_nothing_plain_leaves_the_function_of_a_package_with_a_codec() -> None:
 
 
 def test_a_report_without_an_answer_is_sent_with_the_next() -> None:
-    """Progress is not lost, and the handler is not disturbed."""
+    """Progress without a response is sent again with the next report, and the handler is not disturbed."""
     world = World(done)
     told = channel(world)
     world.answers = [*4 * [EgressFailed("gone")], {"requested_action": "cancel", "leased_for": 25_000}]
@@ -331,7 +331,7 @@ def test_a_report_without_an_answer_is_sent_with_the_next() -> None:
 
 
 def test_an_operation_is_repeated_until_it_is_answered() -> None:
-    """Three times; then the attempt fails, and is retried."""
+    """An operation is tried three times; then the attempt fails and is retried."""
     world = World(done)
     world.answers = [EgressUnavailable("throttled"), EgressFailed("gone"), {"result": "1"}]
     assert channel(world).keep("charge", b"1", NOW) == b"1"
@@ -341,7 +341,7 @@ def test_an_operation_is_repeated_until_it_is_answered() -> None:
 
 
 def test_steps_ask_nothing_in_a_first_attempt() -> None:
-    """Only an earlier attempt can have left results; each new result is one request."""
+    """A first attempt has no earlier steps to read, so its only requests are those that store results."""
     world = World(done)
     told = channel(world, has_earlier_steps=False)
     assert told.load() == {}
@@ -350,7 +350,7 @@ def test_steps_ask_nothing_in_a_first_attempt() -> None:
 
 
 def test_an_attempt_that_has_lost_its_task_stores_nothing() -> None:
-    """Steps and checkpoints raise the same errors as in a worker; requests of the client fail."""
+    """Steps and checkpoints raise the same errors as in a worker, and requests of the client fail."""
     world = World(done)
     told = channel(world)
     world.clock.at += 10 * SECOND
@@ -364,12 +364,12 @@ def test_an_attempt_that_has_lost_its_task_stores_nothing() -> None:
 
 @pytest.mark.parametrize("text", ["", "x", "x 1 n", "01KAJ0000000000000000TEST0 one n", "01KAJ0000000000000000TEST0"])
 def test_texts_that_are_no_tokens(text: str) -> None:
-    """Invalid texts are not accepted as tokens."""
+    """An invalid text is not accepted as a token."""
     assert AttemptToken.parse(text) is None
 
 
 def test_a_token_is_of_one_attempt() -> None:
-    """Fence, nonce and state must match; an empty nonce never matches, because a pull worker's task has none."""
+    """A token must match fence, nonce and state; an empty nonce, as in a pull worker's task, never matches."""
     task = replace(work().task, lease_nonce="secret", state=State.RUNNING)
     token = AttemptToken.of(task)
     assert AttemptToken.parse(token.text) == token

@@ -1,4 +1,4 @@
-"""Secrets of handlers: their source, and when they are read again."""
+"""Where handlers' secrets come from, and when they are read again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SOURCES = {"stripe": "prod/stripe", "mail": "ssm:/shop/mail-key", "gone": "prod/
 
 @pytest.fixture
 def deployed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A worker function with secrets, in an account that has most of them."""
+    """Set up a worker function with secrets, most of which exist in the account."""
     for name, value in {
         "AWS_DEFAULT_REGION": "eu-west-1",
         "AWS_ACCESS_KEY_ID": "x",
@@ -42,13 +42,13 @@ def deployed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.usefixtures("deployed")
 def test_secrets_and_parameters_are_read_by_their_names_in_the_settings() -> None:
-    """A secret's text, the text of a binary one, and a parameter that is decrypted."""
+    """A text secret, a binary secret and an encrypted parameter are read by their names in the settings."""
     assert [secret(name) for name in ("stripe", "binary", "mail")] == ["sk_1", "key", "mail_1"]
 
 
 @pytest.mark.usefixtures("deployed")
 def test_a_secret_is_read_once_and_again_when_asked_for() -> None:
-    """A rotated value is read with `fresh=True`, and used by later calls."""
+    """`fresh=True` reads a rotated value again, and later calls use the new value."""
     assert (secret("stripe"), secret("mail")) == ("sk_1", "mail_1")
     boto3.client("secretsmanager").put_secret_value(SecretId="prod/stripe", SecretString="sk_2")
     boto3.client("ssm").put_parameter(Name="/shop/mail-key", Value="mail_2", Type="SecureString", Overwrite=True)
@@ -59,7 +59,7 @@ def test_a_secret_is_read_once_and_again_when_asked_for() -> None:
 
 @pytest.mark.usefixtures("deployed")
 def test_a_secret_that_is_not_in_the_settings_is_refused_with_their_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error shows the setting to add; in a deployed function a local variable does not replace it."""
+    """The error names the setting to add; in a deployed function, a local variable does not replace the setting."""
     monkeypatch.setenv(variable_of("crm"), "here")
     with pytest.raises(SecretMissing, match=r"`handlers_environment`, such as HandlersEnvironment\(secrets=\{'crm'"):
         secret("crm")
@@ -67,20 +67,20 @@ def test_a_secret_that_is_not_in_the_settings_is_refused_with_their_name(monkeyp
 
 @pytest.mark.usefixtures("deployed")
 def test_a_secret_that_aws_does_not_return_is_an_error_that_names_it() -> None:
-    """The attempt is retried like any error, because the secret may be created in the meantime."""
+    """The error names the missing secret, and the attempt is retried because the secret may be created meanwhile."""
     with pytest.raises(SecretUnavailable, match=r"'gone' \(prod/gone in the setting"):
         secret("gone")
 
 
 @pytest.mark.usefixtures("deployed")
 def test_the_local_stack_gives_values_of_declared_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The local stack does not read secrets from AWS."""
+    """The local stack uses the values of declared secrets and does not read secrets from AWS."""
     monkeypatch.setenv("DUETIME_SECRET_GONE", "of this machine")
     assert secret("gone") == "of this machine"
 
 
 def test_a_process_outside_aws_has_its_secrets_in_variables(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pull worker's container, or a unit test: the name is in capitals, other characters are underscores."""
+    """In a pull worker's container or a unit test, secrets are variables in capitals with underscores."""
     monkeypatch.delenv(Variable.HANDLERS, raising=False)
     monkeypatch.setenv("DUETIME_SECRET_SHOP_MAIL_KEY", "m")
     assert secret("shop/mail-key") == "m"
@@ -89,5 +89,5 @@ def test_a_process_outside_aws_has_its_secrets_in_variables(monkeypatch: pytest.
 
 
 def test_no_test_leaves_secrets_behind() -> None:
-    """Left-over secrets would hide that another test lacks them."""
+    """Secrets are removed after each test, because left-over secrets would hide that another test lacks them."""
     assert FOR_TESTS == {}

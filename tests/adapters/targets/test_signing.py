@@ -29,7 +29,7 @@ OLD, NEW = "T2xk" * 16, "TmV3" * 16
 
 @pytest.fixture
 def client() -> Iterator[SecretsManagerClient]:
-    """Secrets Manager with one secret, `signing`."""
+    """Return Secrets Manager with one secret, `signing`."""
     with mock_aws():
         session = boto3.Session("testing", "testing", region_name="us-east-1")
         made = session.client("secretsmanager")
@@ -38,13 +38,13 @@ def client() -> Iterator[SecretsManagerClient]:
 
 
 def keys_of(*keys: str) -> Callable[[], SigningKeys]:
-    """The keys of a deployment, the current one first."""
+    """Return the keys of a deployment, the current key first."""
     found = SigningKeys(tuple(SigningKey(key) for key in keys))
     return lambda: found
 
 
 def test_the_vector_of_the_specification_is_met(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Secret, id, time and body of the published example produce its signature.
+    """The secret, id, time and body of the specification's example produce its signature.
 
     Source: Standard Webhooks, test data of the reference libraries.
     """
@@ -61,7 +61,7 @@ def test_the_vector_of_the_specification_is_met(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_both_live_secrets_sign() -> None:
-    """After a rotation, receivers may have the old or the new secret; a third secret is rejected."""
+    """After a rotation, the old and the new secret sign because receivers can have either; a third one is refused."""
     body = "{\u00e9}".encode()
     headers = Signer(keys_of(NEW, OLD), StandingClock()).headers("ann", "id-1", body)
     for key in (OLD, NEW):
@@ -76,7 +76,7 @@ def test_both_live_secrets_sign() -> None:
 
 @pytest.mark.parametrize("other", ["bob", "an", "annn", "Ann", "", "whsec_"])
 def test_nobody_signs_in_the_name_of_another_owner(other: str) -> None:
-    """Neither the secret of another owner nor that of the deployment can sign a call that verifies for an owner."""
+    """Neither another owner's secret nor the deployment's secret can sign a call that verifies for an owner."""
     headers = Signer(keys_of(NEW), StandingClock()).headers("ann", "id-1", b"{}")
     assert is_signed_by(secret_for("ann", NEW), headers, b"{}")
     assert not is_signed_by(secret_for(other, NEW), headers, b"{}")
@@ -86,7 +86,7 @@ def test_nobody_signs_in_the_name_of_another_owner(other: str) -> None:
 
 
 def test_the_secret_of_a_receiver_forges_no_asymmetric_signature() -> None:
-    """The key pair is not derived from the secret that receivers hold."""
+    """The key pair is not derived from the secret that receivers have."""
     (secret,) = Signer(keys_of(NEW), StandingClock()).secrets_of("ann")
     held = base64.b64decode(secret.secret.removeprefix("whsec_"))
     forged = Ed25519PrivateKey.from_private_bytes(held).public_key().public_bytes_raw()
@@ -105,7 +105,7 @@ def test_a_rotation_of_one_owner_leaves_the_others_as_they_were() -> None:
 
 
 def test_a_schedule_rotates_at_its_times() -> None:
-    """Until the first period ends, only one secret signs; from then on its successor signs as well."""
+    """Until the first period ends, only one secret signs; after that, its successor signs as well."""
     clock = StandingClock()
     keys = SigningKeys((SigningKey(NEW, clock.now(), days=90),))
     signer = Signer(lambda: keys, clock)
@@ -121,7 +121,7 @@ def test_a_schedule_rotates_at_its_times() -> None:
 
 
 def test_secrets_are_read_again_after_some_minutes(client: SecretsManagerClient) -> None:
-    """A rotation is noticed within five minutes, without requests in between."""
+    """A rotation takes effect within five minutes, without requests in between."""
     clock = StandingClock()
     keys = StoredSigningKeys(client, "signing", clock)
     assert keys() == keys_of(OLD)()
@@ -134,7 +134,7 @@ def test_secrets_are_read_again_after_some_minutes(client: SecretsManagerClient)
 
 
 def test_secrets_outlive_an_outage(client: SecretsManagerClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Secrets that were already read continue to sign while Secrets Manager does not respond."""
+    """While Secrets Manager does not respond, secrets that were already read continue to sign."""
     clock = StandingClock()
     keys = StoredSigningKeys(client, "signing", clock)
     assert keys() == keys_of(OLD)()
@@ -148,7 +148,7 @@ def test_secrets_outlive_an_outage(client: SecretsManagerClient, monkeypatch: py
 
 
 def test_a_secret_of_another_form_does_not_replace_the_last_good_one(client: SecretsManagerClient) -> None:
-    """An invalid secret does not replace the last valid one; without one, nothing is signed."""
+    """An invalid secret does not replace the last valid secret; without a valid secret, nothing is signed."""
     clock = StandingClock()
     keys = StoredSigningKeys(client, "signing", clock)
     assert keys() == keys_of(OLD)()
@@ -160,7 +160,7 @@ def test_a_secret_of_another_form_does_not_replace_the_last_good_one(client: Sec
 
 
 def test_nothing_is_sent_unsigned(client: SecretsManagerClient) -> None:
-    """Without a secret the call fails with a retry and is not sent."""
+    """Without a secret, the call is not sent, and the attempt fails with a retry."""
     clock = StandingClock()
     keys = StoredSigningKeys(client, "gone", clock)
     with pytest.raises(SigningKeyMissing):

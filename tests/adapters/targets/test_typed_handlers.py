@@ -1,4 +1,4 @@
-"""Handlers whose payload is of a class, and handlers that are coroutines."""
+"""Handlers with a payload class, and handlers that are coroutines."""
 
 from __future__ import annotations
 
@@ -52,15 +52,15 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 class NoPackage:
-    """No package of handlers."""
+    """A missing package of handlers."""
 
     def why_broken(self) -> None:
-        """Why it cannot be imported."""
+        """Return the import error, which is `None`."""
 
 
 @pytest.fixture(autouse=True)
 def registry() -> Iterator[None]:
-    """A test starts without registered handlers, and its registrations are removed afterwards."""
+    """Start a test without registered handlers, and remove its registrations afterward."""
     before = dict(REGISTRY)
     REGISTRY.clear()
     yield
@@ -69,12 +69,12 @@ def registry() -> Iterator[None]:
 
 
 def end(payload: object) -> TargetEnding:
-    """The end of an attempt of the handler of `report` with a payload."""
+    """Return how an attempt by the handler of `report` ends with a payload."""
     return HandlerRunner(REGISTRY, NoPackage()).run(replace(work(), payload=json.dumps(payload).encode()))
 
 
 def test_a_payload_arrives_as_a_model_and_a_result_leaves_as_json() -> None:
-    """Fields are converted from JSON, and the other way."""
+    """A payload's fields are converted from JSON, and a result's fields are converted to JSON."""
     seen: list[object] = []
 
     @handler("report", payload=Charge)
@@ -102,7 +102,7 @@ def test_a_dataclass_is_a_model_too() -> None:
 
 @pytest.mark.parametrize("payload", [None, {}, {"id": 7, "amount": -5}, [1], {"id": "secret", "amount": 5}])
 def test_another_payload_fails_the_task_at_once(payload: object) -> None:
-    """The handler is not called, no attempt would help, and the message quotes no value."""
+    """For an invalid payload, the handler is not called, the task is not retried, and the message quotes no value."""
 
     @handler("report", payload=Charge)
     def charge(_context: Context, _payload: Charge) -> None:
@@ -165,7 +165,7 @@ def _coroutine(outcome: Any) -> TargetEnding:  # noqa: ANN401 - a result, or an 
 
 
 def test_a_coroutine_is_run_to_its_end() -> None:
-    """Result, errors and deferral of a coroutine are those of a function."""
+    """A coroutine's result, errors and deferral are handled like those of a function."""
     assert _coroutine({"rows": 17}) == Succeeded(b'{"rows":17}')
 
 
@@ -191,7 +191,7 @@ def test_a_coroutine_may_defer() -> None:
 
 @pytest.mark.parametrize(("requested", "ending"), [("pause", Yielded), ("cancel", Stopped)])
 def test_a_coroutine_stops_if_requested(requested: str, ending: type) -> None:
-    """A coroutine stops where it calls `stop_if_requested`."""
+    """A coroutine with a request to stop ends when it calls `stop_if_requested`."""
 
     @handler("report")
     class Steps:
@@ -227,7 +227,7 @@ def test_a_result_of_a_class_that_cannot_be_kept_is_refused(result: Counts) -> N
 
 
 def test_a_coroutine_that_cancels_itself_fails_its_attempt() -> None:
-    """The attempt fails with the cancellation's own class, in the thread of its event loop."""
+    """If a coroutine awaits a task that it has cancelled, the attempt fails with `CancelledError` and is retried."""
 
     @handler("tests.cancelled")
     async def cancel(_context: Context, _payload: object) -> None:

@@ -1,4 +1,4 @@
-"""Work for target runners to be tried on."""
+"""Work for tests of target runners."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def work(
     asked: RequestedAction | None = None,
     checkpoint: bytes | None = None,
 ) -> Work:
-    """A phase of an attempt, its second, of a task of type `report`."""
+    """Return a phase of the second attempt of a task with the type `report`."""
     target = HttpTarget(url) if url else HandlerTarget()
     claimed = replace(task(attempt=2, fence=3), target=target, timeout_seconds=seconds)
     told = [] if reports is None else reports

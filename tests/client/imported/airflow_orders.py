@@ -16,7 +16,7 @@ default_args = {
 
 
 def fetch_orders(**context):
-    """Fetch."""
+    """Fetch the orders."""
 
 
 with DAG(

@@ -1,4 +1,4 @@
-"""Styles of graphs in one file: assigned DAGs, groups, branches, loops, functions that create tasks."""
+"""Ways to write DAGs in one file: assigned DAGs, groups, branches, loops, and functions that create tasks."""
 
 from datetime import datetime, timedelta
 

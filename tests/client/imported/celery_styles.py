@@ -1,4 +1,4 @@
-"""Ways to define settings of Celery: Flask's mapping, classes, updates, conditions, loops."""
+"""Ways to define Celery settings: Flask's mapping, classes, updates, conditions, loops."""
 
 from celery import Celery
 from celery.schedules import crontab, schedule

@@ -1,4 +1,4 @@
-"""The api function over fakes of AWS: its table, queues and bucket, fresh for each test."""
+"""Fixtures for the api function over AWS fakes; each test has its own table, queues and bucket."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ BUCKET = "duetime-contents"
 
 @pytest.fixture
 def clock() -> StandingClock:
-    """A clock that stands still until a test moves it."""
+    """A clock that stands still until a test advances it."""
     return StandingClock()
 
 
 @pytest.fixture
 def session(clock: StandingClock) -> FakeSession:
-    """A separate account for each test."""
+    """A session of AWS fakes that acts as a separate account for each test."""
     made = FakeSession(clock.now)
     made.s3.create_bucket(Bucket=BUCKET)
     return made
@@ -37,7 +37,7 @@ def session(clock: StandingClock) -> FakeSession:
 
 @pytest.fixture
 def environ(session: FakeSession) -> dict[str, str]:
-    """The function's environment; a test may change it before its first request."""
+    """The function's environment, which a test may change before its first request."""
     table = new_table(session.client("dynamodb"))
     queues: dict[str, str] = {
         variable: session.sqs.create_queue(QueueName=priority.value)["QueueUrl"]
@@ -54,7 +54,7 @@ def environ(session: FakeSession) -> dict[str, str]:
 
 @pytest.fixture
 def compose(environ: dict[str, str], clock: StandingClock, session: FakeSession) -> Iterator[Callable[[], None]]:
-    """Compose the function over the real stores, from the current environment."""
+    """Compose the function with real stores over AWS fakes, from the current environment."""
     yield lambda: composition.use(
         Platform(
             environ=environ,
@@ -67,6 +67,6 @@ def compose(environ: dict[str, str], clock: StandingClock, session: FakeSession)
 
 @pytest.fixture
 def api(compose: Callable[[], None]) -> Gateway:
-    """The function, called without a particular caller."""
+    """A gateway to the api function, without authentication."""
     compose()
     return Gateway()

@@ -1,4 +1,4 @@
-"""API Gateway's HTTP API as the api function sees it: events of payload format 2.0, and responses."""
+"""API Gateway's HTTP API from the api function's view: events in payload format 2.0, and responses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Context:
-    """The facts on an invocation that Lambda gives a function."""
+    """The part of Lambda's invocation context that the function uses."""
 
     function_name: str = "api"
     memory_limit_in_mb: int = 512
@@ -30,7 +30,7 @@ class Answer:
     """A response of the function, as the gateway would send it.
 
     Attributes:
-        path: of the request.
+        path: path of the request.
     """
 
     status: int
@@ -41,17 +41,17 @@ class Answer:
 
     @property
     def body(self) -> Any:  # noqa: ANN401 - any JSON
-        """The response's JSON."""
+        """The response body, parsed as JSON."""
         return json.loads(self.text, parse_constant=_no_json)
 
     @property
     def location(self) -> str:
-        """The path that `Location` leads to, as a client resolves it (RFC 9110, 10.2.2)."""
+        """The path in `Location`, resolved as a client would resolve it (RFC 9110, 10.2.2)."""
         return urljoin(self.path, self.headers["Location"])
 
     @property
     def problem(self) -> dict[str, Any]:
-        """The response's problem, which must be there."""
+        """The response body as a problem; asserts that the response is a problem."""
         assert self.headers["Content-Type"] == "application/problem+json"
         problem: dict[str, Any] = self.body
         assert problem["status"] == self.status
@@ -60,7 +60,7 @@ class Answer:
 
     @property
     def faults(self) -> dict[str, str]:
-        """A problem's reasons, by field."""
+        """The reasons in a problem, by field."""
         return {error["field"]: error["reason"] for error in self.problem["errors"]}
 
 
@@ -69,8 +69,8 @@ class Gateway:
     """Sends requests to the function.
 
     Attributes:
-        authorizer: the facts from the gateway's authorizer about the caller.
-        headers: sent with every request.
+        authorizer: what the gateway's authorizer says about the caller.
+        headers: headers sent with every request.
     """
 
     authorizer: Mapping[str, Any] | None = None
@@ -87,7 +87,7 @@ class Gateway:
         raw: str | None = None,
         is_base64: bool = False,
     ) -> Answer:
-        """Send a request; `raw` is sent unchanged as the body, `body` as JSON."""
+        """Send a request with `body` as JSON or `raw` unchanged, and return the response."""
         text = raw if raw is not None else None if body is None else json.dumps(body)
         given = {"content-type": "application/json", "host": "api.example.org", **self.headers, **(headers or {})}
         event = event_of(method, path, text, given, query, self.authorizer, is_base64=is_base64)
@@ -96,14 +96,14 @@ class Gateway:
         return Answer(response["statusCode"], response["headers"], response["body"], response["isBase64Encoded"], path)
 
     def create(self, body: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """Create a task, which must succeed; return its JSON."""
+        """Create a task, assert that this succeeds, and return the task's JSON."""
         answer = self.send("POST", "/v1/tasks", body or {"type": "report"}, headers)
         assert answer.status == 201, answer.text
         task: dict[str, Any] = answer.body
         return task
 
     def listed(self, query: str = "") -> list[str]:
-        """The ids on a page."""
+        """The task ids on a page of the task list."""
         return [task["id"] for task in self.send("GET", "/v1/tasks", query=query).body["tasks"]]
 
 

@@ -1,4 +1,4 @@
-"""API keys: created, listed and revoked by administrators, and checked by the authorizer for the gateway."""
+"""Tests of API keys, which administrators create, list and revoke, and which the gateway's authorizer checks."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ ADMIN = Gateway({"jwt": {"claims": {"sub": "root"}}})
 
 @pytest.fixture
 def admin(environ: dict[str, str], compose: Callable[[], None]) -> Gateway:
-    """The administrator of a deployment that accepts API keys as well as tokens."""
+    """An administrator's gateway to a deployment that accepts API keys as well as tokens."""
     environ |= {Variable.AUTHENTICATION: "jwt", Variable.ADMINS: "root", Variable.API_KEYS: "on"}
     compose()
     return ADMIN
 
 
 def decided(text: str) -> dict[str, Any]:
-    """The authorizer's decision on a request with this header."""
+    """The authorizer's decision on a request with this `Authorization` header."""
     event: dict[str, Any] = {"version": "2.0", "type": "REQUEST", "headers": {"authorization": text}}
     with grants.acting("authorizer"):
         return authorize(event, Context())  # type: ignore[arg-type] # a stand-in for Lambda's own context
@@ -44,14 +44,14 @@ def decided(text: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class WithKey:
-    """Sends requests with an API key, as through the gateway."""
+    """Sends requests with an API key, as a client would do through the gateway."""
 
     key: str
 
     def send(
         self, method: str, path: str, body: object = None, headers: Mapping[str, str] | None = None
     ) -> Answer | None:
-        """Send a request; `None` if the gateway refuses it."""
+        """Send a request, and return `None` if the gateway refuses it."""
         decision = decided(f"Bearer {self.key}")
         if not decision["isAuthorized"]:
             return None
@@ -59,7 +59,7 @@ class WithKey:
 
 
 def created(admin: Gateway, **more: object) -> dict[str, Any]:
-    """Create a key; return the response."""
+    """Create a key, and return the response body."""
     answer = admin.send("POST", "/v1/keys", {"name": "n", "roles": ["writer"], "owner": "billing", **more})
     assert answer.status == 201, answer.text
     found: dict[str, Any] = answer.body
@@ -67,7 +67,7 @@ def created(admin: Gateway, **more: object) -> dict[str, Any]:
 
 
 def test_a_key_acts_for_its_owner_with_its_roles(admin: Gateway) -> None:
-    """Tasks created with the key belong to its owner, histories name the key, and other owners are refused."""
+    """Tasks created with a key belong to the key's owner, histories name the key, and other owners are refused."""
     key = created(admin)
     program = WithKey(key["key"])
     task = program.send("POST", "/key/v1/tasks", {"type": "report", "delay_seconds": 60})
@@ -97,7 +97,7 @@ def test_a_key_acts_for_its_owner_with_its_roles(admin: Gateway) -> None:
 
 
 def test_the_settings_do_not_widen_a_key(admin: Gateway, environ: dict[str, str], compose: Callable[[], None]) -> None:
-    """Even if its owner is an operator or administrator, a key has only the roles it was given."""
+    """A key has only the roles it was given, even if its owner is an operator or administrator."""
     environ |= {Variable.OPERATORS: "*", Variable.ADMINS: "*"}
     compose()
     refused = WithKey(created(admin, roles=["reader"])["key"]).send("POST", "/key/v1/tasks", {"type": "a"})
@@ -106,7 +106,7 @@ def test_the_settings_do_not_widen_a_key(admin: Gateway, environ: dict[str, str]
 
 
 def test_the_local_stack_holds_a_key_to_its_owner(environ: dict[str, str], compose: Callable[[], None]) -> None:
-    """A request without a key may name any owner, but one with a key may not."""
+    """In the local stack, a request without a key may name any owner, but a request with a key may not."""
     environ |= {Variable.ADMINS: "*", Variable.API_KEYS: "on"}
     compose()
     program = WithKey(created(Gateway())["key"])
@@ -119,7 +119,7 @@ def test_the_local_stack_holds_a_key_to_its_owner(environ: dict[str, str], compo
 
 
 def test_only_a_digest_of_a_key_is_stored(admin: Gateway, session: FakeSession, environ: dict[str, str]) -> None:
-    """The secret is neither in the table nor in any response but the first."""
+    """A key's secret is neither in the table nor in any response except that of its creation."""
     key = created(admin)
     prefix, id_, secret = key["key"].split("_")
     assert (prefix, id_, len(secret) * 4) == ("dtk", key["id"], SECRET_BITS)
@@ -134,7 +134,7 @@ def test_only_a_digest_of_a_key_is_stored(admin: Gateway, session: FakeSession, 
 
 
 def test_a_revoked_key_is_refused_at_once(admin: Gateway, clock: StandingClock) -> None:
-    """The next request is refused; another key with the same name stays valid, so keys can be replaced."""
+    """A revoked key is refused from the next request on, while another key with the same name stays valid."""
     first = created(admin)
     clock.at += SECOND
     second = created(admin)
@@ -148,7 +148,7 @@ def test_a_revoked_key_is_refused_at_once(admin: Gateway, clock: StandingClock) 
 
 
 def test_an_expired_key_is_refused(admin: Gateway, clock: StandingClock) -> None:
-    """A key is refused from its expiry on; an expiry in the past is refused."""
+    """A key is refused from its expiry on, and a key that expires in the past cannot be created."""
     key = created(admin, expires_at="2026-11-21T02:34:07.250Z")
     clock.at += MINUTE - 1
     assert WithKey(key["key"]).send("GET", "/key/v1/tasks") is not None
@@ -175,14 +175,14 @@ def test_an_expired_key_is_refused(admin: Gateway, clock: StandingClock) -> None
     ],
 )
 def test_what_is_no_key_is_refused(admin: Gateway, change: Callable[[str], str]) -> None:
-    """Another scheme, secret or id, or text that is not a key, is refused without an error."""
+    """A request with another scheme, secret or id, or with text that is not a key, is refused without an error."""
     text = created(admin)["key"]
     assert decided(f"bearer  {text}")["isAuthorized"]
     assert decided(change(text)) == {"isAuthorized": False}
 
 
 def test_a_use_is_noted_once_an_hour(admin: Gateway, clock: StandingClock) -> None:
-    """Further requests within the hour write nothing."""
+    """A key's use is recorded at most once an hour."""
     key = created(admin)
     assert admin.send("GET", "/v1/keys").body["keys"][0]["used_at"] is None
     for _ in range(3):
@@ -197,7 +197,7 @@ def test_a_use_is_noted_once_an_hour(admin: Gateway, clock: StandingClock) -> No
 def test_a_key_is_listed_for_some_time_after_its_end(
     admin: Gateway, clock: StandingClock, session: FakeSession, environ: dict[str, str]
 ) -> None:
-    """An ended key's item expires after 30 days; a valid key's does not."""
+    """The item of a revoked or expired key expires 30 days later; the item of a valid key does not expire."""
 
     def expiry(key: Mapping[str, Any]) -> int | None:
         item = session.client("dynamodb").get_item(
@@ -217,7 +217,7 @@ def test_a_key_is_listed_for_some_time_after_its_end(
 
 
 def test_keys_are_listed_page_by_page(admin: Gateway, clock: StandingClock) -> None:
-    """Keys of all owners are listed by creation time."""
+    """The keys of all owners are listed page by page, ordered by creation time."""
     names = [f"key-{number}" for number in range(5)]
     for name in names:
         created(admin, name=name, owner=name)
@@ -232,7 +232,7 @@ def test_keys_are_listed_page_by_page(admin: Gateway, clock: StandingClock) -> N
 
 
 def test_keys_are_for_administrators(admin: Gateway) -> None:
-    """Other callers cannot create, list or revoke keys; a key's default owner is the administrator."""
+    """Only administrators can create, list and revoke keys; a key's default owner is the administrator."""
     key = admin.send("POST", "/v1/keys", {"name": "n", "roles": ["worker", "reader", "reader"]}).body
     assert (key["owner"], key["created_by"], key["roles"]) == ("root", "root", ["reader", "worker"])
     other = Gateway({"jwt": {"claims": {"sub": "ann"}}})
@@ -257,7 +257,7 @@ def test_keys_are_for_administrators(admin: Gateway) -> None:
     ],
 )
 def test_a_key_that_cannot_be_is_refused_by_its_field(admin: Gateway, body: dict[str, Any], field: str) -> None:
-    """The error names the field, and nothing is created."""
+    """If a field of a new key is invalid, the error names the field, and no key is created."""
     refused = admin.send("POST", "/v1/keys", body)
     assert (refused.status, list(refused.faults)) == (422, [field])
     assert admin.send("GET", "/v1/keys").body["keys"] == []
@@ -265,7 +265,7 @@ def test_a_key_that_cannot_be_is_refused_by_its_field(admin: Gateway, body: dict
 
 @pytest.mark.parametrize("id_", ["0" * 20, "x", "a%23b", "0" * 2000])
 def test_an_unknown_key_is_not_found(admin: Gateway, id_: str) -> None:
-    """The response is 404 for any form of id."""
+    """Revoking an unknown key returns 404, whatever form its id has."""
     refused = admin.send("DELETE", f"/v1/keys/{id_}")
     assert (refused.status, refused.problem["code"]) == (404, "api_key_not_found")
 
@@ -273,7 +273,7 @@ def test_an_unknown_key_is_not_found(admin: Gateway, id_: str) -> None:
 def test_a_deployment_without_keys_creates_none(
     admin: Gateway, environ: dict[str, str], compose: Callable[[], None]
 ) -> None:
-    """A key that nothing accepts cannot be created; the error names the setting."""
+    """If the deployment does not accept API keys, none can be created, and the error names the setting."""
     environ[Variable.API_KEYS] = ""
     compose()
     refused = admin.send("POST", "/v1/keys", {"name": "n", "roles": ["reader"]})
@@ -282,7 +282,7 @@ def test_a_deployment_without_keys_creates_none(
 
 
 def test_a_live_connection_of_a_key_is_short(admin: Gateway, clock: StandingClock) -> None:
-    """A connection ends after ten minutes or with the key's expiry, as it does not notice a revocation."""
+    """A key's live connection ends after ten minutes or at the key's expiry, as it does not notice a revocation."""
     for expires, ends in (("", 10 * MINUTE), ("2026-11-21T02:35:00Z", None)):
         key = created(admin, **({"expires_at": expires} if expires else {}))
         context = decided(f"Bearer {key['key']}")["context"]

@@ -19,7 +19,7 @@ QUICK = {"max_attempts": 20, "initial_seconds": 0}
 
 
 def attempts(api: Gateway, task: dict[str, Any]) -> list[dict[str, Any]]:
-    """The attempts that the API lists."""
+    """The attempts of a task that the API lists."""
     answer = api.send("GET", f"/v1/tasks/{task['id']}/attempts")
     assert answer.status == 200
     found: list[dict[str, Any]] = answer.body["attempts"]
@@ -27,12 +27,12 @@ def attempts(api: Gateway, task: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_a_task_that_never_ran_has_no_attempts(api: Gateway) -> None:
-    """The list is empty."""
+    """The attempt list of a task that never ran is empty."""
     assert attempts(api, api.create({"type": "report", "delay_seconds": 60})) == []
 
 
 def test_an_attempt_tells_who_ran_it_when_how_and_for_how_much(api: Gateway, clock: StandingClock) -> None:
-    """An attempt shows worker, fence, times, outcome and an estimated cost."""
+    """An attempt shows its worker, fence, times, outcome and estimated cost."""
     task = api.create()
     clock.at += 20
     ended_by_a_worker(task["id"], clock, Succeeded(b"1"), took=3_000)
@@ -53,7 +53,7 @@ def test_an_attempt_tells_who_ran_it_when_how_and_for_how_much(api: Gateway, clo
 
 
 def test_a_lost_attempt_is_listed_with_what_is_known_of_it(api: Gateway, clock: StandingClock) -> None:
-    """A lost attempt is counted, and its unknown facts are null."""
+    """A lost attempt is listed, and its unknown fields are null."""
     task = api.create()
     claimed_by_a_worker(task["id"], clock)
     clock.at += MINUTE
@@ -66,7 +66,7 @@ def test_a_lost_attempt_is_listed_with_what_is_known_of_it(api: Gateway, clock: 
 
 
 def test_attempts_that_the_record_has_no_room_for_are_listed(api: Gateway, clock: StandingClock) -> None:
-    """Each attempt is listed once, oldest first, wherever its line is stored."""
+    """Each attempt is listed once, oldest first, even if the task's record has no room for it."""
     task = api.create({"type": "report", "retry": QUICK})
     for number in range(12):
         ended_by_a_worker(task["id"], clock, failure("Boom", str(number)))
@@ -80,7 +80,7 @@ def test_attempts_that_the_record_has_no_room_for_are_listed(api: Gateway, clock
 
 
 def test_each_attempt_tells_its_error(api: Gateway, clock: StandingClock) -> None:
-    """The last attempt's error is whole, and earlier ones are cut and marked so; a retry keeps them all."""
+    """The last attempt's error is complete, while earlier errors are truncated and marked. A retry keeps all errors."""
     task = api.create({"type": "report", "retry": {"max_attempts": 2, "initial_seconds": 0}})
     for letter in "ab":
         ended = ended_by_a_worker(task["id"], clock, failure("Boom", letter * 200))
@@ -95,7 +95,10 @@ def test_each_attempt_tells_its_error(api: Gateway, clock: StandingClock) -> Non
 
 
 def test_the_attempts_of_anothers_task_do_not_exist(api: Gateway) -> None:
-    """Another owner's task and an unknown one are a 404; an unknown parameter is refused by name."""
+    """The attempts of another owner's task, like those of an unknown task, return 404.
+
+    An unknown parameter is refused by name.
+    """
     task = api.create(headers={"X-Duetime-Owner": "other"})
     for text in (task["id"], str(TaskId.of(NOW, 7, 42)), "1"):
         answer = api.send("GET", f"/v1/tasks/{text}/attempts")

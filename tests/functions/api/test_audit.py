@@ -1,4 +1,4 @@
-"""The audit log has the caller, operation, owner, reason, address and outcome of requests."""
+"""Tests of the audit log, which records the caller, operation, owner, reason, address and outcome of requests."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ LATER = {"type": "later", "delay_seconds": 3600, "allow_unknown_type": True}
 
 @pytest.fixture
 def stack(api: Gateway) -> Stack:
-    """The functions over fakes, with an audit log."""
+    """The Lambda functions over AWS fakes, with an audit log."""
     del api
     return Stack.faked({Variable.AUDIT_LOG_GROUP: "audit"})
 
 
 def records(stack: Stack) -> list[dict[str, Any]]:
-    """The records of the log."""
+    """The records in the audit log."""
     return [json.loads(line) for lines in stack.logs.lines.values() for line in lines]
 
 
 def test_a_controlling_call_is_recorded_with_its_reason(api: Gateway, stack: Stack) -> None:
-    """Controlling calls are recorded with all facts; creating and reading tasks is not recorded."""
+    """A controlling call is recorded with all its facts, but creating and reading tasks is not recorded."""
     ann = replace(api, headers={"X-Duetime-Owner": "ann"})
     task = ann.send("POST", "/v1/tasks", LATER).body["id"]
     ann.send("GET", f"/v1/tasks/{task}")
@@ -56,7 +56,7 @@ def test_a_controlling_call_is_recorded_with_its_reason(api: Gateway, stack: Sta
 
 
 def test_a_refused_call_is_recorded_with_its_problem(api: Gateway, stack: Stack) -> None:
-    """Refused calls are recorded, even with an unreadable body."""
+    """A refused call is recorded with its status and error code, even if its body is unreadable."""
     api.send("PUT", "/v1/switches/all/all", {"stopped": True, "reason": "an attempt"})
     api.send("POST", "/v1/tasks/cancel", raw='{"reason": 7, "filter"')
     found = [(each["operation"], each["status"], each["code"], each["reason"]) for each in records(stack)]
@@ -67,7 +67,7 @@ def test_a_refused_call_is_recorded_with_its_problem(api: Gateway, stack: Stack)
 
 
 def test_an_attempt_to_act_for_a_foreign_owner_names_the_caller(api: Gateway) -> None:
-    """The record has no owner, as the caller may not act for the owner that it named."""
+    """If a caller may not act for the owner that it names, the record names the caller but no owner."""
     del api
     stack = Stack.faked({Variable.AUDIT_LOG_GROUP: "audit", Variable.AUTHENTICATION: "jwt"})
     eve = Gateway(authorizer={"jwt": {"claims": {"sub": "eve"}}})
@@ -78,7 +78,7 @@ def test_an_attempt_to_act_for_a_foreign_owner_names_the_caller(api: Gateway) ->
 
 
 def test_what_an_administrator_reads_of_another_owner_is_recorded(api: Gateway) -> None:
-    """Reads of the caller's own tasks are not recorded."""
+    """Reading another owner's tasks is recorded, but reading one's own tasks is not."""
     del api
     stack = Stack.faked({Variable.AUDIT_LOG_GROUP: "audit", Variable.AUTHENTICATION: "jwt", Variable.ADMINS: "root"})
     root, ann = (Gateway(authorizer={"jwt": {"claims": {"sub": name}}}) for name in ("root", "ann"))
@@ -90,14 +90,14 @@ def test_what_an_administrator_reads_of_another_owner_is_recorded(api: Gateway) 
 
 
 def test_a_bulk_operation_is_recorded_with_its_path(api: Gateway, stack: Stack) -> None:
-    """The record has the path of the bulk operation."""
+    """The record of a bulk operation has the operation's path."""
     started = api.send("POST", "/v1/purges", {"filter": {"type": "a"}, "reason": "request 17"})
     (found,) = records(stack)
     assert (found["operation"], found["location"]) == ("createPurge", f"/v1/purges/{started.body['id']}")
 
 
 def test_all_records_of_a_process_are_in_one_stream(api: Gateway, stack: Stack) -> None:
-    """The first record creates the stream."""
+    """All records of a process are in one stream, which the first record creates."""
     for _ in range(3):
         api.send("POST", "/v1/purges", {"filter": {"type": "a"}})
     assert [len(lines) for lines in stack.logs.lines.values()] == [3]
@@ -107,7 +107,10 @@ def test_all_records_of_a_process_are_in_one_stream(api: Gateway, stack: Stack) 
 def test_a_request_is_answered_even_if_the_log_is_not_there(
     api: Gateway, stack: Stack, error: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The record goes to the function's own log instead, and a metric counts it."""
+    """If the audit log fails, requests are still answered.
+
+    The record goes to the function's log, and a metric counts it.
+    """
     task = api.send("POST", "/v1/tasks", LATER).body["id"]
     stack.logs.error = error
     assert api.send("POST", f"/v1/tasks/{task}/cancel", {"reason": "why"}).status == 200
@@ -117,6 +120,6 @@ def test_a_request_is_answered_even_if_the_log_is_not_there(
 
 
 def test_every_operation_without_a_record_exists() -> None:
-    """The list of exceptions has only existing operations that change something."""
+    """The list of operations that are not recorded has only existing operations that change something."""
     changing = {each.id for each in OPERATIONS if not each.is_safe}
     assert changing >= NOT_RECORDED

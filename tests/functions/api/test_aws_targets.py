@@ -18,7 +18,7 @@ REASON = "is not among the resources that the settings let tasks call"
 
 @pytest.fixture
 def calling(environ: dict[str, str], compose: Callable[[], None], api: Gateway) -> Gateway:
-    """The function of a deployment whose tasks may send to the queues for reports."""
+    """A gateway to a deployment whose tasks may send to the queues for reports."""
     environ[Variable.AWS_TARGETS] = (
         "arn:aws:sqs:eu-west-1:123456789012:reports-* arn:aws:lambda:eu-west-1:123456789012:*"
     )
@@ -27,26 +27,26 @@ def calling(environ: dict[str, str], compose: Callable[[], None], api: Gateway) 
 
 
 def test_a_resource_that_the_settings_name_is_accepted(calling: Gateway) -> None:
-    """The response shows the target as given."""
+    """A target that the settings allow is accepted, and the response shows it as given."""
     created = calling.send("POST", "/v1/tasks", {"type": "report", "target": ALLOWED})
     assert (created.status, created.body["target"]) == (201, ALLOWED)
 
 
 @pytest.mark.parametrize("target", [FORBIDDEN, {"kind": "sns", "arn": "arn:aws:sns:eu-west-1:123456789012:reports-a"}])
 def test_a_resource_that_the_settings_do_not_name_is_refused(calling: Gateway, target: dict[str, str]) -> None:
-    """The error names the field, and nothing is created."""
+    """A target that the settings do not allow is refused, the error names its field, and no task is created."""
     answer = calling.send("POST", "/v1/tasks", {"type": "report", "target": target})
     assert (answer.status, answer.faults) == (422, {"target.arn": REASON})
     assert calling.send("GET", "/v1/tasks").body["tasks"] == []
 
 
 def test_without_a_setting_nothing_of_aws_may_be_called(api: Gateway) -> None:
-    """By default no AWS resource is allowed."""
+    """By default, tasks may not call any AWS resource."""
     assert api.send("POST", "/v1/tasks", {"type": "report", "target": ALLOWED}).faults == {"target.arn": REASON}
 
 
 def test_one_of_a_batch_is_refused_by_its_place(calling: Gateway) -> None:
-    """The error has the task's index, and other tasks are created."""
+    """A forbidden target in a batch is refused with the task's index, and the other tasks are created."""
     tasks = [{"type": "report", "target": target} for target in (ALLOWED, FORBIDDEN)]
     created, refused = calling.send("POST", "/v1/tasks/batch", {"tasks": tasks}).body["results"]
     assert created["status"] == 201
@@ -54,7 +54,7 @@ def test_one_of_a_batch_is_refused_by_its_place(calling: Gateway) -> None:
 
 
 def test_a_change_is_refused_likewise(calling: Gateway) -> None:
-    """The task does not change."""
+    """A change to a forbidden target is refused, and the task does not change."""
     created = calling.send("POST", "/v1/tasks", {"type": "report", "target": ALLOWED, "delay_seconds": 600})
     path = created.location
     assert calling.send("PATCH", path, {"target": FORBIDDEN}).faults == {"target.arn": REASON}

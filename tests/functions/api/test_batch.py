@@ -13,7 +13,7 @@ PATH = "/v1/tasks/batch"
 
 
 def test_each_task_has_its_own_result(api: Gateway) -> None:
-    """Valid tasks are created and invalid ones get an error, each at its index."""
+    """Each task of a batch has its own result at its index: valid tasks are created, invalid tasks get an error."""
     tasks = [
         {"type": "a", "delay_seconds": 60, "payload": {"large": "x" * 3_000}},
         {"type": "b", "color": "red"},
@@ -33,13 +33,13 @@ def test_each_task_has_its_own_result(api: Gateway) -> None:
 
 
 def test_a_full_batch_is_created(api: Gateway) -> None:
-    """The largest batch is created completely, each task with its own id."""
+    """The largest allowed batch is created completely, and each task has its own id."""
     results = api.send("POST", PATH, {"tasks": [{"type": "a", "payload": n} for n in range(MAX_BATCH)]}).body["results"]
     assert len({result["task"]["id"] for result in results}) == MAX_BATCH
 
 
 def test_a_batch_that_is_too_long_or_empty_creates_nothing(api: Gateway) -> None:
-    """Such a batch is refused as a whole; the error names `tasks`."""
+    """A batch that is empty, too long or not a list is refused as a whole, and the error names `tasks`."""
     for tasks in ([], [{"type": "a"}] * (MAX_BATCH + 1), {"type": "a"}, None):
         answer = api.send("POST", PATH, {"tasks": tasks})
         assert (answer.status, list(answer.faults)) == (422, ["tasks"])
@@ -47,7 +47,7 @@ def test_a_batch_that_is_too_long_or_empty_creates_nothing(api: Gateway) -> None
 
 
 def test_a_task_of_a_batch_may_be_as_deep_as_a_single_one(api: Gateway) -> None:
-    """The list around a task does not count against the depth of its payload."""
+    """A payload in a batch may be as deeply nested as that of a single task, without counting the batch's list."""
     payload: list[object] = []
     for _ in range(62):
         payload = [payload]
@@ -57,7 +57,7 @@ def test_a_task_of_a_batch_may_be_as_deep_as_a_single_one(api: Gateway) -> None:
 
 
 def test_a_task_that_is_too_deep_stops_no_other(api: Gateway) -> None:
-    """The task is refused by index, and the rest of the batch accepted."""
+    """A task whose payload is nested too deeply is refused with its index, and the rest of the batch is accepted."""
     payload: list[object] = []
     for _ in range(63):
         payload = [payload]
@@ -71,7 +71,7 @@ def test_a_task_that_is_too_deep_stops_no_other(api: Gateway) -> None:
 def test_an_accepted_task_does_not_need_its_message(
     api: Gateway, environ: dict[str, str], session: FakeSession
 ) -> None:
-    """If no queue can be reached, tasks are accepted, and a scan sends their messages later."""
+    """If no queue can be reached, tasks are still accepted, and a scan sends their messages later."""
     for url in Settings(environ).queue_urls.values():
         session.client("sqs").delete_queue(QueueUrl=url)
     results = api.send("POST", PATH, {"tasks": [{"type": "a"}]}).body["results"]

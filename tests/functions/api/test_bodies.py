@@ -1,4 +1,4 @@
-"""Request and response bodies: types, encodings, and errors for unreadable bodies."""
+"""Tests of request and response bodies: their types, encodings, and errors for unreadable bodies."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ ACCEPTED = {"Accept-Encoding": "gzip, deflate, br"}
 
 
 def sent(api: Gateway, data: bytes, headers: Mapping[str, str] | None = None) -> Answer:
-    """Send bytes, which the gateway passes on in Base64."""
+    """Send a body of bytes, which the gateway passes on in Base64."""
     return api.send("POST", "/v1/tasks", raw=base64.b64encode(data).decode(), headers=headers, is_base64=True)
 
 
 def reason(answer: Answer, status: int, code: str, field: str = "body") -> str:
-    """The reason of the only fault of a refused request."""
+    """Assert that a request was refused with one fault, and return its reason."""
     assert (answer.status, answer.problem["code"], list(answer.faults)) == (status, code, [field]), answer.text
     return answer.faults[field]
 
 
 def unpacked(answer: Answer) -> Any:  # noqa: ANN401 - any JSON
-    """The JSON of a compressed response."""
+    """The JSON of a compressed response, after decompression."""
     assert answer.headers["Content-Encoding"] == "gzip"
     assert answer.is_base64
     return json.loads(gzip.decompress(base64.b64decode(answer.text)))
 
 
 def test_a_packed_body_is_read(api: Gateway) -> None:
-    """A gzip body is decompressed, under both names of the encoding and in any case."""
+    """A gzip body is decompressed, whichever name and case the encoding has in its header."""
     for name in ("gzip", "GZIP", "x-gzip", " gzip "):
         answer = sent(api, gzip.compress(json.dumps(GOOD).encode()), {"Content-Encoding": name})
         assert (answer.status, answer.body["payload"]) == (201, GOOD["payload"])
@@ -48,7 +48,7 @@ def test_a_packed_body_is_read(api: Gateway) -> None:
 
 
 def test_an_encoding_that_is_not_supported_is_named(api: Gateway) -> None:
-    """Other encodings, or several, get a 415 that names the supported one."""
+    """Unsupported or multiple encodings return 415, and the error names the supported encoding."""
     for name in ("br", "deflate", "zstd", "gzip, gzip"):
         answer = sent(api, b"{}", {"Content-Encoding": name})
         assert repr(name) in reason(answer, 415, "encoding_unsupported", "Content-Encoding")
@@ -58,7 +58,7 @@ def test_an_encoding_that_is_not_supported_is_named(api: Gateway) -> None:
 
 
 def test_a_bomb_is_not_unpacked(api: Gateway) -> None:
-    """A body that would decompress beyond the limit is refused."""
+    """A body that would decompress beyond the size limit is refused."""
     bomb = gzip.compress(b" " * (MAX_BODY_BYTES + 1))
     assert len(bomb) < 10_000
     assert "5242880" in reason(sent(api, bomb, GZIP), 413, "body_too_large")
@@ -72,21 +72,21 @@ def test_a_body_that_is_not_packed_as_it_says_is_refused(api: Gateway) -> None:
     assert "is not compressed with gzip" in reason(sent(api, b"{}", GZIP), 400, "body_unreadable")
     for data in (whole[:-5], whole + b"more"):
         assert "one whole gzip stream" in reason(sent(api, data, GZIP), 400, "body_unreadable")
-    # A gateway that treats the body as text has damaged it.
+    # This simulates a gateway that damaged the body by decoding it as text.
     spoilt = whole.decode("utf-8", "replace")
     said = reason(api.send("POST", "/v1/tasks", raw=spoilt, headers=GZIP), 400, "body_unreadable")
     assert "without 'Content-Type'" in said
 
 
 def test_a_packed_body_that_does_not_say_so_is_recognized(api: Gateway) -> None:
-    """Without `Content-Encoding`, the error for a compressed body names the missing header."""
+    """A compressed body without `Content-Encoding` is refused, and the error names the missing header."""
     whole = gzip.compress(json.dumps(GOOD).encode())
     for answer in (sent(api, whole), api.send("POST", "/v1/tasks", raw=whole.decode("utf-8", "replace"))):
         assert "'Content-Encoding: gzip'" in reason(answer, 400, "body_unreadable")
 
 
 def test_text_that_is_not_utf_8_is_said_to_be_what_it_is(api: Gateway) -> None:
-    """A byte order mark, UTF-16 and invalid bytes are each refused with the reason."""
+    """A body with a byte order mark, in UTF-16 or with invalid bytes is refused with the reason."""
     text = json.dumps(GOOD)
     for answer in (api.send("POST", "/v1/tasks", raw="\ufeff" + text), sent(api, b"\xef\xbb\xbf" + text.encode())):
         assert "byte order mark" in reason(answer, 400, "body_unreadable")
@@ -96,12 +96,12 @@ def test_text_that_is_not_utf_8_is_said_to_be_what_it_is(api: Gateway) -> None:
 
 
 def test_characters_that_were_lost_on_the_way_are_noticed(api: Gateway) -> None:
-    """A body in which the gateway replaced bytes differs in length, and is refused."""
+    """A body in which the gateway replaced bytes is refused, because its length differs from `Content-Length`."""
     data = b'{"type": "report", "name": "caf\xe9"}'
     spoilt = data.decode("utf-8", "replace")
     length = {"Content-Length": str(len(data))}
     assert "is not UTF-8" in reason(api.send("POST", "/v1/tasks", raw=spoilt, headers=length), 400, "body_unreadable")
-    # A client that really sends this character is not refused.
+    # A client that really sends the replacement character is not refused.
     meant = {"Content-Length": str(len(spoilt.encode()))}
     assert api.send("POST", "/v1/tasks", raw=spoilt, headers=meant).body["name"] == "caf\ufffd"
 
@@ -121,7 +121,7 @@ def test_characters_that_were_lost_on_the_way_are_noticed(api: Gateway) -> None:
     ],
 )
 def test_what_is_wrong_with_a_media_type_is_said(api: Gateway, media_type: str, said: str) -> None:
-    """The error names the refused type or parameter, and the accepted type."""
+    """An error for an unsupported media type names the refused type or parameter, and the accepted type."""
     answer = api.send("POST", "/v1/tasks", GOOD, {"Content-Type": media_type})
     text = reason(answer, 415, "media_type_unsupported", "Content-Type")
     assert said in text
@@ -141,12 +141,12 @@ def test_what_is_wrong_with_a_media_type_is_said(api: Gateway, media_type: str, 
     ],
 )
 def test_json_in_utf_8_is_taken_however_it_is_written(api: Gateway, media_type: str) -> None:
-    """Case, spaces, quotes, `charset=utf-8` or a missing type make no difference."""
+    """The media type is accepted in any case and with spaces, quotes or `charset=utf-8`."""
     assert api.send("POST", "/v1/tasks", GOOD, {"Content-Type": media_type}).status == 201
 
 
 def test_a_change_may_be_a_merge_patch(api: Gateway) -> None:
-    """PATCH accepts both types for a merge patch, and refuses JSON Patch."""
+    """PATCH accepts both media types for a merge patch, and refuses JSON Patch."""
     path = f"/v1/tasks/{api.create(GOOD)['id']}"
     for media_type in ("application/json", "application/merge-patch+json; charset=utf-8"):
         assert api.send("PATCH", path, {"name": media_type[:20]}, {"Content-Type": media_type}).status == 200
@@ -156,7 +156,7 @@ def test_a_change_may_be_a_merge_patch(api: Gateway) -> None:
 
 
 def test_a_body_that_nobody_reads_is_refused(api: Gateway) -> None:
-    """A DELETE with fields in its body is refused, and the error names them."""
+    """A DELETE with fields in its body is refused, and the error names the fields."""
     path = f"/v1/tasks/{api.create(GOOD)['id']}"
     answer = api.send("DELETE", path, {"reason": "why"})
     assert (answer.status, list(answer.faults)) == (422, ["reason"])
@@ -165,7 +165,7 @@ def test_a_body_that_nobody_reads_is_refused(api: Gateway) -> None:
 
 
 def test_a_long_answer_is_packed_for_whoever_accepts_it(api: Gateway) -> None:
-    """Responses above 1 KB are compressed if the client accepts gzip."""
+    """Responses larger than 1 KB are compressed if the client accepts gzip."""
     plain, packed = api.send("GET", "/v1/openapi.json"), api.send("GET", "/v1/openapi.json", headers=ACCEPTED)
     assert unpacked(packed) == plain.body
     assert len(packed.text) < len(plain.text) / 4
@@ -176,7 +176,7 @@ def test_a_long_answer_is_packed_for_whoever_accepts_it(api: Gateway) -> None:
 
 
 def test_a_short_answer_is_not_packed(api: Gateway) -> None:
-    """Below 1 KB, compression would cost more than it saves."""
+    """A response smaller than 1 KB is not compressed, as compression would cost more than it saves."""
     answer = api.send("GET", "/v1/health", headers=ACCEPTED)
     assert not answer.is_base64
     assert "Content-Encoding" not in answer.headers
@@ -198,13 +198,13 @@ def test_a_short_answer_is_not_packed(api: Gateway) -> None:
     ],
 )
 def test_only_who_accepts_gzip_gets_it(api: Gateway, accepted: str, is_packed: bool) -> None:  # noqa: FBT001 - a case
-    """The weights in `Accept-Encoding` count."""
+    """A response is compressed only if `Accept-Encoding` allows gzip with a weight above zero."""
     answer = api.send("GET", "/v1/openapi.json", headers={"Accept-Encoding": accepted})
     assert ("Content-Encoding" in answer.headers) == is_packed == answer.is_base64
 
 
 def test_a_packed_problem_is_a_problem(api: Gateway) -> None:
-    """Long problems are compressed and keep their type."""
+    """A long problem response is compressed, and keeps its media type."""
     answer = api.send("POST", "/v1/tasks", {f"field_{n}": n for n in range(50)}, ACCEPTED)
     assert (answer.status, answer.headers["Content-Type"]) == (422, "application/problem+json")
     assert len(unpacked(answer)["errors"]) == 20

@@ -1,4 +1,4 @@
-"""ETags and preconditions of calendars: no update of another client is lost."""
+"""Tests of calendar ETags and preconditions, which prevent clients from overwriting each other's updates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SUNDAYS = {"weekdays": ["sun"]}
 
 
 def test_a_calendar_that_is_new_is_created(api: Gateway) -> None:
-    """A PUT is 201 the first time and 200 for a replacement, each with a new ETag."""
+    """The first PUT of a calendar returns 201, a replacement returns 200, and each PUT changes the ETag."""
     new = api.send("PUT", UK, SUNDAYS)
     assert (new.status, new.location) == (201, UK)
     again = api.send("PUT", UK, SUNDAYS)
@@ -25,7 +25,7 @@ def test_a_calendar_that_is_new_is_created(api: Gateway) -> None:
 
 
 def test_a_calendar_is_not_read_twice(api: Gateway) -> None:
-    """GET is 304 for the current ETag, and returns the calendar for any other."""
+    """GET returns 304 if the client has the current ETag, and otherwise the calendar."""
     tag = api.send("PUT", UK, SUNDAYS).headers["ETag"]
     unchanged = api.send("GET", UK, headers={"if-none-match": tag})
     assert (unchanged.status, unchanged.text, unchanged.headers["ETag"]) == (304, "", tag)
@@ -35,7 +35,7 @@ def test_a_calendar_is_not_read_twice(api: Gateway) -> None:
 
 @pytest.mark.parametrize("is_file", [False, True], ids=["json", "icalendar"])
 def test_an_update_of_another_is_not_lost(api: Gateway, *, is_file: bool) -> None:
-    """`If-Match` with an earlier ETag is 412, for JSON and for files, and nothing changes."""
+    """A PUT or DELETE whose `If-Match` has an earlier ETag returns 412, and the calendar does not change."""
     tag = api.send("PUT", UK, SUNDAYS).headers["ETag"]
     newer = api.send("PUT", UK, {"weekdays": ["sat"]}, {"if-match": tag})
     assert newer.status == 200
@@ -62,7 +62,7 @@ def test_a_calendar_is_created_only_where_there_is_none(api: Gateway) -> None:
 
 
 def test_a_tag_of_a_deleted_calendar_fits_no_later_one(api: Gateway) -> None:
-    """A calendar that was deleted and created again has a new ETag; a missing one has none."""
+    """A calendar that is deleted and created again has a new ETag, and no ETag matches a missing calendar."""
     tag = api.send("PUT", UK, SUNDAYS).headers["ETag"]
     api.send("DELETE", UK)
     assert api.send("PUT", UK, SUNDAYS, {"if-match": tag}).status == 412
@@ -71,7 +71,7 @@ def test_a_tag_of_a_deleted_calendar_fits_no_later_one(api: Gateway) -> None:
 
 
 def test_a_calendar_is_put_as_it_was_read(api: Gateway) -> None:
-    """The name in the body must be that of the path."""
+    """A calendar can be PUT in the form that GET returns, but the name in its body must match the path."""
     shown = api.send("PUT", UK, SUNDAYS).body
     assert api.send("PUT", UK, shown).body == shown
     other = api.send("PUT", "/v1/calendars/de", shown)
@@ -80,6 +80,6 @@ def test_a_calendar_is_put_as_it_was_read(api: Gateway) -> None:
 
 @pytest.mark.parametrize("query", ["mode=includes", "timezone=UTC"])
 def test_parameters_of_a_file_are_refused_with_json(api: Gateway, query: str) -> None:
-    """The response is 400, and names the body type that the parameters belong to."""
+    """Parameters for calendar files are refused with a JSON body, and the error names the right body type."""
     answer = api.send("PUT", UK, SUNDAYS, query=query)
     assert (answer.status, "in its body" in answer.faults[query.partition("=")[0]]) == (400, True)

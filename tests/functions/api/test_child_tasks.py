@@ -1,4 +1,4 @@
-"""Tasks that were started by a task: their parent, their list, and their cancellation."""
+"""Tests of child tasks: their parent, their list, and their cancellation."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LATER = {"type": "part", "delay_seconds": 600}
 
 @pytest.fixture
 def environ(environ: dict[str, str], session: FakeSession) -> dict[str, str]:
-    """The function's environment, with a type that anyone may pull, and one that only Ann may."""
+    """The function's environment, with one type that everyone may pull, and one that only Ann may pull."""
     sqs = session.client("sqs")
     urls = {name: sqs.create_queue(QueueName=f"{name}-{uuid4().hex[:8]}")["QueueUrl"] for name in (PULLED, "anns")}
     pullers = {PULLED: ["*"], "anns": ["ann"]}
@@ -35,29 +35,29 @@ def environ(environ: dict[str, str], session: FakeSession) -> dict[str, str]:
 
 
 def as_owner(name: str) -> Gateway:
-    """A gateway that sends requests of this owner."""
+    """A gateway that sends requests for this owner."""
     return Gateway(headers={"x-duetime-owner": name})
 
 
 def child_of(api: Gateway, parent: str, **fields: Any) -> str:  # noqa: ANN401 - JSON
-    """Create a task with a parent; return its id."""
+    """Create a task with a parent, and return its id."""
     task_id: str = api.create({**LATER, "parent_task_id": parent, **fields})["id"]
     return task_id
 
 
 def children_of(api: Gateway, parent: str) -> list[str]:
-    """The ids of a task's children."""
+    """The ids of a task's children, as the API lists them."""
     return api.listed(f"parent_task_id={parent}")
 
 
 def state_of(api: Gateway, task_id: str) -> str:
-    """The state of a task."""
+    """The state of a task, as the API shows it."""
     state: str = api.send("GET", f"/v1/tasks/{task_id}").body["state"]
     return state
 
 
 def cancelled(api: Gateway, task_id: str, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
-    """Cancel a task with its children; return the response's counts."""
+    """Cancel a task with its children, and return the response's counts."""
     answer = api.send("POST", f"/v1/tasks/{task_id}/cancel", {"include_children": True, **fields})
     assert answer.status in {200, 202}, answer.text
     done: dict[str, Any] = answer.body["children"]
@@ -65,12 +65,12 @@ def cancelled(api: Gateway, task_id: str, **fields: Any) -> dict[str, Any]:  # n
 
 
 def done(cancelled: int = 0, stopping: int = 0, running: int = 0, *, has_more: bool = False) -> dict[str, Any]:
-    """The counts of children in a cancellation's response."""
+    """The expected counts of children in a cancellation's response."""
     return {"cancelled": cancelled, "stopping": stopping, "running": running, "has_more": has_more}
 
 
 def test_a_task_names_its_parent(api: Gateway) -> None:
-    """A task shows its parent, and `parent_task_id` lists exactly the children."""
+    """A task shows its parent, and the filter `parent_task_id` lists exactly the parent's children."""
     parent, other = (api.create(LATER)["id"] for _ in range(2))
     children = [child_of(api, parent.lower(), delay_seconds=600 + number) for number in range(5)]
     grandchild = child_of(api, children[0])
@@ -88,7 +88,7 @@ def test_a_task_names_its_parent(api: Gateway) -> None:
 
 @pytest.mark.parametrize("path", ["/v1/tasks", "/v1/topologies"])
 def test_a_parent_has_to_be_a_task_of_the_owner(api: Gateway, path: str) -> None:
-    """The error names the field, and does not reveal whether another owner has such a task."""
+    """A parent must be a task of the owner; the error does not reveal whether another owner has such a task."""
     body: dict[str, Any] = LATER if path == "/v1/tasks" else {"nodes": {"a": {"type": "part"}}}
     foreign = as_owner("ann").create(LATER)["id"]
     for parent in (foreign, "01KB8Z4QYJ0000GH3V5TZK7M2P"):
@@ -102,7 +102,7 @@ def test_a_parent_has_to_be_a_task_of_the_owner(api: Gateway, path: str) -> None
 
 
 def test_each_task_of_a_batch_has_its_own_parent(api: Gateway) -> None:
-    """A task with an invalid parent does not stop the others."""
+    """In a batch, a task with an invalid parent does not prevent the creation of the other tasks."""
     parent = api.create(LATER)["id"]
     tasks = [{**LATER, "parent_task_id": each} for each in (parent, "01KB8Z4QYJ0000GH3V5TZK7M2P")]
     results = api.send("POST", "/v1/tasks/batch", {"tasks": tasks}).body["results"]
@@ -112,7 +112,7 @@ def test_each_task_of_a_batch_has_its_own_parent(api: Gateway) -> None:
 
 
 def test_a_repeated_creation_does_not_need_its_parent_any_more(api: Gateway) -> None:
-    """A repeat gets the same response, even if the parent has been deleted."""
+    """Repeating a creation returns the same task, even if the parent has been deleted."""
     parent = api.create(LATER)["id"]
     body, key = {**LATER, "parent_task_id": parent}, {"Idempotency-Key": "k"}
     first = api.create(body, key)
@@ -129,7 +129,7 @@ def test_a_repeated_creation_does_not_need_its_parent_any_more(api: Gateway) -> 
     ],
 )
 def test_a_template_has_no_parent(api: Gateway, path: str, body: dict[str, Any], field: str) -> None:
-    """A schedule's template and a node are refused a parent, as the request does not create their tasks."""
+    """Schedule templates and nodes cannot have a parent, because the request does not create their tasks itself."""
     parent, place = api.create(LATER)["id"], body
     for part in field.split("."):
         place = place[part]
@@ -140,7 +140,7 @@ def test_a_template_has_no_parent(api: Gateway, path: str, body: dict[str, Any],
 
 
 def test_a_cancellation_includes_all_descendants(api: Gateway) -> None:
-    """Open descendants at any depth are cancelled; a repeat changes nothing."""
+    """A cancellation with children cancels open descendants at any depth, and repeating it changes nothing."""
     parent = api.create(LATER)["id"]
     child = child_of(api, parent)
     ended = child_of(api, parent)
@@ -156,7 +156,7 @@ def test_a_cancellation_includes_all_descendants(api: Gateway) -> None:
 
 
 def test_running_children_stop_only_by_force(api: Gateway, clock: StandingClock) -> None:
-    """Running children are asked to stop only with `force`; an ended task's children can be cancelled."""
+    """Running children are asked to stop only with `force`. The children of an ended task can be cancelled, too."""
     parent = api.create(LATER)["id"]
     child = api.create({"type": "part", "parent_task_id": parent})["id"]
     claimed_by_a_worker(child, clock)
@@ -167,7 +167,7 @@ def test_running_children_stop_only_by_force(api: Gateway, clock: StandingClock)
 
 
 def test_a_running_parent_is_a_conflict_for_its_children_too(api: Gateway, clock: StandingClock) -> None:
-    """Without `force` nothing is cancelled."""
+    """If the parent is running, a cancellation without `force` cancels neither the parent nor its children."""
     parent = api.create()["id"]
     child = child_of(api, parent)
     claimed_by_a_worker(parent, clock)
@@ -177,7 +177,7 @@ def test_a_running_parent_is_a_conflict_for_its_children_too(api: Gateway, clock
 
 
 def test_many_children_take_several_requests(api: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each request cancels some children and says whether more are left."""
+    """Each cancellation request cancels a limited number of children, and says whether more are left."""
     monkeypatch.setattr(child_tasks, "CHILDREN_AT_ONCE", 2)
     monkeypatch.setattr(child_tasks, "MOST_CHILDREN_CANCELLED", 3)
     parent = api.create(LATER)["id"]
@@ -187,14 +187,14 @@ def test_many_children_take_several_requests(api: Gateway, monkeypatch: pytest.M
 
 
 def leased(api: Gateway, worker: Gateway, task_type: str = PULLED) -> tuple[str, str]:
-    """Create a task and lease it; return its id and the lease's."""
+    """Create a task and lease it; return the ids of the task and the lease."""
     task_id = api.create({"type": task_type})["id"]
     (lease,) = worker.send("POST", "/v1/leases", {"types": [task_type]}).body["leases"]
     return task_id, lease["id"]
 
 
 def test_a_worker_creates_tasks_for_the_owner_of_its_lease(api: Gateway) -> None:
-    """Tasks, batches and topologies belong to the owner of the leased task, which is their parent."""
+    """What a worker creates with its lease belongs to the leased task's owner, and is a child of that task."""
     worker = as_owner("worker")
     parent, lease = leased(api, worker)
     key = {LEASE: lease, "Idempotency-Key": "step"}
@@ -205,12 +205,12 @@ def test_a_worker_creates_tasks_for_the_owner_of_its_lease(api: Gateway) -> None
     ids.append(worker.send("POST", "/v1/topologies", {"nodes": {"a": {"type": "part"}}}, {LEASE: lease}).body["id"])
     assert sorted(children_of(api, parent)) == sorted(ids)
     assert worker.listed() == []
-    # The keys of the task are not those of its owner.
+    # Idempotency keys of a leased task are separate from those of the owner.
     assert api.create(LATER, {"Idempotency-Key": "step"})["id"] not in ids
 
 
 def test_a_worker_that_is_not_the_owner_only_creates(api: Gateway) -> None:
-    """A lease of another owner's task permits only creations; the owner's own worker has all its rights."""
+    """With a lease on another owner's task, a worker may only create tasks; the owner's own worker keeps all rights."""
     worker = as_owner("worker")
     parent, lease = leased(api, worker)
     for method, path in (("GET", f"/v1/tasks/{parent}"), ("GET", "/v1/tasks"), ("POST", f"/v1/tasks/{parent}/cancel")):
@@ -220,7 +220,7 @@ def test_a_worker_that_is_not_the_owner_only_creates(api: Gateway) -> None:
 
 
 def test_only_a_live_lease_of_a_puller_counts(api: Gateway) -> None:
-    """An ended or unknown lease, or one used by another caller, creates nothing."""
+    """An ended or unknown lease, or a lease that another caller uses, creates no tasks."""
     ann = as_owner("ann")
     _, lease = leased(api, ann, "anns")
     refused = as_owner("bob").send("POST", "/v1/tasks", LATER, {LEASE: lease})
@@ -235,7 +235,10 @@ def test_only_a_live_lease_of_a_puller_counts(api: Gateway) -> None:
 def test_a_handler_acts_for_its_task(
     environ: dict[str, str], compose: Callable[[], None], clock: StandingClock, authentication: str
 ) -> None:
-    """Task and owner come from the worker, with any authentication; keys last as long as ended tasks."""
+    """A handler's requests act for its task and owner under any authentication.
+
+    The task's idempotency keys last as long as ended tasks.
+    """
     environ[Variable.AUTHENTICATION] = authentication
     compose()
     parent = "01KB8Z4QYJ0000GH3V5TZK7M2P"
@@ -250,6 +253,6 @@ def test_a_handler_acts_for_its_task(
 
 @pytest.mark.parametrize("header", ["duetime", "x-duetime-handler", "authorizer"])
 def test_no_header_makes_a_caller_a_handler(api: Gateway, header: str) -> None:
-    """Only the worker's role may invoke the function with a handler's authorizer."""
+    """No header can make a caller a handler, as only the worker's role may invoke the function as a handler."""
     claim = json.dumps({"owner": "ann", "task_id": "01KB8Z4QYJ0000GH3V5TZK7M2P"})
     assert api.create(LATER, {header: claim})["parent_task_id"] is None

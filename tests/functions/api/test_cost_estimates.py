@@ -19,7 +19,7 @@ HOURLY = {"name": "hourly", "cron": "0 * * * *", "task": TASK}
 
 
 def lines_by_client(*workloads: Workload) -> list[dict[str, Any]]:
-    """The lines of `duetime cost estimate` for these workloads, without unused ones."""
+    """The estimate lines that `duetime cost estimate` calculates for these workloads, without unused lines."""
     parts: dict[str, dict[str, Any]] = {}
     for workload in workloads:
         for line in estimate(workload).lines:
@@ -30,7 +30,7 @@ def lines_by_client(*workloads: Workload) -> list[dict[str, Any]]:
 
 
 def mix(tasks: float = 1, **fields: Any) -> Workload:  # noqa: ANN401 - of a workload
-    """Tasks in the deployment of these tests, which neither counts nor traces tasks."""
+    """A workload in a deployment without a summary and without traces, as in these tests."""
     return Workload(tasks, has_summary=False, has_lists=False, **fields)
 
 
@@ -44,7 +44,7 @@ def estimated(api: Gateway, path: str, body: object, **more: Any) -> dict[str, A
 
 
 def assert_is(found: dict[str, Any], *workloads: Workload) -> None:
-    """Check an estimate against what the client calculates for the same mixes."""
+    """Assert that an estimate equals the client's calculation for these workloads."""
     assert found["tasks"] == sum(workload.tasks for workload in workloads)
     wanted = lines_by_client(*workloads)
     assert [line["part"] for line in found["lines"]] == [line["part"] for line in wanted]
@@ -53,7 +53,7 @@ def assert_is(found: dict[str, Any], *workloads: Workload) -> None:
 
 
 def test_a_task_is_estimated_as_the_client_does(api: Gateway) -> None:
-    """The estimate equals the client's for tasks due now, later, with a key, or with a lock, rate and callback."""
+    """The estimate equals the client's for tasks due now or later, with a key, or with a lock, rate and callback."""
     found = estimated(api, "/v1/tasks", TASK)
     assert_is(found, mix(ahead=False))
     assert (found["days"], found["left_out"]) == (None, [])
@@ -66,7 +66,7 @@ def test_a_task_is_estimated_as_the_client_does(api: Gateway) -> None:
 
 
 def test_without_the_parameter_nothing_is_estimated_and_nothing_is_kept(api: Gateway, session: FakeSession) -> None:
-    """The estimate costs no AWS call and is not stored with the task."""
+    """An estimate is returned only on request, costs no AWS call, and is not stored with the task."""
     api.create()
     calls: list[list[str]] = []
     session.heard = lambda operation, _: calls[-1].append(operation)
@@ -80,7 +80,7 @@ def test_without_the_parameter_nothing_is_estimated_and_nothing_is_kept(api: Gat
 
 
 def test_a_batch_is_estimated_as_a_whole(api: Gateway) -> None:
-    """Tasks that are due together share a worker, and refused tasks cost nothing."""
+    """In a batch's estimate, tasks that are due together share a worker, and refused tasks cost nothing."""
     late = {**TASK, "delay_seconds": 3_600}
     found = estimated(api, "/v1/tasks/batch", {"tasks": [TASK, late, TASK, {"type": ""}]})
     assert_is(found, mix(2, together=2, per_request=3, ahead=False), mix(per_request=3))
@@ -89,7 +89,10 @@ def test_a_batch_is_estimated_as_a_whole(api: Gateway) -> None:
 
 
 def test_a_schedule_is_estimated_for_a_month(api: Gateway) -> None:
-    """Its occurrences, their expansions and its overlap policy; the number of runs of a permanent one is unknown."""
+    """A schedule's estimate covers its occurrences in a month, their expansions and the overlap policy.
+
+    A permanent schedule has no estimate, as its number of runs is unknown.
+    """
     found = estimated(api, "/v1/schedules", {**HOURLY, "overlap": "allow_all"})
     assert found["days"] == 30
     assert_is(found, mix(720, per_request=0, extra_writes=2))
@@ -100,7 +103,10 @@ def test_a_schedule_is_estimated_for_a_month(api: Gateway) -> None:
 
 
 def test_a_topology_is_estimated_with_its_nodes(api: Gateway) -> None:
-    """Its own task, its state transitions, and each node by its expected duration; the items are unknown."""
+    """A topology's estimate has its own task, its state transitions, and each node with its expected duration.
+
+    It omits a map's items after the first, and nodes that are not in the request.
+    """
     nodes = {"a": TASK, "b": {**TASK, "depends_on": ["a"], "expected_seconds": 30}}
     found = estimated(api, "/v1/topologies", {"nodes": nodes})
     own = mix(ahead=False, extra_writes=8, transitions=7)
@@ -116,7 +122,7 @@ def test_a_topology_is_estimated_with_its_nodes(api: Gateway) -> None:
 
 
 def test_the_deployment_s_settings_count(compose: Callable[[], None], environ: dict[str, str]) -> None:
-    """Settings and region affect the estimate; an unknown region has the default region's prices."""
+    """The settings and the region affect the estimate; an unknown region has the default region's prices."""
     environ |= {
         Variable.REGION: "eu-west-1",
         Variable.PRECISION: "relaxed",
@@ -139,6 +145,6 @@ def test_the_deployment_s_settings_count(compose: Callable[[], None], environ: d
 
 @pytest.mark.parametrize("path", ["/v1/tasks", "/v1/tasks/batch", "/v1/schedules", "/v1/topologies"])
 def test_what_is_no_flag_is_refused(api: Gateway, path: str) -> None:
-    """The error names `estimate`, and nothing is created."""
+    """An invalid value of `estimate` is refused by name, and nothing is created."""
     answer = api.send("POST", path, {}, query="estimate=only")
     assert (answer.status, answer.faults) == (400, {"estimate": "should be 1 (true) or 0 (false)"})

@@ -1,4 +1,4 @@
-"""The request of an HTTP target over REST: valid values, invalid ones, and what responses show."""
+"""Tests of an HTTP target's request over REST: valid values, invalid values, and what responses show."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ FULL: dict[str, Any] = {
 
 @pytest.fixture
 def api(environ: dict[str, str], compose: Callable[[], None]) -> Gateway:
-    """The function, with one secret for one host."""
+    """A gateway to a deployment with one secret for one host."""
     environ[Variable.HTTP_SECRETS] = json.dumps({"crm": {"arn": SENT_SECRET, "hosts": ["api.crm.example"]}})
     compose()
     return Gateway()
 
 
 def refused(api: Gateway, target: dict[str, Any]) -> list[str]:
-    """The fields for which a task is refused."""
+    """Assert that a task with this target is refused, and return the faulty fields."""
     answer = api.send("POST", "/v1/tasks", {"type": "report", "target": {"kind": "http", "url": URL, **target}})
     assert answer.status == 422, answer.text
     return sorted(answer.faults)
@@ -123,12 +123,12 @@ def refused(api: Gateway, target: dict[str, Any]) -> list[str]:
     ],
 )
 def test_what_cannot_be_sent_is_refused_by_name(api: Gateway, target: dict[str, Any], field: str) -> None:
-    """Invalid headers and secrets are refused when the task is created, not when it runs."""
+    """Invalid headers, bodies and secrets are refused when the task is created, not when it runs."""
     assert refused(api, target) == [field]
 
 
 def test_a_batch_is_shown_with_its_defaults(api: Gateway) -> None:
-    """With headers, parameters, a secret and queries, which all tasks of a call share or have for themselves."""
+    """A batch target shows its defaults, and accepts headers, parameters, a secret and queries."""
     others = {"headers": {"X-Team": "dba"}, "query": {"day": "1"}, "queries": ["status"]}
     for given in ({}, {"max_size": 7, "max_wait_seconds": 2.5}):
         target = {"kind": "http", "url": "https://api.crm.example/a", **others, "batch": given}
@@ -140,7 +140,7 @@ def test_a_batch_is_shown_with_its_defaults(api: Gateway) -> None:
 
 
 def test_each_way_of_creation_takes_and_shows_it(api: Gateway) -> None:
-    """Task, batch, schedule and node show the target as written, with the secret's name."""
+    """Tasks, batches, schedules and nodes show the target as it was written, with the secret's name."""
     task = {"type": "report", "target": FULL}
     one = api.send("POST", "/v1/tasks", {**task, "delay_seconds": 3600})
     assert (one.status, one.body["target"]) == (201, FULL)
@@ -163,7 +163,7 @@ def test_each_way_of_creation_takes_and_shows_it(api: Gateway) -> None:
     ],
 )
 def test_a_secret_is_refused_where_it_is_first_named(api: Gateway, path: str, body: Any, field: str) -> None:  # noqa: ANN401 - JSON
-    """In schedule templates and nodes, the error has the field's full path."""
+    """An unknown secret in a schedule's template or in a node is refused with the field's full path."""
     target = {"kind": "http", "url": URL, "auth": {"secret": "unknown", "scheme": "bearer"}}
     (body.get("task") or body["nodes"]["a"])["target"] = target
     answer = api.send("POST", path, body)
@@ -171,7 +171,7 @@ def test_a_secret_is_refused_where_it_is_first_named(api: Gateway, path: str, bo
 
 
 def test_parts_of_a_request_are_changed_by_themselves(api: Gateway) -> None:
-    """A merge patch changes headers and body separately; null restores the default."""
+    """A merge patch changes parts of a request separately, and null restores a default."""
     task = api.create({"type": "report", "target": FULL, "delay_seconds": 3600})
     path = f"/v1/tasks/{task['id']}"
     patch = {"headers": {"X-Run": None, "X-New": "1"}, "success": None, "body": {"form": {"more": "1"}}}

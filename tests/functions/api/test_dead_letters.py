@@ -21,7 +21,7 @@ DELETE = "/v1/tasks/delete"
 
 
 def gave_up(api: Gateway, clock: StandingClock, error: str = "Boom", **fields: Any) -> str:  # noqa: ANN401 - of a task
-    """Create a task whose only attempt fails; return its id."""
+    """Create a task whose only attempt fails, and return its id."""
     task_id: str = api.create({"type": "report", "retry": {"max_attempts": 1}, **fields})["id"]
     ended = ended_by_a_worker(task_id, clock, Failed(TaskError(error, "no such row")))
     if ended.finished_at is None:
@@ -30,17 +30,17 @@ def gave_up(api: Gateway, clock: StandingClock, error: str = "Boom", **fields: A
 
 
 def states(api: Gateway, *ids: str) -> list[str]:
-    """The states of tasks."""
+    """The states of these tasks, as the API shows them."""
     return [api.send("GET", f"/v1/tasks/{each}").body["state"] for each in ids]
 
 
 def listed(api: Gateway, query: str = "") -> list[str]:
-    """The ids on a page of dead letters."""
+    """The ids on a page of failed tasks."""
     return [task["id"] for task in api.send("GET", LETTERS, query=f"state=failed&{query}".rstrip("&")).body["tasks"]]
 
 
 def test_dead_letters_are_the_tasks_that_gave_up(api: Gateway, clock: StandingClock) -> None:
-    """Only the caller's failed tasks are listed, each with its error."""
+    """The list of failed tasks has only the caller's failed tasks, each with its error."""
     boom, lost = gave_up(api, clock), gave_up(api, clock, "WorkerLost", type="mail", tags={"team": "dba"})
     api.create()
     ended_by_a_worker(api.create()["id"], clock, Failed(TaskError("Boom", "try again")))
@@ -57,7 +57,7 @@ def test_dead_letters_are_the_tasks_that_gave_up(api: Gateway, clock: StandingCl
 
 
 def test_the_list_goes_on_by_its_token(api: Gateway, clock: StandingClock) -> None:
-    """Pages continue by token; a token from another list is refused."""
+    """Pages of failed tasks continue by token, and a token from another list is refused."""
     ids = [gave_up(api, clock) for _ in range(3)]
     first = api.send("GET", LETTERS, query="state=failed&limit=2&order=asc").body
     assert [task["id"] for task in first["tasks"]] == ids[:2]
@@ -66,14 +66,14 @@ def test_the_list_goes_on_by_its_token(api: Gateway, clock: StandingClock) -> No
 
 
 def test_one_letter_is_redriven_by_a_retry(api: Gateway, clock: StandingClock) -> None:
-    """A retried task is no longer listed."""
+    """A failed task that is retried is no longer in the list of failed tasks."""
     task = gave_up(api, clock)
     assert api.send("POST", f"/v1/tasks/{task}/retry").body["state"] == "scheduled"
     assert listed(api) == []
 
 
 def test_letters_are_redriven_by_a_filter(api: Gateway, clock: StandingClock) -> None:
-    """Matching tasks start again with their first attempt; others do not change."""
+    """A retry by filter restarts matching failed tasks with their first attempt, and changes no other task."""
     boom, other, mail = gave_up(api, clock), gave_up(api, clock, "Other"), gave_up(api, clock, type="mail")
     waiting = api.create({"type": "report", "delay_seconds": 60})["id"]
     answer = api.send("POST", REDRIVE, {"filter": {"type": "report", "error_type": "Boom"}})
@@ -87,7 +87,7 @@ def test_letters_are_redriven_by_a_filter(api: Gateway, clock: StandingClock) ->
 
 
 def test_all_letters_are_redriven_piece_by_piece(api: Gateway, clock: StandingClock) -> None:
-    """With `all`, every failed task is redriven, page by page; a dry run only counts."""
+    """With `all`, every failed task is retried page by page; a dry run only counts the tasks."""
     ids = [gave_up(api, clock) for _ in range(5)]
     everything = {"filter": {}, "all": True}
     assert api.send("POST", REDRIVE, {**everything, "dry_run": True}).body["matched"] == 5
@@ -100,7 +100,7 @@ def test_all_letters_are_redriven_piece_by_piece(api: Gateway, clock: StandingCl
 
 
 def test_a_redrive_keeps_its_pace(api: Gateway, clock: StandingClock) -> None:
-    """At two per second, three tasks take 1.5 s, partly after the response."""
+    """With `per_second` 2, retrying three tasks takes 1.5 s, which continues after the response."""
     for _ in range(3):
         gave_up(api, clock)
     began = clock.at
@@ -112,7 +112,7 @@ def test_a_redrive_keeps_its_pace(api: Gateway, clock: StandingClock) -> None:
 
 
 def test_what_is_still_being_cleaned_up_refuses(api: Gateway, clock: StandingClock) -> None:
-    """A failed task whose follow-up is not done counts as refused."""
+    """A failed task whose follow-up is not done is counted as refused."""
     task = api.create({"type": "report", "retry": {"max_attempts": 1}, "callback_url": "https://example.org/x"})["id"]
     ended = ended_by_a_worker(task, clock, Failed(TaskError("Boom", "")))
     assert ended.finished_at is None
@@ -137,7 +137,7 @@ def test_what_is_still_being_cleaned_up_refuses(api: Gateway, clock: StandingClo
 def test_a_bad_redrive_is_refused_by_name(
     api: Gateway, clock: StandingClock, body: dict[str, Any], fields: list[str]
 ) -> None:
-    """Each error names its field, and nothing is redriven."""
+    """An invalid retry by filter names each faulty field, and no task is retried."""
     task = gave_up(api, clock)
     refused = api.send("POST", REDRIVE, body)
     assert (refused.status, list(refused.faults)) == (422, fields)
@@ -145,7 +145,7 @@ def test_a_bad_redrive_is_refused_by_name(
 
 
 def test_ended_tasks_are_deleted_by_a_filter(api: Gateway, clock: StandingClock) -> None:
-    """Only failed tasks with the filter's error are deleted."""
+    """A deletion by filter deletes only failed tasks with the filter's error."""
     boom, other = [gave_up(api, clock) for _ in range(3)], gave_up(api, clock, "Other")
     waiting = api.create({"type": "report", "delay_seconds": 60})["id"]
     wanted = {"filter": {"state": "failed", "error_type": "Boom"}}
@@ -161,7 +161,7 @@ def test_ended_tasks_are_deleted_by_a_filter(api: Gateway, clock: StandingClock)
 
 
 def test_without_a_state_every_ended_task_that_matches_is_deleted(api: Gateway, clock: StandingClock) -> None:
-    """Cancelled and failed tasks are deleted; open ones are not even counted."""
+    """A deletion without a state deletes all ended tasks that match, and does not count open tasks."""
     failed, open_ = gave_up(api, clock, name="old"), api.create({"type": "report", "name": "old"})["id"]
     cancelled = api.create({"type": "report", "name": "old"})["id"]
     api.send("POST", f"/v1/tasks/{cancelled}/cancel")
@@ -183,7 +183,7 @@ def test_without_a_state_every_ended_task_that_matches_is_deleted(api: Gateway, 
 def test_an_unclear_deletion_is_refused_by_name(
     api: Gateway, clock: StandingClock, body: dict[str, Any], fields: list[str]
 ) -> None:
-    """Each error names its field, and nothing is deleted."""
+    """An ambiguous deletion by filter names each faulty field, and no task is deleted."""
     task = gave_up(api, clock)
     refused = api.send("POST", DELETE, body)
     assert (refused.status, list(refused.faults)) == (422, fields)
@@ -192,6 +192,6 @@ def test_an_unclear_deletion_is_refused_by_name(
 
 @pytest.mark.parametrize("query", ["state=dead", "ids=x", "error_type=", "limit=0", "order=up", "nonsense=1"])
 def test_a_bad_list_is_refused_by_name(api: Gateway, query: str) -> None:
-    """The error names the parameter."""
+    """An error for an invalid list request names the parameter."""
     refused = api.send("GET", LETTERS, query=query)
     assert (refused.status, list(refused.faults)) == (400, [query.partition("=")[0]])

@@ -1,4 +1,4 @@
-"""Deleting a task by its id."""
+"""Tests of deleting a single task."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GAVE_UP = Failed(TaskError("Secret", "secret message"))
 
 
 def test_a_task_that_runs_is_not_deleted(api: Gateway, clock: StandingClock) -> None:
-    """The conflict says what to do, and the task continues."""
+    """A running task is not deleted, and the error says to cancel it first."""
     task_id = api.create()["id"]
     claimed_by_a_worker(task_id, clock)
     refused = api.send("DELETE", f"/v1/tasks/{task_id}")
@@ -32,7 +32,7 @@ def test_a_task_that_runs_is_not_deleted(api: Gateway, clock: StandingClock) -> 
 
 
 def test_a_task_whose_end_is_not_followed_up_is_not_deleted(api: Gateway, clock: StandingClock) -> None:
-    """Until its callback is created, the task is needed; then it can be deleted."""
+    """An ended task cannot be deleted until its callback has been created."""
     task_id = api.create({"type": "report", "callback_url": "https://example.org/ended"})["id"]
     ended = ended_by_a_worker(task_id, clock, Succeeded(b"1"))
     assert ended.finished_at is None
@@ -42,7 +42,7 @@ def test_a_task_whose_end_is_not_followed_up_is_not_deleted(api: Gateway, clock:
 
 
 def test_a_deletion_is_answered_without_a_body_and_once(api: Gateway) -> None:
-    """Further requests for the task get 404; another owner cannot delete it."""
+    """A deletion returns no body, later requests for the task return 404, and other owners cannot delete it."""
     path = f"/v1/tasks/{api.create({'type': 'report', 'delay_seconds': 60})['id']}"
     assert api.send("DELETE", path, headers={"X-Duetime-Owner": "you"}).status == 404
     assert api.send("DELETE", path, headers={"If-Match": '"9"'}).status == 412
@@ -61,7 +61,7 @@ def test_a_deletion_is_answered_without_a_body_and_once(api: Gateway) -> None:
 
 
 def test_an_attempt_that_comes_late_brings_nothing_back(api: Gateway, clock: StandingClock) -> None:
-    """Late outcomes and progress are not written, and the deleted task is not listed as failed."""
+    """The late outcome of an attempt does not restore a deleted task, nor list it as failed."""
     task_id = api.create({"type": "report", "retry": {"max_attempts": 1}})["id"]
     zombie = claimed_by_a_worker(task_id, clock)
     clock.at += 60_000

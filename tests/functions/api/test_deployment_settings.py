@@ -1,4 +1,4 @@
-"""`GET /v1/settings`: what the deployment allows its callers."""
+"""Tests of `GET /v1/settings`, which shows what the deployment allows its callers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ def test_a_caller_reads_what_the_deployment_allows_it() -> None:
 
 
 def test_operators_see_the_secrets_of_all_owners() -> None:
-    """Other callers see only secrets that they may use; nobody sees to whom secrets belong."""
+    """Operators see the secrets of all owners, and other callers see only those they may use.
+
+    The owners of secrets are not shown.
+    """
     assert _settings(Settings(JWT), ADA, ["ada"], TargetRules())["http_secrets"] == []
     found = _settings(Settings(JWT), GRACE, ["grace"], TargetRules())
     assert found["http_secrets"] == [{"name": "crm", "hosts": ["crm.example"]}]
@@ -50,7 +53,7 @@ def test_operators_see_the_secrets_of_all_owners() -> None:
 
 
 def test_a_caller_reads_for_whom_it_may_act() -> None:
-    """The caller may act for itself and for teams of the settings and its token."""
+    """The settings list the owners for which a caller may act: itself and its teams in the settings and the token."""
     with Scenario() as account:
         account.environ |= {Variable.TEAMS: '{"b": ["ann"], "c": ["bob"]}'}
         found = account.ask("GET", "/v1/settings", headers={"X-Duetime-Owner": "ann"}).body
@@ -59,7 +62,7 @@ def test_a_caller_reads_for_whom_it_may_act() -> None:
 
 
 def test_what_is_reserved_for_others_is_not_told() -> None:
-    """Types and resources of other owners are not listed, unless the caller may lease the type."""
+    """Types and resources that are reserved for other owners are not listed, unless the caller may lease the type."""
     rules = TargetRules(
         handled={"report", "billing.invoice"},
         type_owners=Reservations({"billing.*": OwnerPatterns(("bil*",)), "render": OwnerPatterns(("bill",))}),
@@ -82,7 +85,7 @@ def test_what_is_reserved_for_others_is_not_told() -> None:
 
 
 def test_the_local_stack_has_no_console_of_cloudwatch() -> None:
-    """Without a log group or a stack, the settings have no region or no logs."""
+    """Without a log group, the settings show no region, and without a stack they show no logs."""
     local = {name: value for name, value in JWT.items() if name != Variable.WORKER_LOGS}
     assert _settings(Settings(local), ADA, ["ada"], TargetRules())["logs"] == {
         "stack": "duetime-prod",
@@ -94,7 +97,7 @@ def test_the_local_stack_has_no_console_of_cloudwatch() -> None:
 
 
 def test_the_settings_are_read_over_rest() -> None:
-    """The request takes no parameters."""
+    """The settings can be read over REST, without query parameters."""
     with Scenario() as account:
         found = account.ask("GET", "/v1/settings")
         assert (found.status, found.body["owner"]) == (200, "local")
@@ -102,7 +105,7 @@ def test_the_settings_are_read_over_rest() -> None:
 
 
 def test_anyone_is_every_caller() -> None:
-    """A type can be pulled by the named callers, or by anyone with `*`."""
+    """A type can be pulled by the callers that the settings name, or by every caller if they name `*`."""
     pullers = Pullers({"mail": OwnerPatterns(("*",)), "render": OwnerPatterns(("ada",))})
     assert pullers.allow("grace", "mail")
     assert not pullers.allow("grace", "render")

@@ -1,4 +1,4 @@
-"""Every response of a deprecated operation says so, even a refusal."""
+"""A test that every response of a deprecated operation, including errors, announces the deprecation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ENDS = {"Deprecation": "@1803859200", "Sunset": "Wed, 01 Mar 2028 00:00:00 GMT"}
 
 @pytest.fixture
 def going() -> Iterator[None]:
-    """Mark reading a task as deprecated."""
+    """Mark the operation that reads a task as deprecated."""
     days = {"deprecated": date(2027, 3, 1), "sunset": date(2028, 3, 1)}
     for name, day in days.items():
         object.__setattr__(operations.READ, name, day)
@@ -30,7 +30,7 @@ def going() -> Iterator[None]:
 
 @pytest.mark.usefixtures("going")
 def test_a_refusal_says_that_its_operation_goes(api: Gateway) -> None:
-    """Refusals, successes and 304s have the headers; responses of other operations do not."""
+    """Successes, 304s and errors of a deprecated operation have the headers; other operations' responses do not."""
     task = api.create({"type": "report", "delay_seconds": 60})
     path = f"/v1/tasks/{task['id']}"
     answers = {

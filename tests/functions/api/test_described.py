@@ -1,4 +1,4 @@
-"""The function's description of itself: the document of this deployment, and deprecated operations."""
+"""Tests of the deployment's OpenAPI document, and of the headers for deprecated operations."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_the_document_says_who_may_call_this_deployment(
 
 
 def test_a_deprecated_operation_says_so_in_its_answers(api: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only its responses have the deprecation headers."""
+    """Only responses of deprecated operations have the deprecation headers."""
     going = replace(HEALTH, deprecated=date(2027, 3, 1), sunset=date(2028, 3, 1))
     monkeypatch.setitem(routing._HANDLERS, going, routing._HANDLERS[HEALTH])
     monkeypatch.setattr(routing, "operation_at", lambda _method, _path: (going, {}))

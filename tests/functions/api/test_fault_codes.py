@@ -1,4 +1,4 @@
-"""Fault codes are more precise than `invalid` where possible."""
+"""Tests that fault codes are more precise than `invalid` where possible."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ REFUSED: list[tuple[str, str, dict[str, Any], dict[str, str]]] = [
 def test_a_fault_says_of_what_kind_it_is(
     api: Gateway, method: str, path: str, body: dict[str, Any], codes: dict[str, str]
 ) -> None:
-    """Programs can use the code instead of parsing the reason."""
+    """Each fault of a refused request has a code, so that programs need not parse the reason."""
     api.send("POST", "/v1/tasks", {"type": "report", "delay_seconds": 60})
     if "backfills" in path:
         assert api.send("POST", "/v1/schedules", SCHEDULE).status == 201

@@ -21,22 +21,22 @@ RETRY = "/v1/tasks/retry"
 REPORTS = {"filter": {"type": "report"}}
 RENAME = {**REPORTS, "update": {"name": "new"}}
 ENDED = {"next_token": None, "confirmation_token": None}
-"""What is said at the end of an action that was no dry run."""
+"""The end of a response to an action that was not a dry run and has no more pages."""
 
 
 def fill(api: Gateway, count: int = 3, **fields: Any) -> list[str]:  # noqa: ANN401 - fields of a task
-    """Create tasks that are due in an hour and later; return their ids."""
+    """Create tasks that are due in an hour and later, and return their ids."""
     return [api.create({"type": "report", "delay_seconds": 3_600 + number, **fields})["id"] for number in range(count)]
 
 
 def state_of(api: Gateway, task_id: str) -> str:
-    """The state of a task."""
+    """The state of a task, as the API shows it."""
     state: str = api.send("GET", f"/v1/tasks/{task_id}").body["state"]
     return state
 
 
 def test_tasks_are_cancelled_by_a_filter(api: Gateway) -> None:
-    """Only tasks that match type, tags and due time are cancelled."""
+    """A cancellation by filter cancels only tasks that match the type, tags and due time."""
     wanted = fill(api, 2, tags={"team": "dba", "x": "y"})
     spared = [*fill(api, 1), *fill(api, 1, type="mail", tags={"team": "dba"})]
     late = fill(api, 1, tags={"team": "dba"}, delay_seconds=9_000)
@@ -51,7 +51,7 @@ def test_tasks_are_cancelled_by_a_filter(api: Gateway) -> None:
 
 
 def test_tasks_are_changed_by_a_filter(api: Gateway) -> None:
-    """Each task changes as by a single update."""
+    """An update by filter changes each task as a single update would."""
     tasks = fill(api, 3)
     answer = api.send("POST", CHANGE, {**REPORTS, "update": {"priority": "low", "due_at": "2026-12-01T09:00:00Z"}})
     assert (answer.status, answer.body["affected"]) == (200, 3)
@@ -60,7 +60,7 @@ def test_tasks_are_changed_by_a_filter(api: Gateway) -> None:
 
 
 def test_a_sweep_is_resumed_by_its_token(api: Gateway) -> None:
-    """Pages continue by token to the end; a token works only for its own request."""
+    """A request by filter continues by token until all pages are done, and a token works only for its own request."""
     fill(api, 5)
     first = api.send("POST", CANCEL, {**REPORTS, "limit": 2}).body
     assert (first["affected"], bool(first["next_token"])) == (2, True)
@@ -82,7 +82,7 @@ def test_a_sweep_is_resumed_by_its_token(api: Gateway) -> None:
 
 
 def test_refusals_are_counted_by_their_codes(api: Gateway, clock: StandingClock) -> None:
-    """A running task counts as refused, unless `force` asks it to stop."""
+    """A running task is counted as refused, unless `force` asks it to stop."""
     running = api.create()["id"]
     claimed_by_a_worker(running, clock)
     fill(api, 1)
@@ -93,7 +93,7 @@ def test_refusals_are_counted_by_their_codes(api: Gateway, clock: StandingClock)
 
 
 def test_nobody_cancels_everything_by_mistake(api: Gateway) -> None:
-    """An empty filter requires `all`, and `all` excludes conditions."""
+    """An empty filter requires `all`, and `all` cannot be combined with conditions."""
     tasks = fill(api, 2)
     for body, field in (
         ({"filter": {}}, "filter"),
@@ -112,7 +112,7 @@ def test_nobody_cancels_everything_by_mistake(api: Gateway) -> None:
 
 @pytest.mark.parametrize(("path", "more"), [(CANCEL, {}), (CHANGE, {"update": {"name": "new"}}), (RETRY, {})])
 def test_every_action_by_filter_needs_a_condition(api: Gateway, path: str, more: dict[str, Any]) -> None:
-    """Neither nulls nor parameters that do not filter count as conditions."""
+    """An action by filter requires a condition, and neither nulls nor other parameters count as conditions."""
     for filter_, code in (
         ({}, "required"),
         ({"type": None, "name": None}, "required"),
@@ -125,7 +125,7 @@ def test_every_action_by_filter_needs_a_condition(api: Gateway, path: str, more:
 
 
 def test_a_made_up_confirmation_is_refused(api: Gateway, environ: dict[str, str]) -> None:
-    """Although anyone can compute a token's check, its values are verified."""
+    """A forged confirmation token is refused if its values are invalid, although anyone can compute its checksum."""
     body = read_filter_action(BulkCancel, request_json.read(json.dumps(REPORTS)))
     for text, status in (("7", 200), ("seven", 422), ("-", 422)):
         token = page_tokens.text_token(text, bodies._scope(body, "me", environ[Variable.TABLE]))
@@ -134,7 +134,7 @@ def test_a_made_up_confirmation_is_refused(api: Gateway, environ: dict[str, str]
 
 
 def test_only_ones_own_tasks_are_meant(api: Gateway) -> None:
-    """Other owners' tasks are not even counted."""
+    """An action by filter neither changes nor counts other owners' tasks."""
     mine = fill(api, 2)
     answer = api.send("POST", CANCEL, {"filter": {}, "all": True}, {"X-Duetime-Owner": "you"})
     assert answer.body == {"examined": 0, "matched": 0, "affected": 0, "refused": {}, **ENDED}
@@ -142,14 +142,14 @@ def test_only_ones_own_tasks_are_meant(api: Gateway) -> None:
 
 
 def test_a_change_that_no_task_allows_names_its_field(api: Gateway) -> None:
-    """This includes errors found only at run time, such as a due time too far ahead."""
+    """If no task allows a change, the error names the field, even for errors that depend on the current time."""
     fill(api, 2)
     refused = api.send("POST", CHANGE, {**REPORTS, "update": {"due_at": "2037-01-01T00:00:00Z"}})
     assert (refused.status, list(refused.faults)) == (422, ["update.due_at"])
 
 
 def test_a_change_that_some_task_does_not_allow_is_counted(api: Gateway) -> None:
-    """Other tasks are changed, and the response has both counts."""
+    """If some tasks do not allow a change, the other tasks are changed, and the response has both counts."""
     graph = {"nodes": {"a": {"type": "x"}}}
     fill(api, 1, delay_seconds=9_000)
     (topology,) = fill(api, 1, target={"kind": "topology"}, payload=graph)
@@ -202,7 +202,7 @@ BAD: list[tuple[str, dict[str, Any], list[str]]] = [
 
 @pytest.mark.parametrize(("path", "body", "fields"), BAD)
 def test_a_bad_sweep_is_refused_by_name(api: Gateway, path: str, body: dict[str, Any], fields: list[str]) -> None:
-    """Each error names its field, in the filter and in the change, and nothing is changed."""
+    """Invalid requests by filter name each faulty field, and no task is changed."""
     (task,) = fill(api, 1)
     refused = api.send("POST", path, body)
     assert (refused.status, list(refused.faults)) == (422, fields)
@@ -210,7 +210,7 @@ def test_a_bad_sweep_is_refused_by_name(api: Gateway, path: str, body: dict[str,
 
 
 def test_a_payload_of_a_sweep_may_be_as_deep_as_any(api: Gateway) -> None:
-    """The levels around the payload do not count; too deep a payload is refused by name."""
+    """A payload in an update by filter may have the usual depth, and a deeper payload is refused."""
     fill(api, 1)
     for levels, status in ((62, 200), (80, 422)):
         payload: Any = 1
@@ -220,7 +220,7 @@ def test_a_payload_of_a_sweep_may_be_as_deep_as_any(api: Gateway) -> None:
 
 
 def test_other_methods_are_not_supported(api: Gateway) -> None:
-    """Only POST is supported."""
+    """The paths of actions by filter accept only POST."""
     for path in (CANCEL, CHANGE):
         put = api.send("PUT", path, REPORTS)
         assert (put.status, put.headers["Allow"]) == (405, "POST, OPTIONS")

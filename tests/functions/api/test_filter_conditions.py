@@ -1,4 +1,4 @@
-"""Actions by filter have the same conditions as the task list."""
+"""Tests that actions by filter have the same conditions as the task list."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ALONE = {"ids", "include_nodes", "parent", "parent_task_id"}
 
 
 def counted(api: Gateway, path: str, conditions: dict[str, Any]) -> int:
-    """The number of tasks that an action with a filter would change."""
+    """The number of tasks that an action with this filter would change."""
     more: dict[str, Any] = {"update": {"name": "n"}} if path.endswith("update") else {}
     answer = api.send("POST", path, {"filter": conditions, "dry_run": True, **more})
     assert answer.status == 200, answer.text
@@ -30,7 +30,7 @@ def counted(api: Gateway, path: str, conditions: dict[str, Any]) -> int:
 
 
 def test_the_conditions_of_filters_are_those_of_the_list() -> None:
-    """An action has every condition of a list, except those that the action itself decides."""
+    """An action by filter has all conditions of the task list, except those that the action itself determines."""
     listed = set(TaskListQuery.model_fields) - PAGES - ALONE - {"tag"} | {"tags"}
     finished = {"finished_after", "finished_before"}
     assert set(OpenTaskFilter.model_fields) == listed - finished
@@ -39,7 +39,7 @@ def test_the_conditions_of_filters_are_those_of_the_list() -> None:
 
 @pytest.mark.parametrize("path", ["/v1/tasks/cancel", "/v1/tasks/update"])
 def test_open_tasks_are_meant_by_state_schedule_and_creation(api: Gateway, path: str) -> None:
-    """Each condition narrows the filter; several states form one condition."""
+    """Each condition narrows the filter, and several states are alternatives."""
     paused, held = (api.create({"type": kind, "delay_seconds": 600})["id"] for kind in ("a", "b"))
     api.send("POST", f"/v1/tasks/{paused}/pause")
     assert held != paused
@@ -63,7 +63,7 @@ def test_open_tasks_are_meant_by_state_schedule_and_creation(api: Gateway, path:
 
 
 def test_failed_tasks_are_meant_by_their_error_and_their_end(api: Gateway, clock: StandingClock) -> None:
-    """The action affects the failed tasks that the list shows under the same conditions."""
+    """A retry by filter affects the same failed tasks that the list shows for these conditions."""
     task = gave_up(api, clock)
     finished = api.send("GET", f"/v1/tasks/{task}").body
     for conditions, number in (
@@ -98,6 +98,6 @@ def test_failed_tasks_are_meant_by_their_error_and_their_end(api: Gateway, clock
     ],
 )
 def test_a_bad_condition_is_refused_by_name(api: Gateway, conditions: dict[str, Any], field: str) -> None:
-    """A condition without a value, or an end time of open tasks, is refused."""
+    """A condition without a value, or with an end time for open tasks, is refused by name."""
     refused = api.send("POST", "/v1/tasks/cancel", {"filter": conditions})
     assert (refused.status, list(refused.faults)) == (422, [field])

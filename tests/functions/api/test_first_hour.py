@@ -1,4 +1,4 @@
-"""Requests that integrators make in the first hour: each response helps them continue."""
+"""Tests of requests that integrators make in their first hour; each response should help them to continue."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 TASKS = "/v1/tasks"
 ID = "{id}"
-"""Stands for the id of a task that exists."""
+"""A placeholder for the id of an existing task."""
 GOOD: Mapping[str, object] = {"type": "report", "delay_seconds": 60}
 
 
 @dataclass(frozen=True)
 class Tried:
-    """A request, and the texts that its response must contain."""
+    """A request, its expected status, and a text that its response must contain."""
 
     method: str
     path: str
@@ -38,32 +38,32 @@ class Tried:
 
 
 def of(body: object, says: str, status: int = 422) -> Tried:
-    """A creation with this body."""
+    """The creation of a task with this body."""
     return Tried("POST", TASKS, status, says, body)
 
 
 def typed(media_type: str, status: int, says: str = "") -> Tried:
-    """A creation with a body of this media type."""
+    """The creation of a task with this media type."""
     return Tried("POST", TASKS, status, says, GOOD, headers={"Content-Type": media_type})
 
 
 def listing(query: str, says: str, status: int = 400) -> Tried:
-    """A list with this query."""
+    """A list of tasks with this query."""
     return Tried("GET", TASKS, status, says, query=query)
 
 
 def scheduled(fields: Mapping[str, object], says: str, status: int = 422) -> Tried:
-    """The creation of a schedule."""
+    """The creation of a schedule with these fields."""
     return Tried("POST", "/v1/schedules", status, says, {"name": "nightly", "task": {"type": "a"}, **fields})
 
 
 def graph(nodes: Mapping[str, object], says: str) -> Tried:
-    """The creation of an invalid topology."""
+    """The creation of an invalid topology with these nodes."""
     return Tried("POST", "/v1/topologies", 422, says, {"nodes": nodes})
 
 
 def raw(text: str, says: str, status: int = 400) -> Tried:
-    """A creation with this text as its body."""
+    """The creation of a task with this text as its body."""
     return Tried("POST", TASKS, status, says, raw=text)
 
 
@@ -252,16 +252,17 @@ REVIEWED: Mapping[int, Sequence[str]] = {
     57: ("test_a_schedule_is_run_once_by_its_key",),
     58: ("two megabytes",),
 }
-"""The requests of an integrator's first hour, as a review numbered them: the cases above, or tests of the answer.
+"""The requests of an integrator's first hour, by their number in a review: names of cases above or of other tests.
 
-Of its 58, 12 (bodies in chunks) is the gateway's; 21 (a verb behind a colon) is refused without naming the right path.
+Of the review's 58 requests, the gateway handles 12 (bodies in chunks). Request 21 (a verb after a colon) is refused
+without naming the right path.
 """
 AUTHORS_WORDS = ("valid string", "after validation", "utf-8-sig", "Input", "valid integer", "Extra inputs")
 
 
 @pytest.mark.parametrize("name", FIRST_HOUR)
 def test_the_first_hour_is_answered_helpfully(api: Gateway, name: str) -> None:
-    """The status is right, and the response says what to do without internal jargon."""
+    """The response has the right status, and says what to do without internal jargon."""
     tried = FIRST_HOUR[name]
     id_ = api.create(GOOD)["id"]
     path = tried.path.replace(ID, id_.lower() if "lower case" in name else id_)
@@ -281,7 +282,7 @@ def test_the_first_hour_is_answered_helpfully(api: Gateway, name: str) -> None:
 
 
 def test_nearly_all_of_the_first_hour_is_covered() -> None:
-    """At least 50 of the 58 reviewed requests have a helpful response here or in another test."""
+    """At least 50 of the 58 reviewed requests have a case in this file or a test elsewhere."""
     written = "".join(path.read_text(encoding="utf-8") for path in Path(__file__).parents[2].rglob("test_*.py"))
     missing = {
         name

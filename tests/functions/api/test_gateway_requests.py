@@ -27,7 +27,7 @@ GOOD = {"type": "report", "delay_seconds": 60}
     "path", ["/v1//", "/v1/task", "/v1/tasks//", "/v1/tasks/a/b", "/v2/tasks", "/", "/v1/tasks/ä/ö", "/v1/\x00"]
 )
 def test_an_unknown_path_is_a_problem(api: Gateway, path: str) -> None:
-    """Every unknown path gets a 404 problem."""
+    """A request to an unknown path returns a 404 problem."""
     answer = api.send("GET", path)
     assert (answer.status, answer.problem["code"]) == (404, "path_not_found")
 
@@ -35,7 +35,7 @@ def test_an_unknown_path_is_a_problem(api: Gateway, path: str) -> None:
 @pytest.mark.parametrize("method", ["GET", "PATCH"])
 @pytest.mark.parametrize("id_", ["\x00", "a\x00b", "\ufffd", "\U0001f600", "\\", "7ZZZZZZZZZZZZZZZZZZZZZZZZZ", "日本"])
 def test_an_id_that_cannot_be_one_is_nobodys(api: Gateway, method: str, id_: str) -> None:
-    """With any text as an id, a supported method gets 404."""
+    """A request for a task returns 404 for any text that cannot be a task id."""
     answer = api.send(method, f"/v1/tasks/{id_}", {"name": "x"} if method == "PATCH" else None)
     assert (answer.status, answer.problem["status"]) == (404, 404)
 
@@ -55,7 +55,7 @@ def test_an_id_that_cannot_be_one_is_nobodys(api: Gateway, method: str, id_: str
 def test_a_method_that_a_path_does_not_take_names_those_it_does(
     api: Gateway, method: str, path: str, allowed: str
 ) -> None:
-    """The response is a 405 whose `Allow` lists the supported methods."""
+    """A method that a path does not support returns 405, and `Allow` lists the supported methods."""
     answer = api.send(method, path)
     assert (answer.status, answer.headers["Allow"]) == (405, allowed)
     assert answer.problem["code"] == "method_unsupported"
@@ -65,7 +65,7 @@ def test_a_method_that_a_path_does_not_take_names_those_it_does(
     "media_type", ["text/plain", "application/x-www-form-urlencoded", "application/json; charset=utf-16", "", "json"]
 )
 def test_only_json_is_read(api: Gateway, media_type: str) -> None:
-    """A body with another declared type than JSON in UTF-8 gets 415."""
+    """A body whose declared type is not JSON in UTF-8 returns 415."""
     answer = api.send("POST", "/v1/tasks", GOOD, {"Content-Type": media_type})
     assert (answer.status, answer.problem["code"]) == (415, "media_type_unsupported")
     assert api.listed() == []
@@ -75,12 +75,12 @@ def test_only_json_is_read(api: Gateway, media_type: str) -> None:
     "media_type", ["application/json; charset=utf-8", "Application/JSON", 'application/json;charset="UTF-8"']
 )
 def test_json_by_any_of_its_names_is_read(api: Gateway, media_type: str) -> None:
-    """Parameters, capitals and suffixed types of JSON are accepted."""
+    """The media type for JSON is accepted in any case and with `charset=utf-8`."""
     assert api.send("POST", "/v1/tasks", GOOD, {"Content-Type": media_type}).status == 201
 
 
 def test_a_body_in_base64_is_read(api: Gateway) -> None:
-    """A body that the gateway encoded is decoded; one wrongly marked as encoded is a 400."""
+    """A Base64 body is decoded if the gateway marks it so, and a body that is wrongly marked returns 400."""
     encoded = base64.b64encode(json.dumps({**GOOD, "name": "Zürich"}, ensure_ascii=False).encode()).decode()
     assert api.send("POST", "/v1/tasks", raw=encoded, is_base64=True).body["name"] == "Zürich"
     for raw in ("{}", "%%%", encoded[:-3] + "ä", base64.b64encode(b'{"type": "\xff"}').decode()):
@@ -130,7 +130,7 @@ BAD_BODIES: list[tuple[str | None, int, str]] = [
 def test_bad_bodies_are_refused_by_name_and_change_nothing(
     api: Gateway, raw: str | None, status: int, named: str
 ) -> None:
-    """Every bad body gets a 4xx that names the field, and changes nothing."""
+    """An invalid body returns a 4xx error that names the field, and changes no task."""
     task = api.create({**GOOD, "name": "kept"})
     created = api.send("POST", "/v1/tasks", raw=raw)
     assert (created.status, list(created.faults)) == (status, [named])
@@ -160,7 +160,7 @@ def test_bad_bodies_are_refused_by_name_and_change_nothing(
 def test_hostile_queries_and_headers_are_refused_by_name(
     api: Gateway, method: str, query: str, headers: dict[str, str], named: str
 ) -> None:
-    """Every bad query or header gets a 400 that names it."""
+    """An invalid query parameter or header returns a 400 error that names it."""
     answer = api.send(method, "/v1/tasks", GOOD if method == "POST" else None, headers, query=query)
     assert (answer.status, list(answer.faults)) == (400, [named])
     assert api.listed() == []
@@ -168,7 +168,7 @@ def test_hostile_queries_and_headers_are_refused_by_name(
 
 @pytest.mark.parametrize(("method", "header"), [("GET", "If-None-Match"), ("PATCH", "If-Match")])
 def test_malformed_preconditions_are_refused_by_name(api: Gateway, method: str, header: str) -> None:
-    """An unreadable precondition is a 400, and not treated as met."""
+    """An unreadable precondition returns 400 instead of being treated as met."""
     task = api.create(GOOD)
     for value in ("1", '"1', "\x00", '"1" or "2"', '"' + "1" * 5_000 + '"'):
         body = {"name": "x"} if method == "PATCH" else None
@@ -195,7 +195,7 @@ def test_the_document_is_served(api: Gateway) -> None:
 def test_an_unforeseen_error_tells_nothing(
     api: Gateway, environ: dict[str, str], session: FakeSession, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The response is a bare 500 problem; only the log has the reason."""
+    """An unforeseen error returns a 500 problem without details, and only the log has the reason."""
     session.client("dynamodb").delete_table(TableName=environ[Variable.TABLE])
     answer = api.send("POST", "/v1/tasks", GOOD)
     assert (answer.status, answer.problem["code"], answer.faults) == (500, "internal", {})
@@ -205,7 +205,7 @@ def test_an_unforeseen_error_tells_nothing(
 
 
 def test_a_store_that_is_away_is_worth_another_try(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The response is a 503 problem with `Retry-After`."""
+    """If the store cannot be reached, the response is a 503 problem with `Retry-After`."""
     unreachable = "http://127.0.0.1:1"
     monkeypatch.setenv("AWS_ENDPOINT_URL", unreachable)
     session = boto3.Session("testing", "testing", region_name="us-east-1")
@@ -217,7 +217,7 @@ def test_a_store_that_is_away_is_worth_another_try(environ: dict[str, str], monk
 
 
 def test_the_document_is_not_built_when_the_function_starts() -> None:
-    """A cold start loads neither the document nor the models' schemas."""
+    """A cold start loads neither the OpenAPI document nor the models' schemas."""
     late = "'openapi' in m"
     script = f"import sys, functions.api.handler; print([m for m in sys.modules if {late}])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)  # noqa: S603 - our own code
@@ -229,5 +229,5 @@ def test_the_document_is_not_built_when_the_function_starts() -> None:
 
 @pytest.mark.usefixtures("api")
 def test_the_event_that_starts_a_process_of_the_local_stack_is_no_failure() -> None:
-    """An error of the first invocation would be a finding of `duetime doctor`."""
+    """The local stack's start event returns 204. Otherwise, `duetime doctor` would report an error."""
     assert handler(json.loads(NOTHING), Context())["statusCode"] == 204  # type: ignore[arg-type] # as in `Gateway`

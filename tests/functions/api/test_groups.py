@@ -1,4 +1,4 @@
-"""Groups over REST: who may join, what responses show, and which errors name which field."""
+"""Tests of groups over REST: who may join, what responses show, and which field an error names."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ CLOSING = {"on_complete": {"task": {"type": "report"}, "rule": "all_success"}}
 
 
 def as_owner(name: str) -> Gateway:
-    """A gateway that sends requests of this owner."""
+    """A gateway that sends requests for this owner."""
     return Gateway(headers={"x-duetime-owner": name})
 
 
 def test_a_task_that_names_a_group_creates_it_open(api: Gateway) -> None:
-    """The task names it, the group counts the task, and lists of tasks can be limited to it."""
+    """The first task of a group creates the group, which counts the task and can filter the task list."""
     task, other = api.create(MEMBER), api.create({"type": "part"})
     assert (task["group"], other["group"]) == ({"id": "import-17"}, None)
     shown = api.send("GET", PATH).body
@@ -43,7 +43,7 @@ def test_a_task_that_names_a_group_creates_it_open(api: Gateway) -> None:
 
 
 def test_members_are_listed_in_order_and_page_by_page(api: Gateway) -> None:
-    """Members are in order across partitions, and can be filtered by state."""
+    """A group's members are listed in order across partitions and pages, and can be filtered by state."""
     made = [api.create({**MEMBER, "delay_seconds": 600 + number})["id"] for number in range(12)]
     page = api.send("GET", "/v1/tasks", query="group=import-17&limit=5&order=asc").body
     token = page["next_token"]
@@ -57,7 +57,7 @@ def test_members_are_listed_in_order_and_page_by_page(api: Gateway) -> None:
 
 
 def test_another_owner_has_a_group_of_its_own(api: Gateway) -> None:
-    """The same id is a different group for each owner."""
+    """Two owners can use the same group id for different groups."""
     api.create(MEMBER)
     ann = as_owner("ann")
     assert ann.send("GET", PATH).problem["code"] == "group_not_found"
@@ -70,7 +70,7 @@ def test_another_owner_has_a_group_of_its_own(api: Gateway) -> None:
 
 
 def test_a_closed_group_takes_no_more_members(api: Gateway) -> None:
-    """A creation is a conflict, alone and in a batch, but a repeat gets its first response."""
+    """A closed group refuses new members, alone or in a batch, but repeating an earlier creation returns its task."""
     first = api.create(MEMBER, {"Idempotency-Key": "one"})
     assert api.send("PUT", PATH, CLOSING).status == 200
     assert api.create(MEMBER, {"Idempotency-Key": "one"})["id"] == first["id"]
@@ -83,7 +83,7 @@ def test_a_closed_group_takes_no_more_members(api: Gateway) -> None:
 
 
 def test_closing_again_changes_nothing(api: Gateway) -> None:
-    """The same request returns the same task; another request is a conflict."""
+    """Closing a group again with the same request returns the same task, and another request is a conflict."""
     api.create(MEMBER)
     first = api.send("PUT", PATH, CLOSING).body
     assert first["state"] == "closed"
@@ -95,7 +95,7 @@ def test_closing_again_changes_nothing(api: Gateway) -> None:
 
 
 def test_an_empty_group_is_complete_when_it_is_closed(api: Gateway) -> None:
-    """A group can exist without members."""
+    """A group without members is complete as soon as it is closed."""
     shown = api.send("PUT", "/v1/groups/empty", {}).body
     assert (shown["state"], shown["total"], shown["progress"]) == ("completed", 0, 0)
 
@@ -114,7 +114,7 @@ def test_an_empty_group_is_complete_when_it_is_closed(api: Gateway) -> None:
     ],
 )
 def test_a_closing_that_cannot_be_is_refused_by_name(api: Gateway, body: dict[str, Any], field: str) -> None:
-    """The error names the field, and the group stays open."""
+    """An error for an invalid closing request names the field, and the group stays open."""
     api.create(MEMBER)
     answer = api.send("PUT", PATH, body)
     assert answer.status == 422, answer.text
@@ -123,7 +123,7 @@ def test_a_closing_that_cannot_be_is_refused_by_name(api: Gateway, body: dict[st
 
 
 def test_ids_of_groups_are_checked(api: Gateway) -> None:
-    """Invalid ids are refused in a field, query or path; an unknown group is 404."""
+    """Invalid group ids are refused in fields, queries and paths, and an unknown group returns 404."""
     assert "group.id" in api.send("POST", "/v1/tasks", {"type": "part", "group": {"id": "a#b"}}).faults
     assert "group" in api.send("GET", "/v1/tasks", query="group=a%23b").faults
     assert "group_id" in api.send("PUT", "/v1/groups/a%23b", {}).faults
@@ -143,14 +143,14 @@ def test_ids_of_groups_are_checked(api: Gateway) -> None:
     ],
 )
 def test_only_tasks_that_are_created_join_a_group(api: Gateway, path: str, body: dict[str, Any], field: str) -> None:
-    """Schedule templates and nodes cannot join; a topology as a whole can."""
+    """Schedule templates and nodes cannot join a group, but a topology as a whole can."""
     assert api.send("POST", path, body).faults == {field: "is allowed only where a task is created"}
     topology = api.send("POST", "/v1/topologies", {"nodes": {"a": {"type": "a"}}, "group": {"id": "import-17"}}).body
     assert api.listed("group=import-17") == [topology["id"]]
 
 
 def test_a_group_lives_on_while_tasks_join(api: Gateway, clock: StandingClock) -> None:
-    """Joining renews the group's expiry; after the expiry, the name is a new group."""
+    """Each task that joins renews the group's expiry. After the expiry, the same id is a new group."""
     api.create(MEMBER)
     created = api.send("GET", PATH).body["created_at"]
     clock.at += GROUP_LIFE - DAY
@@ -164,7 +164,7 @@ def test_a_group_lives_on_while_tasks_join(api: Gateway, clock: StandingClock) -
 
 
 def test_a_page_of_groups_is_full_although_some_have_expired(api: Gateway, clock: StandingClock) -> None:
-    """More groups are read in place of expired ones."""
+    """A page of groups is filled with later groups if some of its groups have expired."""
     for name in ("a", "b"):
         api.create({**MEMBER, "group": {"id": name}})
     clock.at += GROUP_LIFE - DAY
@@ -177,7 +177,7 @@ def test_a_page_of_groups_is_full_although_some_have_expired(api: Gateway, clock
 
 
 def test_many_open_members_are_counted_without_their_states(api: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Large groups are shown without reading each open member."""
+    """The open members of a large group are counted without reading each of them."""
     monkeypatch.setattr("duetime.services.group_admin.MAX_COUNTED_OPEN", 2)
     tasks = [api.create({**MEMBER, "delay_seconds": 600 + number})["id"] for number in range(4)]
     assert api.send("GET", PATH).body["counts"] == {"open": 4}

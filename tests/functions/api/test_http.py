@@ -1,4 +1,4 @@
-"""HTTP as integrators expect it: methods, paths, headers, and preconditions that are never ignored."""
+"""Tests of HTTP details that integrators expect: methods, paths, headers, and preconditions."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def changing(header: str) -> list[Operation]:
 
 
 def test_head_answers_as_get_without_a_body(api: Gateway) -> None:
-    """HEAD has the same status and headers as GET, and no body."""
+    """HEAD returns the same status and headers as GET, and no body."""
     task = api.create(GOOD)
     for path in ("/v1", "/v1/health", "/v1/openapi.json", "/v1/tasks", f"/v1/tasks/{task['id']}"):
         got, head = api.send("GET", path), api.send("HEAD", path)
@@ -61,34 +61,34 @@ def test_head_answers_as_get_without_a_body(api: Gateway) -> None:
 
 
 def test_head_is_refused_where_there_is_no_get(api: Gateway) -> None:
-    """A path with only POST answers HEAD with 405."""
+    """HEAD returns 405 for a path that supports only POST."""
     answer = api.send("HEAD", "/v1/tasks/01M7XZ8CGJ0013P2ZBN3YDT3DX/pause")
     assert (answer.status, answer.headers["Allow"]) == (405, "POST, OPTIONS")
 
 
 def test_a_wrong_method_is_told_the_right_ones_in_words(api: Gateway) -> None:
-    """The problem lists the supported methods in a sentence."""
+    """An error for an unsupported method lists the supported methods in a sentence."""
     answer = api.send("PUT", "/v1/schedules/nightly")
     assert answer.problem["detail"] == "this path takes GET, PATCH and DELETE"
     assert answer.headers["Allow"] == "GET, HEAD, PATCH, DELETE, OPTIONS"
 
 
 def test_options_lists_the_methods_of_a_path(api: Gateway) -> None:
-    """OPTIONS needs neither credentials nor a body, as browsers send it first."""
+    """OPTIONS lists a path's methods without credentials and a body, because browsers send it first."""
     answer = api.send("OPTIONS", "/v1/tasks")
     assert (answer.status, answer.text, answer.headers["Allow"]) == (204, "", "GET, HEAD, POST, OPTIONS")
     assert api.send("OPTIONS", "/v1/nothing").status == 404
 
 
 def test_the_rate_of_the_gateway_is_told(api: Gateway, environ: dict[str, str]) -> None:
-    """If known, `RateLimit-Policy` has the requests per second of all callers, in the IETF draft's form."""
+    """If the gateway's rate is known, `RateLimit-Policy` shows the requests per second in the IETF draft's form."""
     assert "RateLimit-Policy" not in api.send("GET", "/v1/tasks").headers
     environ[Variable.REQUESTS_PER_SECOND] = "500"
     assert api.send("GET", "/v1/tasks").headers["RateLimit-Policy"] == '"stage";q=500;w=1'
 
 
 def test_a_trailing_slash_is_taken(api: Gateway) -> None:
-    """A path may end with one slash."""
+    """A path may end with one slash, but not with two."""
     created = api.send("POST", "/v1/tasks/", GOOD)
     assert created.status == 201
     assert api.send("GET", f"/v1/tasks/{created.body['id']}/").body == created.body
@@ -96,7 +96,7 @@ def test_a_trailing_slash_is_taken(api: Gateway) -> None:
 
 
 def test_the_version_leads_on(api: Gateway) -> None:
-    """`GET /v1` links to the API's description and health."""
+    """`GET /v1` links to the API's description and health check."""
     for path in ("/v1", "/v1/"):
         answer = api.send("GET", path)
         assert answer.status == 200
@@ -106,12 +106,12 @@ def test_the_version_leads_on(api: Gateway) -> None:
 
 
 def test_an_unknown_path_is_told_where_to_begin(api: Gateway) -> None:
-    """The problem names `GET /v1`."""
+    """An error for an unknown path names `GET /v1`."""
     assert "GET /v1" in api.send("GET", "/v1/nothing").problem["detail"]
 
 
 def test_an_id_may_be_written_in_lower_case(api: Gateway) -> None:
-    """ULIDs in paths are case-insensitive."""
+    """Task ids in paths are case-insensitive."""
     task = api.create(GOOD)
     path = f"/v1/tasks/{task['id'].lower()}"
     assert api.send("GET", path).body == task
@@ -120,7 +120,7 @@ def test_an_id_may_be_written_in_lower_case(api: Gateway) -> None:
 
 @pytest.mark.parametrize("name", ["If-Match", "If-None-Match", "If-Unmodified-Since", "Idempotency-Key"])
 def test_a_condition_that_is_not_honored_is_refused(api: Gateway, name: str) -> None:
-    """Changing operations refuse preconditions and keys that they do not honor, by name."""
+    """Changing operations refuse preconditions and idempotency keys that they do not support, by name."""
     for operation in changing(name):
         path = operation.path.format(**VALUES)
         answer = api.send(operation.method, path, {}, {name: '"7"'})
@@ -129,7 +129,7 @@ def test_a_condition_that_is_not_honored_is_refused(api: Gateway, name: str) -> 
 
 
 def test_what_changes_nothing_takes_any_condition(api: Gateway) -> None:
-    """Reads, and queries by POST, accept preconditions that have no effect."""
+    """Reads, and queries by POST, accept preconditions although these have no effect."""
     ignored = {"If-Match": '"7"', "Idempotency-Key": "k"}
     assert api.send("GET", "/v1/tasks", headers=ignored).status == 200
     assert api.send("POST", "/v1/schedules/preview", {"cron": "0 * * * *"}, ignored).status == 200
@@ -139,13 +139,13 @@ def test_what_changes_nothing_takes_any_condition(api: Gateway) -> None:
 
 
 def test_honored_headers_are_declared() -> None:
-    """Some operations honor each header, so the test above is not empty."""
+    """At least one operation supports each of these headers, so that the tests for supported headers test something."""
     assert any(IF_MATCH in one.headers for one in OPERATIONS)
     assert any(KEY in one.headers for one in OPERATIONS)
 
 
 def test_a_replayed_creation_says_so(api: Gateway) -> None:
-    """Only the response to a repeat has `Idempotent-Replayed`."""
+    """The response to a repeated creation, and no other, has the header `Idempotent-Replayed`."""
     key = {"Idempotency-Key": "order-4711"}
     first, again = api.send("POST", "/v1/tasks", GOOD, key), api.send("POST", "/v1/tasks", GOOD, key)
     assert "Idempotent-Replayed" not in first.headers
@@ -154,7 +154,7 @@ def test_a_replayed_creation_says_so(api: Gateway) -> None:
 
 
 def test_a_replayed_batch_says_so(api: Gateway) -> None:
-    """A batch is a replay only if all of its tasks existed."""
+    """The response to a batch has `Idempotent-Replayed` only if all tasks of the batch already existed."""
     key = {"Idempotency-Key": "order-4711"}
     sent = [
         api.send("POST", "/v1/tasks/batch", {"tasks": tasks}, key)
@@ -164,7 +164,7 @@ def test_a_replayed_batch_says_so(api: Gateway) -> None:
 
 
 def test_every_operation_that_takes_a_key_tells_a_replay(api: Gateway) -> None:
-    """For each operation with a key, the repeat's response is the first one plus `Idempotent-Replayed`."""
+    """For each operation with an idempotency key, a repeat returns the first response and `Idempotent-Replayed`."""
     of_none = {"filter": {"type": "none"}}
     by_tag = {"filter": {"tags": {"a": "b"}}}
     period = {"scheduled_after": "2026-11-01T00:00:00Z", "scheduled_before": "2026-11-01T02:00:00Z"}
@@ -200,7 +200,7 @@ def test_every_operation_that_takes_a_key_tells_a_replay(api: Gateway) -> None:
 
 
 def test_every_answer_names_its_request(api: Gateway) -> None:
-    """Every response has a `Request-Id`, which ends a problem's `instance`."""
+    """Every response has a `Request-Id`, and a problem's `instance` ends with it."""
     good, bad = api.send("GET", "/v1/health"), api.send("GET", "/v1/nothing")
     assert good.headers["Request-Id"].startswith("request-")
     assert bad.problem["instance"] == f"urn:duetime:request:{bad.headers['Request-Id']}"
@@ -208,21 +208,24 @@ def test_every_answer_names_its_request(api: Gateway) -> None:
 
 
 def test_a_trace_is_given_back(api: Gateway) -> None:
-    """A valid `traceparent` is returned; an invalid one is left out."""
+    """A valid `traceparent` is returned in the response, and an invalid one is omitted."""
     assert api.send("GET", "/v1/health", headers={"traceparent": TRACE}).headers["traceparent"] == TRACE
     for value in ("", "00-abc", TRACE + "\r\nSet-Cookie: a=b", TRACE.upper()):
         assert "traceparent" not in api.send("GET", "/v1/health", headers={"traceparent": value}).headers
 
 
 def test_an_accepted_request_says_when_to_ask_again(api: Gateway) -> None:
-    """A 202 has `Retry-After`."""
+    """A 202 response has `Retry-After`."""
     answer = api.send("POST", "/v1/tasks", GOOD, query="wait_seconds=1")
     assert (answer.status, answer.headers["Retry-After"]) == (202, "2")
     assert "Retry-After" not in api.send("POST", "/v1/tasks", GOOD).headers
 
 
 def test_an_open_task_says_when_to_read_it_again(api: Gateway, clock: StandingClock) -> None:
-    """`Retry-After` is in 304s, too, and for several tasks the earliest; ended tasks have none."""
+    """A read of an open task has `Retry-After`, even in a 304.
+
+    For several tasks, the header has the earliest time; for ended tasks, the header is omitted.
+    """
     soon, late = (api.create({"type": "report", "delay_seconds": delay})["id"] for delay in (7.2, 3600))
     path, both = f"/v1/tasks/{soon}", f"ids={late},{soon}"
     read = api.send("GET", path)
@@ -239,7 +242,7 @@ def test_an_open_task_says_when_to_read_it_again(api: Gateway, clock: StandingCl
 
 
 def test_an_ended_task_is_checked_before_it_is_used_again(api: Gateway, clock: StandingClock) -> None:
-    """Caches must revalidate an ended task, so a read after a retry is never stale."""
+    """Caches must revalidate an ended task, so that a read after a retry is never stale."""
     task = api.create({"type": "report"})
     closed_by_a_worker(ended_by_a_worker(task["id"], clock, Succeeded(b"1")), clock)
     path = f"/v1/tasks/{task['id']}"
@@ -250,7 +253,7 @@ def test_an_ended_task_is_checked_before_it_is_used_again(api: Gateway, clock: S
 
 
 def test_the_document_is_fetched_once(api: Gateway) -> None:
-    """A GET with its ETag gets 304."""
+    """A GET of the OpenAPI document with its current ETag returns 304."""
     read = api.send("GET", "/v1/openapi.json")
     etag = read.headers["ETag"]
     for known in (etag, f'"x", {etag}', f"W/{etag}", "*"):
@@ -262,7 +265,7 @@ def test_the_document_is_fetched_once(api: Gateway) -> None:
 
 
 def test_problems_have_no_other_form(api: Gateway) -> None:
-    """Every fault of a problem has a field, a reason and a code."""
+    """Each fault of a problem has a field, a reason and a code."""
     answer = api.send("POST", "/v1/tasks", {"delay_seconds": "5", "color": 1})
     assert json.loads(answer.text)["errors"] == [
         {"field": "delay_seconds", "reason": "should be a number, not text", "code": "wrong_type"},

@@ -15,7 +15,7 @@ KEY = {"Idempotency-Key": "8e03978e-40d5-43dd-bc93-6894a57f9324"}
 
 
 def test_a_repeated_request_answers_the_same_task(api: Gateway, clock: StandingClock) -> None:
-    """However late the repeat, the same key and body return one task with its first due time."""
+    """Repeating a request with the same key and body returns the same task with its first due time."""
     first = api.send("POST", "/v1/tasks", BODY, KEY)
     clock.at += MINUTE
     again = api.send("POST", "/v1/tasks", BODY, KEY)
@@ -28,7 +28,7 @@ def test_a_repeated_request_answers_the_same_task(api: Gateway, clock: StandingC
 
 
 def test_only_the_meaning_of_a_body_counts(api: Gateway) -> None:
-    """Field order, spaces and escapes make no difference."""
+    """Two bodies are the same if they differ only in field order, spaces and escapes."""
     first = api.create(BODY, KEY)
     raw = '{"delay_seconds":300 , "payload": {"b":[2],"\\u0061":1},\n"type": "report"}'
     assert api.send("POST", "/v1/tasks", raw=raw, headers=KEY).body == first
@@ -36,7 +36,7 @@ def test_only_the_meaning_of_a_body_counts(api: Gateway) -> None:
 
 @pytest.mark.parametrize("change", [{"payload": None}, {"delay_seconds": 301}, {"type": "other"}, {"name": "n"}])
 def test_a_key_with_another_body_is_refused(api: Gateway, change: dict[str, object]) -> None:
-    """The response is a 422 with its own code, and nothing is created."""
+    """A key with a different body returns a 422 error with its own code, and no task is created."""
     api.create(BODY, KEY)
     answer = api.send("POST", "/v1/tasks", BODY | change, KEY)
     assert (answer.status, answer.problem["code"]) == (422, "idempotency_key_reused")
@@ -45,13 +45,13 @@ def test_a_key_with_another_body_is_refused(api: Gateway, change: dict[str, obje
 
 
 def test_a_key_belongs_to_its_owner(api: Gateway) -> None:
-    """Two owners may use the same key, each for a separate task."""
+    """Two owners can use the same key for different tasks."""
     ids = {api.create(BODY, KEY | {"X-Duetime-Owner": owner})["id"] for owner in ("mine", "yours", "mine")}
     assert len(ids) == 2
 
 
 def test_a_key_is_forgotten_after_a_day(api: Gateway, clock: StandingClock) -> None:
-    """An expired key can be used for another request."""
+    """A key is forgotten after a day, and can then be used for another request."""
     first = api.create(BODY, KEY)
     clock.at += DAY + MINUTE
     assert api.create(BODY, KEY)["id"] != first["id"]
@@ -59,7 +59,7 @@ def test_a_key_is_forgotten_after_a_day(api: Gateway, clock: StandingClock) -> N
 
 @pytest.mark.parametrize("path", ["/v1/tasks", "/v1/tasks/batch", "/v1/topologies"])
 def test_a_key_is_remembered_as_long_as_asked(api: Gateway, clock: StandingClock, path: str) -> None:
-    """A request can ask for a week, for every kind of resource."""
+    """`Idempotency-Key-Seconds` keeps a key for up to a week, for every kind of resource."""
     body = {"/v1/tasks": BODY, "/v1/tasks/batch": {"tasks": [BODY]}}.get(path, {"nodes": {"a": {"type": "report"}}})
     headers = {**KEY, "Idempotency-Key-Seconds": str(7 * DAY // SECOND)}
     first = api.send("POST", path, body, headers)
@@ -72,7 +72,7 @@ def test_a_key_is_remembered_as_long_as_asked(api: Gateway, clock: StandingClock
 
 @pytest.mark.parametrize("seconds", ["59", "999999999", "1h", "-60", "1e3", ""])
 def test_a_key_is_remembered_no_longer_than_tasks_are_kept(api: Gateway, seconds: str) -> None:
-    """The error names the header and its range, from a minute to the retention."""
+    """An invalid key lifetime is refused, and the error names the header and its range, up to the retention."""
     answer = api.send("POST", "/v1/tasks", BODY, {**KEY, "Idempotency-Key-Seconds": seconds})
     assert (answer.status, answer.problem["code"]) == (400, "parameters_invalid")
     assert "60 to 2592000" in answer.faults["Idempotency-Key-Seconds"]
@@ -80,7 +80,7 @@ def test_a_key_is_remembered_no_longer_than_tasks_are_kept(api: Gateway, seconds
 
 
 def test_how_long_a_key_is_remembered_says_nothing_without_one(api: Gateway) -> None:
-    """`Idempotency-Key-Seconds` is refused without a key, and where it would be ignored."""
+    """`Idempotency-Key-Seconds` is refused without a key, and by operations that would ignore it."""
     alone = {"Idempotency-Key-Seconds": "600"}
     assert api.send("POST", "/v1/tasks", BODY, alone).status == 400
     schedule = {"name": "n", "cron": "0 1 * * *", "task": {"type": "report"}}
@@ -88,7 +88,7 @@ def test_how_long_a_key_is_remembered_says_nothing_without_one(api: Gateway) -> 
 
 
 def test_a_key_outlives_its_tasks_end(api: Gateway) -> None:
-    """A repeat after a cancel returns the cancelled task."""
+    """Repeating a request after its task was cancelled returns the cancelled task."""
     task = api.create(BODY, KEY)
     api.send("POST", f"/v1/tasks/{task['id']}/cancel")
     again = api.send("POST", "/v1/tasks", BODY, KEY)
@@ -96,14 +96,14 @@ def test_a_key_outlives_its_tasks_end(api: Gateway) -> None:
 
 
 def test_a_refused_request_does_not_use_up_its_key(api: Gateway) -> None:
-    """The key can be used for a corrected request."""
+    """A refused request does not use up its key, so that a corrected request can use the key."""
     assert api.send("POST", "/v1/tasks", {"type": 5}, KEY).status == 422
     api.create(BODY, KEY)
 
 
 @pytest.mark.parametrize("key", ["", "k" * 256, "two words", "ключ", "tab\t", "nul\x00"])
 def test_a_key_that_cannot_be_kept_is_named(api: Gateway, key: str) -> None:
-    """Keys must be 1 to 255 visible ASCII characters; the error names the header."""
+    """A key must be 1 to 255 visible ASCII characters; otherwise, the error names the header."""
     answer = api.send("POST", "/v1/tasks", BODY, {"Idempotency-Key": key})
     assert (answer.status, list(answer.faults)) == (400, ["Idempotency-Key"])
     assert api.listed() == []
@@ -111,7 +111,7 @@ def test_a_key_that_cannot_be_kept_is_named(api: Gateway, key: str) -> None:
 
 
 def test_a_batch_repeated_creates_only_what_is_missing(api: Gateway) -> None:
-    """The key applies to each task: accepted tasks stay, and refused ones can be corrected."""
+    """A key applies to each task of a batch, so that a repeat keeps accepted tasks and can correct refused ones."""
     first = api.send("POST", "/v1/tasks/batch", {"tasks": [BODY, {"type": 5}]}, KEY).body["results"]
     again = api.send("POST", "/v1/tasks/batch", {"tasks": [BODY, BODY]}, KEY).body["results"]
     assert [result["status"] for result in (*first, *again)] == [201, 422, 201, 201]
@@ -122,7 +122,7 @@ def test_a_batch_repeated_creates_only_what_is_missing(api: Gateway) -> None:
 
 
 def test_a_batch_and_a_single_request_do_not_share_keys(api: Gateway) -> None:
-    """No key of a single request is the key of a task in a batch."""
+    """The key of a single request never equals the key of a task in a batch."""
     api.send("POST", "/v1/tasks/batch", {"tasks": [BODY]}, {"Idempotency-Key": "k"})
     for key in ("k", "k0", "k#0", "k-0"):
         api.create({"type": "other"}, {"Idempotency-Key": key})

@@ -1,4 +1,4 @@
-"""Intake rules over REST: who may set them, and which ones are refused."""
+"""Tests of intake rules over REST: who may set them, and which rules are refused."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ BAD: list[tuple[dict[str, Any], str]] = [
 
 @pytest.fixture
 def ops(environ: dict[str, str], compose: Callable[[], None], api: Gateway) -> Gateway:
-    """The function of a deployment with an intake, called by an operator."""
+    """A gateway to a deployment with an intake, called by an operator."""
     environ |= {Variable.OPERATORS: "boss", Variable.INTAKE_OWNER: EVENTS}
     compose()
     return replace(api, headers={"X-Duetime-Owner": "boss"})
 
 
 def test_a_rule_is_set_shown_replaced_and_deleted(ops: Gateway) -> None:
-    """A rule is shown as sent, with the owner of its tasks and who set it."""
+    """A rule can be set, read, replaced and deleted, and shows its tasks' owner and who set it."""
     put = ops.send("PUT", ORDERS, CREATE)
     shown = {
         "name": "order-placed",
@@ -89,7 +89,7 @@ def test_a_rule_is_set_shown_replaced_and_deleted(ops: Gateway) -> None:
 
 @pytest.mark.parametrize(("body", "field"), BAD, ids=[field + str(at) for at, (_, field) in enumerate(BAD)])
 def test_an_invalid_rule_is_refused(ops: Gateway, body: dict[str, Any], field: str) -> None:
-    """The error names the field, and nothing is stored."""
+    """An error for an invalid rule names the field, and no rule is stored."""
     answer = ops.send("PUT", ORDERS, body)
     assert answer.status == 422
     assert [fault["field"] for fault in answer.body["errors"]] == [field]
@@ -97,7 +97,7 @@ def test_an_invalid_rule_is_refused(ops: Gateway, body: dict[str, Any], field: s
 
 
 def test_only_operators_see_and_set_rules(ops: Gateway) -> None:
-    """Rules see all events and create tasks for any owner, so they are for operators."""
+    """Only operators can read and set rules, because rules see all events and create tasks for any owner."""
     ann = replace(ops, headers={"X-Duetime-Owner": "ann"})
     for method, path, body in (
         ("GET", PATH, None),
@@ -109,7 +109,7 @@ def test_only_operators_see_and_set_rules(ops: Gateway) -> None:
 
 
 def test_a_deployment_without_an_intake_has_no_rules(ops: Gateway, environ: dict[str, str]) -> None:
-    """The error names the missing setting."""
+    """Without an intake, a request for rules is refused, and the error names the missing setting."""
     environ[Variable.INTAKE_OWNER] = ""
     for method, path, body in (("GET", PATH, None), ("PUT", ORDERS, CREATE)):
         answer = ops.send(method, path, body)
@@ -118,7 +118,7 @@ def test_a_deployment_without_an_intake_has_no_rules(ops: Gateway, environ: dict
 
 
 def test_there_is_a_most_of_rules(ops: Gateway) -> None:
-    """At the maximum no rule can be added, but existing ones can be replaced."""
+    """If the maximum number of rules is reached, no rule can be added, but existing rules can be replaced."""
     for index in range(MAX_INTAKE_RULES):
         assert ops.send("PUT", f"{PATH}/rule-{index}", CANCEL).status == 200
     answer = ops.send("PUT", ORDERS, CREATE)
@@ -127,6 +127,6 @@ def test_there_is_a_most_of_rules(ops: Gateway) -> None:
 
 
 def test_a_name_is_checked(ops: Gateway) -> None:
-    """PUT refuses an invalid name, and GET does not find it."""
+    """A rule's name is validated when the rule is set, and GET returns 404 for an invalid name."""
     assert ops.send("PUT", f"{PATH}/a%20b", CREATE).status == 400
     assert ops.send("GET", f"{PATH}/a%20b").status == 404

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 TYPE = "pulled"
 LEASES = "/v1/leases"
 BACK_AFTER = 6_000
-"""Milliseconds after its lease at which a silent worker's message is there again."""
+"""The time after which the message of a worker that sends no heartbeat is visible again, in ms after its lease."""
 
 
 @pytest.fixture
 def environ(environ: dict[str, str], session: FakeSession) -> dict[str, str]:
-    """The function's environment, with a type that anyone may pull, and one that only Ann may."""
+    """The function's environment, with one type that everyone may pull, and one that only Ann may pull."""
     sqs = session.client("sqs")
     urls = {name: sqs.create_queue(QueueName=f"{name}-{uuid4().hex[:8]}")["QueueUrl"] for name in (TYPE, "anns")}
     pullers = {TYPE: ["*"], "anns": ["ann"]}
@@ -38,7 +38,7 @@ def environ(environ: dict[str, str], session: FakeSession) -> dict[str, str]:
 
 
 def leased(api: Gateway, **fields: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - any field of the request
-    """Lease tasks; the request must succeed."""
+    """Lease tasks, assert that this succeeds, and return the leases."""
     answer = api.send("POST", LEASES, {"types": [TYPE], **fields})
     assert answer.status == 200, answer.text
     leases: list[dict[str, Any]] = answer.body["leases"]
@@ -46,13 +46,13 @@ def leased(api: Gateway, **fields: Any) -> list[dict[str, Any]]:  # noqa: ANN401
 
 
 def tell(api: Gateway, lease: dict[str, Any] | str, what: str, body: object = None) -> Answer:
-    """Report on a lease."""
+    """Report on a lease, and return the response."""
     token = lease if isinstance(lease, str) else lease["id"]
     return api.send("POST", f"{LEASES}/{token}/{what}", body)
 
 
 def task_of(api: Gateway, task_id: str) -> dict[str, Any]:
-    """A task as its owner sees it."""
+    """A task, as the API shows it to its owner."""
     answer: dict[str, Any] = api.send("GET", f"/v1/tasks/{task_id}").body
     return answer
 
@@ -65,7 +65,7 @@ def one_lease(api: Gateway, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - 
 
 
 def test_a_task_of_a_pulled_type_is_leased_and_completed(api: Gateway, clock: StandingClock) -> None:
-    """The lease has payload, fence and end; the worker's result is the task's outcome."""
+    """A lease shows the task's payload and fence, and the result that the worker reports ends the task."""
     task = api.create({"type": TYPE, "payload": {"n": [1, "\u00e9"]}})
     assert task["target"] == {"kind": "pull"}
     (lease,) = leased(api, lease_seconds=20, worker="w1")
@@ -81,7 +81,7 @@ def test_a_task_of_a_pulled_type_is_leased_and_completed(api: Gateway, clock: St
     assert done["finished_at"] is not None
     (attempt,) = api.send("GET", f"/v1/tasks/{task['id']}/attempts").body["attempts"]
     assert (attempt["worker"], attempt["duration_ms"], attempt["outcome"]) == ("w1", 7, "succeeded")
-    # Two writes and no time of a worker function.
+    # Two writes, and no run time of a worker function.
     assert attempt["cost_dollars"] == pytest.approx(0.00000125)
     clock.at += 20_000 + BACK_AFTER
     assert leased(api) == []
@@ -89,7 +89,7 @@ def test_a_task_of_a_pulled_type_is_leased_and_completed(api: Gateway, clock: St
 
 @pytest.fixture
 def child(api: Gateway, clock: StandingClock) -> str:
-    """A pulled node with an input from its parent, which has just ended; return its id."""
+    """Create a pulled node with an input from its parent, which has just ended; return the node's task id."""
     nodes = {"top": {"type": "report"}, "pulled": {"type": TYPE, "depends_on": ["top"], "inputs": ["top"]}}
     topology = api.send("POST", "/v1/topologies", {"nodes": nodes}).body["id"]
     path = f"/v1/topologies/{topology}"
@@ -104,7 +104,7 @@ def child(api: Gateway, clock: StandingClock) -> str:
 
 
 def test_a_pulled_node_is_given_the_results_that_it_asks_for(api: Gateway, child: str) -> None:
-    """The lease has the inputs by parent; leases of other tasks have null."""
+    """A pulled node's lease has the inputs by parent, and the leases of other tasks have null."""
     (lease,) = leased(api)
     assert (lease["task"]["id"], lease["inputs"]) == (child, {"top": {"rows": [3]}})
     assert one_lease(api)["inputs"] is None
@@ -113,7 +113,7 @@ def test_a_pulled_node_is_given_the_results_that_it_asks_for(api: Gateway, child
 def test_a_pulled_node_whose_inputs_are_too_large_fails(
     api: Gateway, child: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The node fails with the reason and is not leased, as a retry would not help."""
+    """A pulled node with too large inputs fails with the reason and is not leased, as a retry would not help."""
     monkeypatch.setattr(inputs, "MAX_INPUTS_BYTES", 10)
     assert leased(api) == []
     failed = task_of(api, child)
@@ -121,13 +121,13 @@ def test_a_pulled_node_whose_inputs_are_too_large_fails(
 
 
 def test_a_leased_task_is_nobody_elses(api: Gateway) -> None:
-    """No other worker gets the task during the lease."""
+    """A leased task is not given to another worker during the lease."""
     one_lease(api)
     assert leased(api, max_tasks=10) == []
 
 
 def test_many_are_leased_at_once_and_no_more_than_asked_for(api: Gateway) -> None:
-    """Of five tasks, three are leased at once, then the other two."""
+    """Of five tasks, a worker leases the three that it asked for, and then the other two."""
     made = {api.create({"type": TYPE})["id"] for _ in range(5)}
     first, second = leased(api, max_tasks=3), leased(api, max_tasks=10)
     assert (len(first), len(second)) == (3, 2)
@@ -135,7 +135,7 @@ def test_many_are_leased_at_once_and_no_more_than_asked_for(api: Gateway) -> Non
 
 
 def test_several_types_are_asked_for_at_once(api: Gateway) -> None:
-    """A worker that asks for two types gets tasks of both."""
+    """A worker that asks for two types at once gets tasks of both types."""
     ann = Gateway(headers={"X-Duetime-Owner": "ann"})
     made = {api.create({"type": name})["id"] for name in (TYPE, "anns")}
     leases = leased(ann, types=[TYPE, "anns"], max_tasks=2)
@@ -143,7 +143,7 @@ def test_several_types_are_asked_for_at_once(api: Gateway) -> None:
 
 
 def test_another_target_may_be_named_for_a_pulled_type(api: Gateway) -> None:
-    """A task with another target is not pulled, and can be changed to pull."""
+    """A task of a pulled type with another target is not leased, but its target can be changed to `pull`."""
     task = api.create({"type": TYPE, "target": {"kind": "handler"}})
     assert leased(api) == []
     changed = api.send("PATCH", f"/v1/tasks/{task['id']}", {"target": {"kind": "pull"}})
@@ -153,7 +153,7 @@ def test_another_target_may_be_named_for_a_pulled_type(api: Gateway) -> None:
 
 
 def test_a_type_that_is_not_declared_cannot_be_pulled(api: Gateway) -> None:
-    """Creations and changes with a pull target for such a type are refused by field."""
+    """Creations and changes with a pull target for a type that is not pulled are refused with the field."""
     answer = api.send("POST", "/v1/tasks", {"type": "report", "target": {"kind": "pull"}})
     assert (answer.status, "'report'" in answer.faults["target"]) == (422, True)
     task = api.create({"type": "report", "delay_seconds": 60})
@@ -164,7 +164,7 @@ def test_a_type_that_is_not_declared_cannot_be_pulled(api: Gateway) -> None:
 
 
 def test_a_pulled_task_has_no_rollback(api: Gateway) -> None:
-    """A rollback is refused at creation and later."""
+    """A pulled task cannot have a rollback, neither at its creation nor later."""
     answer = api.send("POST", "/v1/tasks", {"type": TYPE, "rollback_on_failure": True})
     assert (answer.status, list(answer.faults)) == (422, ["rollback_on_failure"])
     lease = one_lease(api)
@@ -174,7 +174,7 @@ def test_a_pulled_task_has_no_rollback(api: Gateway) -> None:
 
 
 def test_a_heartbeat_renews_the_lease_and_tells_what_is_asked(api: Gateway, clock: StandingClock) -> None:
-    """The heartbeat keeps progress, and its response has the user's request."""
+    """A heartbeat renews the lease and stores progress, and its response has the action that a user requested."""
     lease = one_lease(api)
     clock.at += 20_000
     answer = tell(api, lease, "heartbeat", {"percent": 40, "message": "half way"})
@@ -190,7 +190,7 @@ def test_a_heartbeat_renews_the_lease_and_tells_what_is_asked(api: Gateway, cloc
 
 
 def test_a_heartbeat_does_not_renew_beyond_the_timeout(api: Gateway, clock: StandingClock) -> None:
-    """The lease ends with the attempt's timeout, after which heartbeats are refused."""
+    """A lease ends with the attempt's timeout, after which heartbeats are refused."""
     lease = one_lease(api, timeout_seconds=40)
     clock.at += 29_000
     renewed = tell(api, lease, "heartbeat", {})
@@ -208,7 +208,7 @@ def _seconds_between(first: str, last: str) -> float:
 
 
 def test_a_failure_is_retried_by_the_policy(api: Gateway, clock: StandingClock) -> None:
-    """A failed task waits for its next attempt, which any worker may lease with a new fence."""
+    """After a failure, a pulled task waits for its next attempt, which has a new fence."""
     lease = one_lease(api, retry={"max_attempts": 2, "initial_seconds": 0})
     failure = {"error": {"type": "Boom", "message": "no luck"}}
     assert tell(api, lease, "fail", failure).body["state"] == "waiting"
@@ -221,14 +221,14 @@ def test_a_failure_is_retried_by_the_policy(api: Gateway, clock: StandingClock) 
 
 
 def test_a_failure_that_is_not_retriable_is_the_last(api: Gateway) -> None:
-    """The task fails without another attempt."""
+    """A failure that is not retriable ends the task without another attempt."""
     lease = one_lease(api)
     failure = {"error": {"type": "Unretriable", "message": "never"}, "retriable": False}
     assert tell(api, lease, "fail", failure).body["state"] == "failed"
 
 
 def test_a_failure_may_name_the_wait_before_the_next_attempt(api: Gateway, clock: StandingClock) -> None:
-    """`retry_in_seconds` replaces the policy's wait; the attempt counts."""
+    """`retry_in_seconds` replaces the wait of the retry policy, and the attempt counts."""
     lease = one_lease(api, retry={"max_attempts": 2, "initial_seconds": 0})
     failure = {"error": {"type": "RetryIn", "message": "the bank is closed"}, "retry_in_seconds": 60.5}
     assert tell(api, lease, "fail", failure).body["state"] == "waiting"
@@ -250,7 +250,7 @@ def test_a_failure_may_name_the_wait_before_the_next_attempt(api: Gateway, clock
     ],
 )
 def test_a_wait_that_cannot_be_kept_is_refused(api: Gateway, fields: dict[str, Any], code: str) -> None:
-    """The error names the field, and the lease stays valid."""
+    """An error for an invalid `retry_in_seconds` names the field, and the lease stays valid."""
     lease = one_lease(api)
     answer = tell(api, lease, "fail", {"error": {"type": "RetryIn", "message": ""}, **fields})
     assert [(each["field"], each["code"]) for each in answer.problem["errors"]] == [("retry_in_seconds", code)]
@@ -258,7 +258,7 @@ def test_a_wait_that_cannot_be_kept_is_refused(api: Gateway, fields: dict[str, A
 
 
 def test_a_released_task_is_leased_again_at_once_and_costs_no_attempt(api: Gateway) -> None:
-    """The next lease is still the first attempt."""
+    """A released task can be leased again at once, and the release costs no attempt."""
     lease = one_lease(api)
     assert tell(api, lease, "release").body["state"] == "waiting"
     assert tell(api, lease, "release").body["state"] == "waiting"
@@ -269,7 +269,7 @@ def test_a_released_task_is_leased_again_at_once_and_costs_no_attempt(api: Gatew
 
 
 def test_a_paused_attempt_leaves_its_checkpoint_to_the_next(api: Gateway) -> None:
-    """A requested pause keeps the checkpoint; without a request, it is refused."""
+    """A worker can pause a task with a checkpoint only if a user requested it; the next attempt gets the checkpoint."""
     lease = one_lease(api)
     task_id = lease["task"]["id"]
     refused = tell(api, lease, "pause", {"checkpoint": {"row": 7}})
@@ -283,7 +283,7 @@ def test_a_paused_attempt_leaves_its_checkpoint_to_the_next(api: Gateway) -> Non
 
 
 def test_a_checkpoint_in_a_heartbeat_is_given_to_the_next_attempt(api: Gateway, clock: StandingClock) -> None:
-    """The checkpoint survives a heartbeat without one, and a concurrent heartbeat."""
+    """The next attempt gets a heartbeat's checkpoint, which a later heartbeat without a checkpoint does not remove."""
     lease = one_lease(api, retry={"max_attempts": 3, "initial_seconds": 0})
     assert tell(api, lease, "heartbeat", {"checkpoint": {"row": 7}}).status == 200
     assert tell(api, lease, "heartbeat", {"percent": 5}).status == 200
@@ -300,7 +300,10 @@ def test_a_checkpoint_in_a_heartbeat_is_given_to_the_next_attempt(api: Gateway, 
 
 
 def test_the_first_stored_result_of_a_step_is_kept(api: Gateway, clock: StandingClock) -> None:
-    """Even an attempt that lost its lease can still store the result of its current step."""
+    """The first stored result of a step is kept.
+
+    An attempt that lost its lease can still store its current step's result.
+    """
     lease = one_lease(api, retry={"max_attempts": 3, "initial_seconds": 0})
     first = _put_step(api, lease, "charge", {"result": {"id": 7}, "duration_ms": 250})
     assert (first.status, first.body) == (200, {"name": "charge", "result": {"id": 7}})
@@ -329,23 +332,23 @@ def test_the_first_stored_result_of_a_step_is_kept(api: Gateway, clock: Standing
     ],
 )
 def test_a_step_that_cannot_be_stored_is_refused(api: Gateway, name: str, body: object, status: int) -> None:
-    """Too large results, unknown fields and invalid names are refused."""
+    """A step with a too large result, an unknown field or an invalid name is refused."""
     assert _put_step(api, one_lease(api), name, body).status == status
 
 
 def _put_step(api: Gateway, lease: dict[str, Any], name: str, body: object = None) -> Answer:
-    """Store a step."""
+    """Store a step's result, and return the response."""
     return api.send("PUT", f"{LEASES}/{lease['id']}/steps/{name}", body or {})
 
 
 def test_an_unasked_cancel_by_the_worker_is_refused(api: Gateway) -> None:
-    """A worker can end a task as cancelled only after a user requested that."""
+    """A worker can end a task as cancelled only after a user has requested it."""
     answer = tell(api, one_lease(api), "cancel")
     assert (answer.status, answer.problem["code"]) == (409, "state_conflict")
 
 
 def test_completing_twice_is_completing_once(api: Gateway) -> None:
-    """A repeat with the same result gets the same response; another result or a failure is refused."""
+    """A repeated completion with the same result returns the same response; another outcome is refused."""
     lease = one_lease(api)
     for _ in range(2):
         assert tell(api, lease, "complete", {"result": 1}).body["state"] == "succeeded"
@@ -357,14 +360,14 @@ def test_completing_twice_is_completing_once(api: Gateway) -> None:
 
 
 def test_a_late_result_counts_until_somebody_else_has_the_task(api: Gateway, clock: StandingClock) -> None:
-    """A result reported after the lease counts, unless another attempt has begun."""
+    """A result that is reported after the lease has ended counts, unless another attempt has begun."""
     late = one_lease(api)
     clock.at += 60_000
     assert tell(api, late, "complete", {"result": 1}).body["state"] == "succeeded"
 
 
 def test_a_zombie_is_refused(api: Gateway, clock: StandingClock) -> None:
-    """Once another worker has the task, all reports of the first are refused."""
+    """Once another worker has the task, all reports of the first worker are refused."""
     first = one_lease(api)
     assert tell(api, first, "heartbeat", {}).status == 200
     clock.at += 30_000 + BACK_AFTER
@@ -386,7 +389,7 @@ def _token(*fields: object) -> str:
 
 
 def test_a_task_is_not_handed_out_before_its_time(api: Gateway, clock: StandingClock) -> None:
-    """A message that arrives a little early is held until the due time."""
+    """A message that arrives slightly early is held until the task's due time, and only then leased."""
     due_at = clock.at + 1_050
     api.create({"type": TYPE, "delay_seconds": 1.05})
     (lease,) = leased(api, wait_seconds=3)
@@ -417,7 +420,7 @@ BAD_REQUESTS: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize(("body", "field"), BAD_REQUESTS.values(), ids=BAD_REQUESTS)
 def test_a_bad_request_for_leases_names_the_field(api: Gateway, body: dict[str, Any], field: str) -> None:
-    """Each error names its field, and nothing is leased."""
+    """An error for an invalid lease request names the field, and no task is leased."""
     api.create({"type": TYPE})
     answer = api.send("POST", LEASES, body)
     assert (answer.status, list(answer.faults)) == (422, [field])
@@ -426,7 +429,7 @@ def test_a_bad_request_for_leases_names_the_field(api: Gateway, body: dict[str, 
 
 @pytest.mark.parametrize("types", [["unheard-of"], ["anns"], [TYPE, "anns"]])
 def test_types_that_a_caller_may_not_pull_are_refused(api: Gateway, types: list[str]) -> None:
-    """Undeclared types and other workers' types get the same refusal."""
+    """Types that are not pulled, and types of other workers, are refused with the same error."""
     api.create({"type": "anns"})
     answer = api.send("POST", LEASES, {"types": types})
     assert (answer.status, answer.problem["code"]) == (403, "type_not_pulled")
@@ -434,7 +437,7 @@ def test_types_that_a_caller_may_not_pull_are_refused(api: Gateway, types: list[
 
 
 def test_another_callers_lease_is_refused(api: Gateway) -> None:
-    """A lease id is useless to callers that may not pull its type."""
+    """Callers that may not pull a type cannot use leases of this type."""
     ann = Gateway(headers={"X-Duetime-Owner": "ann"})
     ann.create({"type": "anns"})
     (lease,) = leased(ann, types=["anns"])
@@ -445,7 +448,7 @@ def test_another_callers_lease_is_refused(api: Gateway) -> None:
 
 
 def test_a_lease_id_leads_to_tasks_of_its_type_only(api: Gateway) -> None:
-    """A worker cannot forge an id that ends a task of another type."""
+    """A forged lease id cannot end a task of another type."""
     ann = Gateway(headers={"X-Duetime-Owner": "ann"})
     bodies = (
         {"type": "report", "delay_seconds": 60},
@@ -460,7 +463,7 @@ def test_a_lease_id_leads_to_tasks_of_its_type_only(api: Gateway) -> None:
 
 
 def test_a_wrong_fence_is_refused(api: Gateway) -> None:
-    """An id with the fence of an ended or unknown attempt ends nothing."""
+    """A lease id with another fence is refused, and ends no attempt."""
     lease = one_lease(api)
     version, task_id, fence, nonce, pull_queue, seconds, receipt = _fields(lease["id"])
     forged = _token(version, task_id, fence + 1, nonce, pull_queue, seconds, receipt)
@@ -472,7 +475,7 @@ def test_a_wrong_fence_is_refused(api: Gateway) -> None:
 @pytest.mark.parametrize("nonce", ["", "abcdefghijkl"])
 @pytest.mark.parametrize("what", ["heartbeat", "complete", "fail", "release", "cancel", "pause"])
 def test_a_lease_that_was_made_up_does_not_exist(api: Gateway, what: str, nonce: str) -> None:
-    """Without the nonce a guessed lease is not found, and the real lease is not affected."""
+    """A guessed lease without the nonce is not found, and the real lease is not affected."""
     lease = one_lease(api)
     version, task_id, fence, _nonce, pull_queue, seconds, receipt = _fields(lease["id"])
     forged = _token(version, task_id, fence, nonce, pull_queue, seconds, receipt)
@@ -484,7 +487,7 @@ def test_a_lease_that_was_made_up_does_not_exist(api: Gateway, what: str, nonce:
 
 
 def test_a_lease_whose_receipt_was_altered_does_no_harm(api: Gateway) -> None:
-    """The fence decides the outcome; the message is deleted when it is received again."""
+    """If a lease's receipt was altered, the fence decides the outcome. The message is deleted on its next delivery."""
     lease = one_lease(api)
     version, task_id, fence, nonce, pull_queue, seconds, _receipt = _fields(lease["id"])
     forged = _token(version, task_id, fence, nonce, pull_queue, seconds, "x" * 300)
@@ -518,7 +521,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("token", HOSTILE.values(), ids=HOSTILE)
 def test_a_hostile_lease_id_is_no_lease(api: Gateway, token: str) -> None:
-    """Anything in the path gets a 404 that reveals nothing."""
+    """An invalid lease id in a path returns 404 without details."""
     for what, body in (("heartbeat", {}), ("complete", {"result": 1}), ("release", None)):
         answer = tell(api, token, what, body)
         assert (answer.status, answer.problem["code"]) == (404, "lease_not_found")
@@ -539,7 +542,7 @@ BAD_REPORTS: dict[str, tuple[str, object, str]] = {
 
 @pytest.mark.parametrize(("what", "body", "field"), BAD_REPORTS.values(), ids=BAD_REPORTS)
 def test_a_bad_report_names_the_field(api: Gateway, what: str, body: object, field: str) -> None:
-    """Each error names its field, and the lease does not change."""
+    """An error for an invalid report names the field, and the lease does not change."""
     lease = one_lease(api)
     answer = tell(api, lease, what, body)
     assert (answer.status, list(answer.faults)) == (422, [field])
@@ -549,7 +552,7 @@ def test_a_bad_report_names_the_field(api: Gateway, what: str, body: object, fie
 def test_a_deployment_without_pulled_types_refuses_them_all(
     compose: Callable[[], None], environ: dict[str, str]
 ) -> None:
-    """Without these two settings, no task can be leased."""
+    """If the settings name no pulled types, no task can be leased."""
     del environ[Variable.PULLED_QUEUES], environ[Variable.PULLERS]
     compose()
     answer = Gateway().send("POST", LEASES, {"types": [TYPE]})
@@ -557,7 +560,7 @@ def test_a_deployment_without_pulled_types_refuses_them_all(
 
 
 def test_payloads_that_do_not_fit_into_one_answer_wait_for_the_next(api: Gateway) -> None:
-    """A task that does not fit is released at once and uses no attempt."""
+    """A task whose payload does not fit into a lease response is released at once, and uses no attempt."""
     for letter in "ab":
         api.create({"type": TYPE, "payload": letter * 700_000})
     (first,) = leased(api, max_tasks=10)

@@ -1,4 +1,4 @@
-"""With a link, somebody without credentials can decide, report on or watch one task, and nothing else."""
+"""Tests of links, with which someone without credentials can decide, report on or watch a single task."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ FORM = {**BROWSER, "Content-Type": "application/x-www-form-urlencoded"}
 
 @pytest.fixture
 def owner(environ: dict[str, str], compose: Callable[[], None]) -> Gateway:
-    """An owner in a deployment that requires tokens, except for links."""
+    """An owner's gateway to a deployment that requires tokens, except for links."""
     environ |= {Variable.AUTHENTICATION: "jwt", Variable.API_URL: "https://api.example.org"}
     compose()
     return ANN
 
 
 def approval(**more: object) -> str:
-    """Create a task of Ann's that waits for an approval; return its id."""
+    """Create a task of Ann's that waits for an approval, and return its id."""
     answer = ANN.send("POST", "/v1/tasks", {**APPROVAL, **more})
     assert answer.status == 201, answer.text
     return str(answer.body["id"])
 
 
 def created(task_id: str, actions: list[str], **more: object) -> dict[str, Any]:
-    """Create a link to a task of Ann's; return the response."""
+    """Create a link to a task of Ann's, and return the response body."""
     answer = ANN.send("POST", f"/v1/tasks/{task_id}/links", {"actions": actions, **more})
     assert answer.status == 201, answer.text
     found: dict[str, Any] = answer.body
@@ -52,31 +52,31 @@ def created(task_id: str, actions: list[str], **more: object) -> dict[str, Any]:
 
 
 def path_of(link: Mapping[str, Any]) -> str:
-    """The path in a link's address."""
+    """The path in a link's URL."""
     url = str(link["url"])
     assert url.startswith("https://api.example.org/v1/links/dtl_")
     return url.removeprefix("https://api.example.org")
 
 
 def stored_in(session: FakeSession, table: str) -> list[dict[str, Any]]:
-    """All items of the table."""
+    """All items in the table."""
     found: list[dict[str, Any]] = session.dynamodb.scan(TableName=table)["Items"]
     return found
 
 
 def used(link: Mapping[str, Any], **body: object) -> Answer:
-    """Use a link without credentials; return the response."""
+    """Use a link without credentials, and return the response."""
     return ANYBODY.send("POST", path_of(link), body)
 
 
 def state_of(task_id: str) -> str:
-    """The state of one of Ann's tasks."""
+    """The state of one of Ann's tasks, as the API shows it."""
     return str(ANN.send("GET", f"/v1/tasks/{task_id}").body["state"])
 
 
 @pytest.mark.usefixtures("owner")
 def test_a_link_approves_its_task_once() -> None:
-    """The task succeeds with the payload, its event names the link, and a second use is refused."""
+    """A link approves its task with a payload, the task's event names the link, and a second use is refused."""
     task_id = approval()
     link = created(task_id, ["approve"], takes_payload=True)
     answer = used(link, payload={"limit": 500}, reason="as agreed")
@@ -93,7 +93,7 @@ def test_a_link_approves_its_task_once() -> None:
 
 @pytest.mark.usefixtures("owner")
 def test_a_link_rejects_its_task_with_a_reason() -> None:
-    """The task fails with the reason as its error."""
+    """A link rejects its task, which fails with the reason as its error."""
     task_id = approval()
     link = created(task_id, ["approve", "reject"])
     assert used(link).body["errors"][0]["field"] == "action"
@@ -104,7 +104,7 @@ def test_a_link_rejects_its_task_with_a_reason() -> None:
 
 @pytest.mark.usefixtures("owner")
 def test_opening_a_link_changes_nothing() -> None:
-    """As programs open links in mails, neither GET nor HEAD decides anything."""
+    """Opening a link by GET or HEAD decides nothing, because programs open links in emails."""
     task_id = approval()
     link = created(task_id, ["approve"])
     before = ANN.send("GET", f"/v1/tasks/{task_id}").body["version"]
@@ -117,7 +117,7 @@ def test_opening_a_link_changes_nothing() -> None:
 
 @pytest.mark.usefixtures("owner")
 def test_a_link_shows_nothing_but_its_task_and_message() -> None:
-    """Neither the owner, nor the payload, nor the id of the task is in the response or on the page."""
+    """Neither a link's response nor its page shows the owner, the payload or the id of its task."""
     task_id = approval(payload={"secret": "swordfish"}, tags={"team": "hidden-team"})
     link = created(task_id, ["approve"], message="Pay Ann?")
     for headers in ({}, BROWSER):
@@ -128,7 +128,7 @@ def test_a_link_shows_nothing_but_its_task_and_message() -> None:
 
 @pytest.mark.usefixtures("owner")
 def test_no_other_token_is_accepted() -> None:
-    """A changed or invalid token, or another task's, is not found and decides nothing."""
+    """A changed or invalid token, or a token with another task's parts, is not found and decides nothing."""
     first, second = approval(), approval()
     one, other = (path_of(created(each, ["approve"])).rpartition("/")[2] for each in (first, second))
     prefix, task, id_, secret = one.split("_")
@@ -148,7 +148,7 @@ def test_no_other_token_is_accepted() -> None:
 
 @pytest.mark.usefixtures("owner")
 def test_a_link_permits_its_own_actions_only() -> None:
-    """A link to reject can neither approve nor complete, and a link to watch can only watch."""
+    """A link permits only its own actions: a link to reject cannot approve, and a link to watch can only watch."""
     task_id = approval()
     rejects, watches = created(task_id, ["reject"]), created(task_id, ["watch"])
     for link in (rejects, watches):
@@ -161,7 +161,7 @@ def test_a_link_permits_its_own_actions_only() -> None:
 
 @pytest.mark.usefixtures("owner")
 def test_a_link_is_no_credential_for_anything_else() -> None:
-    """The token opens no other path, as a bearer token or as an id."""
+    """A link's token gives access to no other path, neither as a bearer token nor as an id."""
     task_id = approval()
     token = path_of(created(task_id, ["approve"])).rpartition("/")[2]
     for method, path in (
@@ -177,7 +177,7 @@ def test_a_link_is_no_credential_for_anything_else() -> None:
 
 @pytest.mark.usefixtures("owner")
 def test_a_link_expires(clock: StandingClock) -> None:
-    """An expired link is refused, and listed for some more days."""
+    """An expired link is refused, but still listed for a few days."""
     task_id = approval()
     link = created(task_id, ["approve"], expires_seconds=600)
     clock.at += 600 * SECOND - 1
@@ -194,7 +194,7 @@ def test_a_link_expires(clock: StandingClock) -> None:
 def test_a_link_is_kept_for_longer_than_it_is_valid(
     session: FakeSession, environ: dict[str, str], clock: StandingClock
 ) -> None:
-    """A link's TTL is some days after its expiry."""
+    """A link's item expires some days after the link."""
     created(approval(), ["approve"], expires_seconds=3600)
     (item,) = [
         each for each in stored_in(session, environ[Variable.TABLE]) if each[schema.SORT_KEY]["S"].startswith("link#")
@@ -204,14 +204,14 @@ def test_a_link_is_kept_for_longer_than_it_is_valid(
 
 @pytest.mark.usefixtures("owner")
 def test_only_a_digest_of_a_token_is_stored(session: FakeSession, environ: dict[str, str]) -> None:
-    """Reading the table does not help to use a link."""
+    """The table has only a digest of a link's token, so that reading the table does not help to use the link."""
     token = path_of(created(approval(), ["approve"])).rpartition("/")[2]
     assert token.rpartition("_")[2] not in json.dumps(stored_in(session, environ[Variable.TABLE]))
 
 
 @pytest.mark.usefixtures("owner")
 def test_a_deleted_link_is_refused() -> None:
-    """The link can no longer be used or deleted, nor can another owner delete it."""
+    """A deleted link can be neither used nor deleted again, and another owner cannot delete a link."""
     task_id = approval()
     link = created(task_id, ["approve"])
     path = f"/v1/tasks/{task_id}/links/{link['id']}"
@@ -225,7 +225,7 @@ def test_a_deleted_link_is_refused() -> None:
 
 @pytest.mark.usefixtures("owner")
 def test_only_its_owner_makes_links_to_a_task() -> None:
-    """Other owners can neither create nor list links; readers cannot create them."""
+    """Other owners can neither create nor list links, and readers can list but not create them."""
     task_id = approval()
     created(task_id, ["approve"])
     path = f"/v1/tasks/{task_id}/links"
@@ -258,7 +258,7 @@ def test_only_its_owner_makes_links_to_a_task() -> None:
     ],
 )
 def test_what_no_link_can_be_is_refused_by_name(body: dict[str, Any], field: str) -> None:
-    """Unknown and contradictory fields are named, and no link is created."""
+    """Unknown and contradictory fields of a new link are refused by name, and no link is created."""
     task_id = approval()
     answer = ANN.send("POST", f"/v1/tasks/{task_id}/links", body)
     assert answer.status == 422
@@ -268,7 +268,7 @@ def test_what_no_link_can_be_is_refused_by_name(body: dict[str, Any], field: str
 
 @pytest.mark.usefixtures("owner")
 def test_links_fit_their_tasks() -> None:
-    """Only approvals have links to approve, and only tasks that are open and not waiting, links to complete."""
+    """Links to approve need an open approval, and links to complete need an open task that waits for a notification."""
     plain, waiting = ANN.send("POST", "/v1/tasks", {"type": "echo"}).body["id"], approval()
     for task_id, action in ((plain, "approve"), (plain, "complete"), (waiting, "complete"), (waiting, "fail")):
         answer = ANN.send("POST", f"/v1/tasks/{task_id}/links", {"actions": [action]})
@@ -281,7 +281,7 @@ def test_links_fit_their_tasks() -> None:
 
 @pytest.mark.usefixtures("owner")
 def test_a_payload_needs_a_link_that_takes_one() -> None:
-    """A payload that is not allowed or too large is refused by name; the link stays valid."""
+    """A payload that a link does not allow, or that is too large, is refused by name, and the link stays valid."""
     task_id = approval()
     link, takes = created(task_id, ["approve"]), created(task_id, ["approve", "reject"], takes_payload=True)
     assert used(link, payload=1).body["errors"][0]["field"] == "payload"
@@ -292,7 +292,7 @@ def test_a_payload_needs_a_link_that_takes_one() -> None:
 
 @pytest.mark.usefixtures("owner")
 def test_a_task_that_does_not_wait_yet_keeps_its_link(clock: StandingClock) -> None:
-    """Using the link before the due time is a conflict; it works later."""
+    """Using a link before its task's due time is a conflict, but the link can be used later."""
     task_id = approval(delay_seconds=3600)
     link = created(task_id, ["approve"])
     assert ANYBODY.send("GET", path_of(link)).body["is_awaited"] is False
@@ -304,7 +304,7 @@ def test_a_task_that_does_not_wait_yet_keeps_its_link(clock: StandingClock) -> N
 
 @pytest.mark.usefixtures("owner")
 def test_of_two_links_the_first_decides() -> None:
-    """After an approval, another link's rejection is a conflict."""
+    """After a task was approved by a link, the use of another link to reject the task is a conflict."""
     task_id = approval()
     yes, no = created(task_id, ["approve"]), created(task_id, ["reject"])
     assert used(yes).status == 200
@@ -314,7 +314,7 @@ def test_of_two_links_the_first_decides() -> None:
 
 @pytest.mark.usefixtures("owner")
 def test_a_task_has_a_limited_number_of_links() -> None:
-    """At the limit, a link must be deleted before another can be created."""
+    """If a task has the maximum number of links, a link must be deleted before another can be created."""
     task_id = approval()
     for _ in range(MAX_LINKS):
         last = created(task_id, ["watch"])
@@ -339,7 +339,7 @@ def test_links_go_with_their_task(session: FakeSession, environ: dict[str, str])
 
 @pytest.mark.usefixtures("owner")
 def test_the_page_of_a_link_decides_without_scripts() -> None:
-    """The page is a form with a button for each action and a field for text."""
+    """A link's page is a form without scripts, with a button for each action and fields for text."""
     task_id = approval()
     link = created(task_id, ["approve", "reject"], message="Pay £500 to Ann?", takes_payload=True)
     page = ANYBODY.send("GET", path_of(link), headers=BROWSER)
@@ -356,7 +356,7 @@ def test_the_page_of_a_link_decides_without_scripts() -> None:
 
 @pytest.mark.usefixtures("owner")
 def test_the_page_of_a_link_keeps_its_address_secret() -> None:
-    """Its headers keep browsers, caches and search engines from leaking the address."""
+    """The headers of a link's page prevent browsers, caches and search engines from leaking its URL."""
     link = created(approval(name="<script>alert(1)</script>", type="pay"), ["watch"], message='"><img src=x>')
     page = ANYBODY.send("GET", path_of(link), headers=BROWSER)
     assert page.headers["Referrer-Policy"] == "no-referrer"
@@ -371,7 +371,7 @@ def test_the_page_of_a_link_keeps_its_address_secret() -> None:
 @pytest.mark.usefixtures("owner")
 @pytest.mark.parametrize("body", ["a=%ff", "&".join(f"a{n}=1" for n in range(20)), "action=launch", "payload=1", "x=1"])
 def test_a_form_of_another_shape_is_refused(body: str) -> None:
-    """The response is a client error, and nothing changes."""
+    """A malformed form on a link's page returns a client error, and the task does not change."""
     task_id = approval()
     link = created(task_id, ["approve"])
     assert 400 <= ANYBODY.send("POST", path_of(link), headers=FORM, raw=body).status < 500
@@ -381,7 +381,10 @@ def test_a_form_of_another_shape_is_refused(body: str) -> None:
 def test_the_audit_log_names_the_link_and_keeps_no_token(
     owner: Gateway, environ: dict[str, str], compose: Callable[[], None], session: FakeSession
 ) -> None:
-    """The log names task and link; wrong tokens, which anyone can send, are not recorded."""
+    """The audit log names the task and the link, but has no token.
+
+    Wrong tokens, which anyone can send, are not recorded.
+    """
     environ |= {Variable.AUDIT_LOG_GROUP: "audit"}
     compose()
     task_id = approval()
@@ -403,7 +406,7 @@ def test_the_audit_log_names_the_link_and_keeps_no_token(
 def test_a_link_is_limited_by_the_quota_of_its_owner(
     owner: Gateway, environ: dict[str, str], compose: Callable[[], None]
 ) -> None:
-    """Opening a link uses the owner's read quota; beyond it nothing is done."""
+    """Opening a link uses the owner's read quota, and is refused when the quota is exceeded."""
     environ |= {Variable.QUOTAS: json.dumps({"reads_per_second": 2}), Variable.SUMMARY_SPREAD: "1"}
     compose()
     task_id = approval()
@@ -416,7 +419,7 @@ def test_a_link_is_limited_by_the_quota_of_its_owner(
 
 @pytest.mark.usefixtures("owner")
 def test_the_page_says_whether_a_link_may_be_used_again() -> None:
-    """The page says whether to try again later, or that the link cannot be used."""
+    """A link's page says whether to try again later, or that the link cannot be used."""
     link = created(approval(delay_seconds=3600), ["approve"])
     early = ANYBODY.send("POST", path_of(link), headers=FORM, raw="action=approve")
     assert (early.status, "try again" in early.text) == (409, True)

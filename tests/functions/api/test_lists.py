@@ -26,7 +26,7 @@ LATER: dict[str, Any] = {"type": "report", "delay_seconds": 3600}
 
 
 def test_a_list_says_what_it_was_narrowed_by(api: Gateway) -> None:
-    """The response has the filters, order, page size and number of tasks read."""
+    """A list response shows its filters, its order, its page size and the number of tasks read."""
     for _ in range(3):
         api.create(LATER)
     api.create({**LATER, "type": "mail"})
@@ -59,7 +59,7 @@ def test_a_list_says_what_it_was_narrowed_by(api: Gateway) -> None:
 
 
 def test_a_full_page_is_read_once_and_tells_whether_there_are_more(api: Gateway, session: FakeSession) -> None:
-    """A hundred tasks, the last ones or not: the parts of the list, and one request for the tasks."""
+    """A full page costs one query for each part of the list and one request for its tasks, even if more tasks exist."""
     order = Order(TaskSpec("report", delay=HOUR))
     composed(TaskServices).batch_creator.create_many(LOCAL_OWNER, [order] * MAX_PAGE)
     calls: Counter[str] = Counter()
@@ -76,7 +76,7 @@ def test_a_full_page_is_read_once_and_tells_whether_there_are_more(api: Gateway,
 
 
 def test_a_list_of_ids_says_which(api: Gateway) -> None:
-    """The response has the requested ids, found or not."""
+    """A list by ids shows the requested ids, whether they exist or not."""
     task = api.create(LATER)
     answer = api.send("GET", "/v1/tasks", query=f"ids={task['id']}")
     assert answer.body["applied"]["filters"] == {"ids": [task["id"]]}
@@ -95,7 +95,7 @@ def test_a_list_of_ids_says_which(api: Gateway) -> None:
 def test_a_list_shows_the_contents_that_it_is_asked_for(
     api: Gateway, clock: StandingClock, expand: str, shown: set[str]
 ) -> None:
-    """With `expand`, a list shows contents like a single task, even if stored outside the record."""
+    """With `expand`, a list shows contents in the same way as a single task, even if stored outside the record."""
     large = "".join(f"{number:x}" for number in range(9000))
     task = api.create({"type": "report", "payload": {"large": large}})
     ended_by_a_worker(task["id"], clock, Succeeded(b'{"rows":17}'))
@@ -107,7 +107,7 @@ def test_a_list_shows_the_contents_that_it_is_asked_for(
 
 
 def test_contents_are_shown_of_few_tasks_at_once(api: Gateway) -> None:
-    """A larger `limit` is refused; by default the page has the largest allowed size."""
+    """With `expand`, a `limit` above the maximum is refused, and the default page has the maximum size."""
     for _ in range(MAX_EXPANDED_PAGE + 1):
         api.create(LATER)
     refused = api.send("GET", "/v1/tasks", query=f"expand=payload&limit={MAX_EXPANDED_PAGE + 1}")
@@ -122,7 +122,7 @@ def test_contents_are_shown_of_few_tasks_at_once(api: Gateway) -> None:
 
 
 def test_a_page_ends_before_its_contents_become_too_large(api: Gateway) -> None:
-    """The rest is on the next pages, and nothing is left out."""
+    """A page ends before its contents become too large, and the following pages have all other tasks."""
     size = MAX_EXPANDED_BYTES // 3
     made = [api.create({**LATER, "payload": str(number) * size})["id"] for number in range(5)]
     found: list[dict[str, Any]] = []
@@ -140,7 +140,10 @@ def test_a_page_ends_before_its_contents_become_too_large(api: Gateway) -> None:
 def test_a_search_for_a_part_of_a_name_examines_so_many_tasks_a_page(
     api: Gateway, clock: StandingClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The response says how many tasks were examined and how far, and the next page continues there."""
+    """A search for a part of a name shows how many tasks it examined and where it ended.
+
+    The next page continues there.
+    """
     monkeypatch.setattr("duetime.services.tasks.read.MAX_EXAMINED", 20)
     old = api.create({"type": "report", "name": "Month close"})
     clock.at += HOUR
@@ -159,7 +162,7 @@ def test_a_search_for_a_part_of_a_name_examines_so_many_tasks_a_page(
 
 
 def test_a_list_says_how_many_tasks_match_if_asked(api: Gateway) -> None:
-    """Each page has the number and cost of all matching tasks, up to a limit."""
+    """With `count`, each page shows the number and the cost of all matching tasks, up to a limit."""
     costs = [api.create(LATER)["cost_dollars"] for _ in range(5)]
     api.create({**LATER, "type": "mail"})
     first = api.send("GET", "/v1/tasks", query="type=report&limit=2&count=true").body

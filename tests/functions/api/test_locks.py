@@ -1,4 +1,4 @@
-"""Locks over REST: tasks name them, and their owners see holders and waiters, and can force a release."""
+"""Tests of locks over REST: tasks name locks, and owners see holders and waiting tasks, and can force a release."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WHOLE = {"key": "db-17", "mode": "exclusive", "max_holders": 1, "scope": "task",
 
 
 def taken(api: Gateway, clock: StandingClock, key: str = "db-17") -> str:
-    """Create a task that holds a lock; return its id."""
+    """Create a task that holds a lock, and return its id."""
     task_id: str = api.create({"type": "report", "lock": {"key": key}})["id"]
     claimed_by_a_worker(task_id, clock)
     lock_manager = composed(LockServices).manager
@@ -34,7 +34,7 @@ def taken(api: Gateway, clock: StandingClock, key: str = "db-17") -> str:
 
 
 def waiting(api: Gateway, clock: StandingClock) -> str:
-    """Create a task that waits for the lock; return its id."""
+    """Create a task that waits for the lock, and return its id."""
     task_id: str = api.create(LOCKED)["id"]
     claimed_by_a_worker(task_id, clock)
     task = composed(CoreServices).stores.tasks.read(TaskId(task_id))
@@ -46,13 +46,16 @@ def waiting(api: Gateway, clock: StandingClock) -> str:
 
 
 def test_a_task_answers_with_its_lock(api: Gateway) -> None:
-    """The response shows the lock with its defaults."""
+    """A task's response shows its lock with all defaults."""
     assert api.create(LOCKED)["lock"] == WHOLE
     assert api.create({"type": "report"})["lock"] is None
 
 
 def test_several_locks_are_in_the_order_of_their_keys(api: Gateway) -> None:
-    """Locks are taken in this order; a list with one lock is shown as `lock`, without `locks`."""
+    """A task's locks are shown in the order in which they are taken, by key.
+
+    A list with one lock is shown as `lock`.
+    """
     shared = {"key": "a", "mode": "shared"}
     task = api.create({"type": "report", "locks": [{"key": "db-17"}, shared]})
     assert task["locks"] == [{**WHOLE, **shared, "max_holders": None}, WHOLE]
@@ -62,7 +65,7 @@ def test_several_locks_are_in_the_order_of_their_keys(api: Gateway) -> None:
 
 
 def test_lock_and_locks_are_not_given_together(api: Gateway) -> None:
-    """The error of a creation, an update or a type's defaults names the field."""
+    """Giving both `lock` and `locks` is refused in creations, updates and type defaults, and the error has `locks`."""
     both = {"lock": {"key": "a"}, "locks": [{"key": "b"}, {"key": "c"}]}
     refused = api.send("POST", "/v1/tasks", {"type": "report", **both})
     assert (refused.status, list(refused.faults)) == (422, ["locks"])
@@ -72,7 +75,7 @@ def test_lock_and_locks_are_not_given_together(api: Gateway) -> None:
 
 
 def test_an_update_with_one_form_of_locks_replaces_the_other(api: Gateway) -> None:
-    """A list replaces a lock and vice versa; an empty list or null removes them."""
+    """An update with `locks` replaces `lock` and vice versa, and an empty list or null removes the current form."""
     path = f"/v1/tasks/{api.create({**LOCKED, 'delay_seconds': 60})['id']}"
 
     def keys(patch: dict[str, Any]) -> tuple[str | None, list[str]]:
@@ -90,7 +93,7 @@ def test_an_update_with_one_form_of_locks_replaces_the_other(api: Gateway) -> No
 
 
 def test_a_mode_is_merged_with_its_number_of_holders(api: Gateway) -> None:
-    """A shared lock has no limit by default, an exclusive lock has one holder."""
+    """By default, a shared lock has any number of holders, and an exclusive lock has one holder."""
     path = f"/v1/tasks/{api.create({**LOCKED, 'delay_seconds': 60})['id']}"
     assert api.send("PATCH", path, {"lock": {"mode": "shared"}}).status == 422
     shared = api.send("PATCH", path, {"lock": {"mode": "shared", "max_holders": None}}).body["lock"]
@@ -99,7 +102,7 @@ def test_a_mode_is_merged_with_its_number_of_holders(api: Gateway) -> None:
 
 
 def test_the_locks_of_a_type_are_those_of_its_tasks(api: Gateway) -> None:
-    """They apply unless a creation names others, in either form, or none."""
+    """A type's locks apply to its tasks, unless a creation gives other locks in either form, or none."""
     assert api.send("PUT", "/v1/types/report", {"locks": [{"key": "b"}, {"key": "a", "mode": "shared"}]}).status == 200
     task = api.create({"type": "report"})
     assert [(lock["key"], lock["mode"]) for lock in task["locks"]] == [("a", "shared"), ("b", "exclusive")]
@@ -112,7 +115,7 @@ def test_the_locks_of_a_type_are_those_of_its_tasks(api: Gateway) -> None:
 
 
 def test_the_task_of_a_schedule_changes_its_locks(api: Gateway) -> None:
-    """One form replaces the other in an update of a schedule as well."""
+    """In an update of a schedule, one form of its task's locks also replaces the other."""
     timing = {"name": "nightly", "rate": "1 hour", "task": LOCKED}
     assert api.send("POST", "/v1/schedules", timing).status == 201
     locks = [{"key": "a"}, {"key": "b", "mode": "shared"}]
@@ -123,7 +126,7 @@ def test_the_task_of_a_schedule_changes_its_locks(api: Gateway) -> None:
 
 
 def test_holders_and_waiting_tasks_have_a_mode(api: Gateway, clock: StandingClock) -> None:
-    """Both are shown as shared or exclusive."""
+    """Holders and waiting tasks are shown with their mode, shared or exclusive."""
     shared = {"type": "report", "lock": {"key": "db-17", "mode": "shared"}}
     manager, core = composed(LockServices).manager, composed(CoreServices)
     task_id = api.create(shared)["id"]
@@ -138,7 +141,7 @@ def test_holders_and_waiting_tasks_have_a_mode(api: Gateway, clock: StandingCloc
 
 
 def test_a_lock_is_changed_and_taken_off(api: Gateway) -> None:
-    """Before the start, a task's lock can be changed, and removed with null."""
+    """Before a task starts, its lock can be changed, and removed with null."""
     task = api.create({**LOCKED, "delay_seconds": 60})
     path = f"/v1/tasks/{task['id']}"
     lock = {"key": "db-18", "mode": "exclusive", "max_holders": 3, "scope": "run", "wait_seconds": 60}
@@ -147,7 +150,7 @@ def test_a_lock_is_changed_and_taken_off(api: Gateway) -> None:
 
 
 def test_a_lock_tells_who_holds_it_and_who_waits(api: Gateway, clock: StandingClock) -> None:
-    """The lock shows its holder with fence and end, and its line; the waiting task names the lock."""
+    """A lock shows its holder with fence and end, and its waiting tasks, which name the lock in turn."""
     holder, waiter = taken(api, clock), waiting(api, clock)
     lock = api.send("GET", "/v1/locks/db-17")
     assert lock.status == 200
@@ -160,7 +163,7 @@ def test_a_lock_tells_who_holds_it_and_who_waits(api: Gateway, clock: StandingCl
 
 
 def test_a_freed_lock_is_the_next_ones(api: Gateway, clock: StandingClock) -> None:
-    """The response shows that the lock is reserved for the first in line."""
+    """After a forced release, the response shows that the lock is reserved for the first waiting task."""
     taken(api, clock)
     waiter = waiting(api, clock)
     freed = api.send("DELETE", "/v1/locks/db-17")
@@ -170,7 +173,7 @@ def test_a_freed_lock_is_the_next_ones(api: Gateway, clock: StandingClock) -> No
 
 
 def test_locks_are_listed_page_by_page(api: Gateway, clock: StandingClock) -> None:
-    """Locks are listed by key; a page's token works only for this list."""
+    """Locks are listed by key, and a page token works only for this list."""
     for key in ("b", "a", "c"):
         taken(api, clock, key)
     first = api.send("GET", "/v1/locks", query="limit=2").body
@@ -182,15 +185,15 @@ def test_locks_are_listed_page_by_page(api: Gateway, clock: StandingClock) -> No
 
 @pytest.mark.parametrize("key", ["nobody", "a b", "%00", "a#b", "é", "x" * 65])
 def test_an_unknown_lock_is_not_found(api: Gateway, key: str) -> None:
-    """Reading or releasing an unknown or impossible key is 404."""
+    """Reading or releasing an unknown or invalid lock key returns 404."""
     for method in ("GET", "DELETE"):
         answer = api.send(method, f"/v1/locks/{key}")
-        # Some letters do not even reach the route.
+        # Some letters in the path match no route.
         assert (answer.status, answer.body["code"] in {"lock_not_found", "path_not_found"}) == (404, True)
 
 
 def test_another_owners_lock_does_not_exist(api: Gateway, clock: StandingClock) -> None:
-    """Another owner's lock cannot be read or released, and is not listed."""
+    """Another owner's lock can be neither read nor released, and is not listed."""
     taken(api, clock)
     other = {"x-duetime-owner": "other"}
     assert api.send("GET", "/v1/locks/db-17", headers=other).status == 404
@@ -200,6 +203,6 @@ def test_another_owners_lock_does_not_exist(api: Gateway, clock: StandingClock) 
 
 @pytest.mark.parametrize("query", ["limit=0", "limit=101", "limit=x", "next_token=x", "next_token=", "after=a"])
 def test_a_bad_parameter_is_named(api: Gateway, query: str) -> None:
-    """The response is a 400 that names the parameter."""
+    """An error for an invalid list parameter returns 400 and names the parameter."""
     answer = api.send("GET", "/v1/locks", query=query)
     assert (answer.status, answer.body["errors"][0]["field"]) == (400, query.partition("=")[0])

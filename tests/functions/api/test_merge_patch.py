@@ -1,4 +1,4 @@
-"""An update of a task is a merge patch (RFC 7396)."""
+"""Tests that a task update is a JSON merge patch (RFC 7396)."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ OTHER_TARGET = {"kind": "http", "url": "https://example.org/other", "phases": ["
     ],
 )
 def test_an_update_merges(api: Gateway, patch: dict[str, Any], after: dict[str, Any]) -> None:
-    """An object is merged, null removes, and anything else replaces; the payload is replaced as a whole."""
+    """An update merges objects, removes fields that are null, and replaces other values and the complete payload."""
     task = api.create(BEFORE)
     updated = api.send("PATCH", f"/v1/tasks/{task['id']}", patch)
     assert updated.status == 200, updated.text
@@ -90,7 +90,7 @@ def test_an_update_merges(api: Gateway, patch: dict[str, Any], after: dict[str, 
     ],
 )
 def test_what_a_merge_leaves_behind_must_be_acceptable(api: Gateway, patch: dict[str, Any], field: str) -> None:
-    """The merged object is checked like a new one; the error names the field, and nothing changes."""
+    """A merged object is validated like a new one; an error names the field, and the task does not change."""
     task = api.create(BEFORE)
     path = f"/v1/tasks/{task['id']}"
     refused = api.send("PATCH", path, patch)
@@ -99,7 +99,7 @@ def test_what_a_merge_leaves_behind_must_be_acceptable(api: Gateway, patch: dict
 
 
 def test_a_part_of_what_is_not_there_must_be_whole(api: Gateway) -> None:
-    """A lock that a patch adds needs a key, and has the defaults for other fields."""
+    """A lock that an update adds must have a key, and has defaults for its other fields."""
     path = f"/v1/tasks/{api.create({'type': 'report', 'delay_seconds': 60})['id']}"
     assert api.send("PATCH", path, {"lock": {"max_holders": 2}}).faults == {"lock.key": "is required"}
     made = api.send("PATCH", path, {"lock": {"key": "db"}}).body["lock"]
@@ -107,7 +107,7 @@ def test_a_part_of_what_is_not_there_must_be_whole(api: Gateway) -> None:
 
 
 def test_tasks_of_a_filter_are_each_merged(api: Gateway) -> None:
-    """An update by filter is merged into each task."""
+    """An update by filter is merged into each task separately."""
     first, second = (api.create({**BEFORE, "tags": {"team": "dba", "n": n}}) for n in ("1", "2"))
     body = {"filter": {"tags": {"team": "dba"}}, "update": {"tags": {"team": None}, "retry": {"max_attempts": 2}}}
     done = api.send("POST", "/v1/tasks/update", body)
@@ -119,7 +119,7 @@ def test_tasks_of_a_filter_are_each_merged(api: Gateway) -> None:
 
 
 def test_nulls_are_taken_for_what_is_left_out(api: Gateway) -> None:
-    """In a creation, null means the default, or no value."""
+    """In a creation, null means the default value, or no value."""
     names = ("tags", "retry", "due_at", "delay_seconds", "target", "lock", "callback_url", "name")
     task = api.create({"type": "report", **dict.fromkeys(names)})
     plain = api.create({"type": "report"})
@@ -131,10 +131,10 @@ def test_nulls_are_taken_for_what_is_left_out(api: Gateway) -> None:
 
 
 def test_a_task_that_is_written_back_as_it_was_read_is_told_what_is_fixed(api: Gateway) -> None:
-    """Of a whole task, an update refuses only read-only fields and those fixed at creation."""
+    """If an update sends a complete task back, only its read-only fields and those fixed at creation are refused."""
     task = api.create(BEFORE)
     reasons: dict[str, str] = {}
-    # A response names twenty faults at most.
+    # A response names at most twenty faults.
     for part in ([*task][::2], [*task][1::2]):
         refused = api.send("PATCH", f"/v1/tasks/{task['id']}", {name: task[name] for name in part})
         assert refused.status == 422
@@ -151,6 +151,6 @@ def test_a_task_that_is_written_back_as_it_was_read_is_told_what_is_fixed(api: G
 
 
 def test_a_task_that_is_created_as_another_was_read_is_told_what_is_read_only(api: Gateway) -> None:
-    """A creation refuses read-only fields as such."""
+    """If a creation sends fields of another task that are read-only, the error says so."""
     refused = api.send("POST", "/v1/tasks", {"type": "report", "state": "paused", "version": 3})
     assert [fault["code"] for fault in refused.body["errors"]] == ["read_only", "read_only"]

@@ -1,4 +1,4 @@
-"""Topologies with topologies as nodes, over REST: valid graphs, and errors by field name."""
+"""Tests of topologies that contain topologies, over REST: valid graphs, and errors by field name."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ LEAF: dict[str, Any] = {"nodes": {"a": {"type": "report"}}}
 
 
 def within(graph: dict[str, Any], **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
-    """A graph whose only node is a topology with this graph."""
+    """A graph whose only node is a topology that runs the given graph."""
     return {"nodes": {"part": {"type": "part", "target": {"kind": "topology"}, "payload": graph, **fields}}}
 
 
 def running(name: str, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
-    """A graph whose only node runs a definition."""
+    """A graph whose only node runs the definition with this name."""
     return {"nodes": {"part": {"type": "part", "target": {"kind": "topology", "definition": {"name": name, **fields}}}}}
 
 
@@ -32,7 +32,7 @@ def nested(levels: int) -> dict[str, Any]:
 
 
 def test_topologies_are_within_each_other_as_deep_as_is_allowed(api: Gateway) -> None:
-    """The deepest allowed nesting is accepted, and the response says which nodes are topologies."""
+    """The deepest allowed nesting is accepted, and the response shows which nodes are topologies."""
     made = api.send("POST", PATH, nested(MAX_TOPOLOGY_LEVELS))
     assert made.status == 201, made.body
     assert api.send("GET", f"{PATH}/{made.body['id']}").body["nodes"]["part"]["is_topology"]
@@ -70,7 +70,7 @@ TWO = {"nodes": {f"part{number}": within(MANY)["nodes"]["part"] for number in ra
     ],
 )
 def test_what_cannot_run_within_a_topology_is_refused_by_name(api: Gateway, body: Any, field: str) -> None:  # noqa: ANN401 - JSON
-    """The error names the field, and nothing is created."""
+    """An error for an invalid nested topology names the field, and no task is created."""
     refused = api.send("POST", PATH, body)
     assert refused.status == 422
     assert field in refused.faults
@@ -78,7 +78,10 @@ def test_what_cannot_run_within_a_topology_is_refused_by_name(api: Gateway, body
 
 
 def test_a_node_runs_a_definition_with_parameters_of_the_definition_around_it(api: Gateway) -> None:
-    """The run uses the latest version at its creation."""
+    """A node can run a definition with parameters of the outer definition.
+
+    It uses the latest version at the run's creation.
+    """
     region = {"region": {"type": "string"}}
     payload = {"to": "<duetime.parameters.region>"}
     api.send(
@@ -107,12 +110,12 @@ MAPPED: dict[str, Any] = {
 
 
 def each(**fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
-    """The graph with a map, with some of its fields replaced."""
+    """The graph with a map, in which these fields of the map's node are replaced."""
     return {"nodes": {**MAPPED, "each": {**MAPPED["each"], **fields}}}
 
 
 def test_a_map_is_kept_as_it_was_written(api: Gateway) -> None:
-    """A map is accepted and kept in topologies, definitions and nested topologies."""
+    """A map is accepted and stored unchanged in topologies, definitions and nested topologies."""
     made = api.send("POST", PATH, {"nodes": MAPPED})
     assert (made.status, made.body["payload"]) == (201, {"nodes": MAPPED})
     assert api.send("GET", f"{PATH}/{made.body['id']}").body["nodes"]["each"]["is_topology"]
@@ -142,14 +145,17 @@ def test_a_map_is_kept_as_it_was_written(api: Gateway) -> None:
     ],
 )
 def test_a_map_that_cannot_run_is_refused_by_name(api: Gateway, body: Any, field: str) -> None:  # noqa: ANN401 - JSON
-    """The error names the field, and nothing is created."""
+    """An error for an invalid map names the field, and no task is created."""
     refused = api.send("POST", PATH, body)
     assert refused.status == 422
     assert field in refused.faults
 
 
 def test_a_definition_that_names_itself_is_refused_when_it_is_run(api: Gateway) -> None:
-    """The error has the path to the first level that is too deep."""
+    """Running a definition that contains itself is refused.
+
+    The error has the path to the first level that is too deep.
+    """
     assert api.send("PUT", f"{DEFINITIONS}/loop", running("loop")).status == 201
     refused = api.send("POST", "/v1/tasks", {"type": "t", "target": {"kind": "topology"}, "payload": running("loop")})
     assert refused.status == 422
@@ -159,7 +165,7 @@ def test_a_definition_that_names_itself_is_refused_when_it_is_run(api: Gateway) 
 
 
 def test_another_graph_may_name_definitions(api: Gateway) -> None:
-    """A changed graph may refer to definitions, like the first one."""
+    """The graph of an updated task may refer to definitions, like that of a new task."""
     api.send("PUT", f"{DEFINITIONS}/leaf", LEAF)
     task = api.create({"type": "t", "target": {"kind": "topology"}, "payload": LEAF, "delay_seconds": 60})
     changed = api.send("PATCH", f"/v1/tasks/{task['id']}", {"payload": running("leaf")})

@@ -19,13 +19,13 @@ ROLE = "arn:aws:sts::123456789012:assumed-role/Reports"
 
 @pytest.fixture
 def secured(environ: dict[str, str], compose: Callable[[], None], request: pytest.FixtureRequest) -> None:
-    """A deployment with the authentication that the test names."""
+    """Compose a deployment with the authentication that the test names."""
     environ[Variable.AUTHENTICATION] = request.param
     compose()
 
 
 def iam(arn: str | None) -> Gateway:
-    """A caller that the gateway identifies by an ARN."""
+    """A caller that the gateway identifies by this ARN."""
     return Gateway({"iam": {"userArn": arn, "accountId": "123456789012"}})
 
 
@@ -37,7 +37,7 @@ def jwt(**claims: Any) -> Gateway:  # noqa: ANN401 - any claim
 @pytest.mark.parametrize("secured", ["iam"], indirect=True)
 @pytest.mark.usefixtures("secured")
 def test_all_sessions_of_a_role_are_one_owner() -> None:
-    """Two sessions of a role see the same tasks; other roles, users and accounts do not."""
+    """All sessions of a role are one owner, while other roles, users and accounts are other owners."""
     task = iam(f"{ROLE}/one").create()
     assert iam(f"{ROLE}/two").listed() == [task["id"]]
     for other in (
@@ -52,7 +52,7 @@ def test_all_sessions_of_a_role_are_one_owner() -> None:
 @pytest.mark.parametrize("secured", ["jwt"], indirect=True)
 @pytest.mark.usefixtures("secured")
 def test_the_subject_of_a_token_is_the_owner() -> None:
-    """A token's subject owns the tasks created with it, whatever its other claims."""
+    """A token's subject owns the tasks that are created with the token, whatever other claims the token has."""
     task = jwt(sub="auth0|5f7c", email="a@example.org").create()
     assert jwt(sub="auth0|5f7c").listed() == [task["id"]]
     assert jwt(sub="auth0|5f7d", email="a@example.org").listed() == []
@@ -76,7 +76,7 @@ def test_a_live_connection_ends_with_the_token(expires: str | None, ends: int | 
 @pytest.mark.parametrize("secured", ["iam"], indirect=True)
 @pytest.mark.usefixtures("secured")
 def test_the_session_of_a_role_is_who_acts() -> None:
-    """The role owns the task, and the history names the session that acted. Users have no sessions."""
+    """A role owns its tasks, and the history names the role's session that acted. Users have no sessions."""
     for arn in (f"{ROLE}/anna", "arn:aws:iam::123456789012:user/Reports"):
         caller = iam(arn)
         task = caller.create({"type": "report", "delay_seconds": 60})
@@ -93,7 +93,7 @@ def test_the_session_of_a_role_is_who_acts() -> None:
     "caller", [Gateway(), Gateway({}), Gateway({"lambda": {}}), iam(None), iam(""), jwt(), jwt(sub=""), iam("nobody")]
 )
 def test_a_request_without_an_identity_is_unauthorized(caller: Gateway) -> None:
-    """Such a request gets 401, even if the gateway lets it through."""
+    """A request without an identity returns 401, even if the gateway lets it through."""
     answer = caller.send("GET", "/v1/tasks")
     assert (answer.status, answer.problem["code"]) == (401, "unauthenticated")
 
@@ -101,7 +101,7 @@ def test_a_request_without_an_identity_is_unauthorized(caller: Gateway) -> None:
 @pytest.mark.parametrize("secured", ["iam", "jwt"], indirect=True)
 @pytest.mark.usefixtures("secured")
 def test_a_caller_acts_for_nobody_else() -> None:
-    """The header may name the caller itself, but no other owner."""
+    """The owner header may name the caller itself, but no other owner."""
     caller = Gateway({"iam": {"userArn": f"{ROLE}/one"}, "jwt": {"claims": {"sub": "123456789012:role/Reports"}}})
     refused = caller.send("POST", "/v1/tasks", {"type": "a"}, {"X-Duetime-Owner": "somebody"})
     assert (refused.status, refused.problem["code"]) == (403, "owner_forbidden")
@@ -150,7 +150,7 @@ def test_members_of_a_team_act_for_it(environ: dict[str, str], compose: Callable
 def test_a_claim_lists_the_teams_of_a_caller(
     environ: dict[str, str], compose: Callable[[], None], teams: object, allowed: object
 ) -> None:
-    """The claim is read in any form in which the gateway passes lists, but only if the setting names it."""
+    """The claim with a caller's teams is read in each form that the gateway can pass on, if the settings name it."""
     caller = Gateway({"jwt": {"claims": {"sub": "ann", "cognito:groups": teams}}}, {"X-Duetime-Owner": "billing"})
     assert caller.send("GET", "/v1/tasks").status == 403
     environ[Variable.TEAMS_CLAIM] = "cognito:groups"
@@ -162,14 +162,14 @@ def test_a_claim_lists_the_teams_of_a_caller(
 @pytest.mark.usefixtures("secured")
 @pytest.mark.parametrize("subject", ["s" * 129, "a#b", "a b", "ä", "nul\x00"])
 def test_an_identity_that_cannot_be_stored_is_forbidden(subject: str) -> None:
-    """An identity that is too long, or contains key separators, gets 403."""
+    """An identity that is too long, or that contains separators of keys, returns 403."""
     answer = jwt(sub=subject).send("POST", "/v1/tasks", {"type": "a"})
     assert (answer.status, answer.problem["code"]) == (403, "forbidden")
 
 
 @pytest.mark.parametrize("owner", ["", "o" * 129, "a#b", "a b", "ä"])
 def test_the_local_stacks_header_is_held_to_the_same_rule(api: Gateway, owner: str) -> None:
-    """Without authentication the header names the owner, with a default; a bad name is refused."""
+    """Without authentication, the header names the owner, by default `local`, and an invalid name is refused."""
     answer = api.send("GET", "/v1/tasks", headers={"X-Duetime-Owner": owner})
     assert (answer.status, list(answer.faults)) == (400, ["X-Duetime-Owner"])
     task = api.create()

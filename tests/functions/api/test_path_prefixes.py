@@ -1,4 +1,4 @@
-"""The API at the root of a host, or behind a prefix unknown to it."""
+"""Tests of the API at the root of a host, and behind a path prefix that the API does not know."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ CREATIONS: tuple[tuple[str, str, dict[str, Any] | None], ...] = (
     ("PUT", "/v1/calendars/uk:bank", {"dates": ["2026-12-25"]}),
     ("POST", "/v1/tasks/cancel", {"filter": {"type": "report", "state": "scheduled"}, "per_second": 1}),
 )
-"""Every request whose answer has a `Location`, in an order in which each finds what it needs."""
-# The function sees a stage or a custom domain's mapping in the path; it does not see a prefix that a proxy or the local
-# stack removes.
+"""All requests whose response has a `Location`, in an order in which each request finds the resources it needs."""
+# The function sees the prefix of a stage or of a custom domain's mapping in the path. It does not see a prefix that a
+# proxy or the local stack removes.
 SEEN = ("", "/prod", "/duetime", "/v1", "/teams/data/duetime")
 
 
 def referred(base: str, reference: str, prefix: str) -> str:
-    """The address that a client gets by following a reference of a response; it must be behind the same prefix."""
+    """The path to which a reference in a response leads a client; asserts that the path is behind the same prefix."""
     address = urlsplit(urljoin(base, reference))
     assert f"{address.scheme}://{address.netloc}" == HOST
     assert address.path.startswith(f"{prefix}/v1/"), address.path
@@ -56,7 +56,7 @@ def created(api: Gateway, prefix: str) -> Iterator[tuple[str, Answer]]:
 
 @pytest.mark.parametrize("prefix", SEEN)
 def test_a_location_leads_to_what_was_created_behind_any_prefix(api: Gateway, prefix: str) -> None:
-    """A client that resolves `Location` against the URL of its request reads the new resource."""
+    """A client that resolves `Location` against its request's URL can read the new resource, behind any prefix."""
     for path, answer in created(api, prefix):
         found = api.send("GET", referred(f"{HOST}{prefix}{path}", answer.headers["Location"], prefix))
         assert found.status == 200, (path, answer.headers["Location"])
@@ -65,7 +65,7 @@ def test_a_location_leads_to_what_was_created_behind_any_prefix(api: Gateway, pr
 
 @pytest.mark.parametrize("hidden", ["/_aws/execute-api/duetime-api", "/base", "/v1"])
 def test_a_location_holds_behind_a_prefix_that_was_taken_away(api: Gateway, hidden: str) -> None:
-    """Even if the function does not see the prefix, it is in the resolved URL."""
+    """If a proxy removes the prefix before the function, the resolved `Location` still has the prefix."""
     for path, answer in created(api, ""):
         address = referred(f"{HOST}{hidden}{path}", answer.headers["Location"], hidden)
         assert api.send("GET", address.removeprefix(hidden)).status == 200
@@ -74,7 +74,7 @@ def test_a_location_holds_behind_a_prefix_that_was_taken_away(api: Gateway, hidd
 @pytest.mark.parametrize("prefix", SEEN)
 @pytest.mark.parametrize("index", ["/v1", "/v1/"])
 def test_the_links_of_the_index_lead_somewhere_behind_any_prefix(api: Gateway, prefix: str, index: str) -> None:
-    """`GET /v1` links to the OpenAPI document and the health check."""
+    """The links of `GET /v1` lead to the OpenAPI document and the health check, behind any prefix."""
     links: dict[str, Any] = api.send("GET", f"{prefix}{index}").body["links"]
     for link in links.values():
         assert api.send("GET", referred(f"{HOST}{prefix}{index}", link, prefix)).status == 200
@@ -82,7 +82,7 @@ def test_the_links_of_the_index_lead_somewhere_behind_any_prefix(api: Gateway, p
 
 @pytest.mark.parametrize("prefix", SEEN)
 def test_the_server_of_the_document_is_the_one_that_serves_it(api: Gateway, prefix: str) -> None:
-    """The document's server, resolved against the document's own URL, is the start of all its paths."""
+    """The server in the OpenAPI document, resolved against the document's own URL, is the base of all its paths."""
     (server,) = api.send("GET", f"{prefix}/v1/openapi.json").body["servers"]
     assert urljoin(f"{HOST}{prefix}/v1/openapi.json", server["url"]).rstrip("/") == f"{HOST}{prefix}"
 
@@ -102,12 +102,12 @@ def test_the_server_of_the_document_is_the_one_that_serves_it(api: Gateway, pref
     ],
 )
 def test_a_reference_is_relative_to_the_request(path: str, request_path: str, reference: str) -> None:
-    """A reference goes up to the common path, and a colon in its first segment is not taken for a scheme."""
+    """A relative reference leads from one path to another; a colon in its first segment is not taken for a scheme."""
     assert reference_to(path, request_path) == reference
     assert urljoin(f"{HOST}/p{request_path.removeprefix('/prod')}", reference) == f"{HOST}/p{path}"
 
 
 def test_a_path_that_only_looks_like_the_apis_is_unknown(api: Gateway) -> None:
-    """The part after the version must be a path of the API."""
+    """A path with an unknown version, or without one, returns 404."""
     for path in ("/prod/v1x/tasks", "/prod/v2/tasks", "/v1/v2/tasks", "/prod/tasks"):
         assert api.send("GET", path).problem["code"] == "path_not_found"

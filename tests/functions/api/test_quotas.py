@@ -1,4 +1,4 @@
-"""Quotas over REST: who may see and set them, and how requests beyond them are answered."""
+"""Tests of quotas over REST: who can see and set them, and how requests that exceed them are answered."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
 
 @pytest.fixture
 def ops(environ: dict[str, str], compose: Callable[[], None], api: Gateway) -> Gateway:
-    """The function of a deployment with quotas, called by an operator."""
+    """A gateway to a deployment with quotas, called by an operator."""
     environ |= {Variable.OPERATORS: "boss", Variable.QUOTAS: json.dumps(DEFAULTS), Variable.SUMMARY_SPREAD: "1"}
     compose()
     return replace(api, headers={"X-Duetime-Owner": "boss"})
@@ -44,12 +44,12 @@ def ops(environ: dict[str, str], compose: Callable[[], None], api: Gateway) -> G
 
 @pytest.fixture
 def ann(ops: Gateway) -> Gateway:
-    """The function of a deployment with quotas, called by another owner."""
+    """A gateway to a deployment with quotas, called by another owner."""
     return replace(ops, headers={"X-Duetime-Owner": "ann"})
 
 
 def test_quotas_are_set_seen_and_deleted(ops: Gateway) -> None:
-    """A response has the owner's own quotas, those in force and the usage; a deletion restores the defaults."""
+    """A response shows an owner's own quotas, its effective quotas and its usage; a deletion restores the defaults."""
     put = ops.send("PUT", ANN, {"creates_per_second": 20, "schedules": 5, "reason": "a loop"})
     own = {**UNSET, "creates_per_second": 20, "schedules": 5}
     by = {"reason": "a loop", "updated_at": "2026-11-21T02:33:07.250Z", "updated_by": "boss"}
@@ -66,7 +66,7 @@ def test_quotas_are_set_seen_and_deleted(ops: Gateway) -> None:
 
 
 def test_quotas_are_replaced_as_a_whole(ops: Gateway) -> None:
-    """Omitted fields get the default; a body without limits deletes the owner's quotas."""
+    """Setting quotas replaces all of an owner's quotas; a body without limits deletes them."""
     ops.send("PUT", ANN, {"creates_per_second": 20})
     assert ops.send("PUT", ANN, {"long_polls": 3}).body["own"] == {**UNSET, "long_polls": 3}
     assert ops.send("PUT", ANN, {}).status == 200
@@ -74,7 +74,7 @@ def test_quotas_are_replaced_as_a_whole(ops: Gateway) -> None:
 
 
 def test_an_owner_sees_its_own_quotas_and_sets_none(ops: Gateway, ann: Gateway) -> None:
-    """Other owners' quotas are not found; only operators can set any."""
+    """An owner sees its own quotas but not those of other owners, and only operators can set quotas."""
     ops.send("PUT", ANN, {"creates_per_second": 20})
     ops.send("PUT", f"{PATH}/bob", {"creates_per_second": 20})
     assert [each["owner"] for each in ann.send("GET", PATH).body["owners"]] == ["ann"]
@@ -87,7 +87,7 @@ def test_an_owner_sees_its_own_quotas_and_sets_none(ops: Gateway, ann: Gateway) 
 
 
 def test_settings_show_a_caller_its_quotas(ops: Gateway, ann: Gateway) -> None:
-    """Each quota has its usage; other owners are not named."""
+    """The settings show a caller its quotas with their usage."""
     ops.send("PUT", ANN, {"schedules": 7})
     found = ann.send("GET", "/v1/settings").body["quotas"]
     assert found == [
@@ -98,20 +98,20 @@ def test_settings_show_a_caller_its_quotas(ops: Gateway, ann: Gateway) -> None:
 
 @pytest.mark.parametrize(("body", "field"), BAD)
 def test_bad_quotas_are_refused_by_name(ops: Gateway, body: dict[str, Any], field: str) -> None:
-    """The error names the field, and nothing changes."""
+    """An error for an invalid quota names the field, and no quota changes."""
     refused = ops.send("PUT", ANN, body)
     assert (refused.status, refused.problem["errors"][0]["field"]) == (422, field)
     assert ops.send("GET", PATH).body["owners"] == []
 
 
 def test_an_owner_that_cannot_be_is_refused(ops: Gateway) -> None:
-    """The error names `owner`."""
+    """If a path has an invalid owner, the error names `owner`."""
     refused = ops.send("GET", f"{PATH}/a b")
     assert (refused.status, refused.problem["errors"][0]["field"]) == (400, "owner")
 
 
 def test_quotas_of_too_many_owners_are_refused(ops: Gateway) -> None:
-    """At the maximum, only quotas of owners that already have some can be set."""
+    """If the maximum number of owners have quotas, quotas can be set only for these owners."""
     full = {f"o{number}": OwnerQuotas(f"o{number}", Quotas(schedules=1)) for number in range(MAX_QUOTA_OWNERS)}
     assert composed(CoreServices).stores.quotas.save(StoredQuotas(full), "nonce")
     refused = ops.send("PUT", ANN, {"schedules": 1})
@@ -122,7 +122,7 @@ def test_quotas_of_too_many_owners_are_refused(ops: Gateway) -> None:
 def test_open_tasks_are_not_limited_where_they_are_not_counted(
     environ: dict[str, str], compose: Callable[[], None], ops: Gateway
 ) -> None:
-    """The error names the missing setting."""
+    """Without the summary, open tasks cannot be limited, and the error names the missing setting."""
     environ[Variable.SUMMARY_SPREAD] = "0"
     compose()
     refused = ops.send("PUT", ANN, {"open_tasks": 5})
@@ -133,7 +133,7 @@ def test_open_tasks_are_not_limited_where_they_are_not_counted(
 def test_without_the_setting_there_are_no_quotas(
     environ: dict[str, str], compose: Callable[[], None], api: Gateway
 ) -> None:
-    """Quotas can be neither set nor seen, even by operators."""
+    """If the deployment has no quotas, even operators can neither see nor set quotas."""
     environ[Variable.OPERATORS] = "*"
     compose()
     for method, body in (("GET", None), ("PUT", {"schedules": 1}), ("DELETE", None)):
@@ -143,7 +143,7 @@ def test_without_the_setting_there_are_no_quotas(
 
 
 def test_a_schedule_too_many_is_rejected_until_another_is_deleted(ann: Gateway) -> None:
-    """The problem names the quota; after a deletion the schedule can be created."""
+    """A schedule beyond the quota is refused with the quota's name, and can be created after another is deleted."""
     made = [ann.send("POST", "/v1/schedules", {"name": name, **SCHEDULE}) for name in ("a", "b", "c")]
     assert [each.status for each in made] == [201, 201, 429]
     assert (made[2].problem["code"], made[2].problem["quota"]) == ("quota_exceeded", "schedules")

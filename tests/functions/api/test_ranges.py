@@ -1,4 +1,4 @@
-"""Time ranges in requests."""
+"""Tests that requests with an empty time range are refused."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EARLY, LATE = "2026-11-20T00:00:00Z", "2026-11-21T00:00:00Z"
 @pytest.mark.parametrize("subject", ["due", "created", "finished"])
 @pytest.mark.parametrize("path", ["/v1/tasks", "/v1/topologies"])
 def test_a_list_is_refused_a_range_that_holds_nothing(api: Gateway, path: str, subject: str) -> None:
-    """The error names the parameter for the end of the range."""
+    """A task list with an empty time range is refused, and the error names the parameter for the range's end."""
     answer = api.send("GET", path, query=f"{subject}_after={LATE}&{subject}_before={EARLY}")
     assert answer.status == 400
     assert answer.faults == {f"{subject}_before": f"should be after {subject}_after"}
@@ -23,7 +23,7 @@ def test_a_list_is_refused_a_range_that_holds_nothing(api: Gateway, path: str, s
 
 @pytest.mark.parametrize("path", ["/v1/schedules/nightly/runs", "/v1/schedules/nightly/occurrences"])
 def test_the_lists_of_a_schedule_are_refused_a_range_that_holds_nothing(api: Gateway, path: str) -> None:
-    """The error names `scheduled_before`, the end of the range."""
+    """A list of a schedule's runs or occurrences with an empty time range is refused, and the error names the end."""
     answer = api.send("GET", path, query=f"scheduled_after={LATE}&scheduled_before={EARLY}")
     assert (answer.status, list(answer.faults)) == (400, ["scheduled_before"])
 
@@ -39,7 +39,7 @@ def test_the_lists_of_a_schedule_are_refused_a_range_that_holds_nothing(api: Gat
 def test_a_bulk_operation_is_refused_a_range_that_holds_nothing(
     api: Gateway, path: str, body: dict[str, Any], subject: str, field: str
 ) -> None:
-    """The error names the filter's field, in dry runs, too."""
+    """An action by filter with an empty time range is refused, also as a dry run, and the error names its end."""
     wanted = {"filter": {f"{subject}_after": LATE, f"{subject}_before": EARLY}, **body}
     for dry_run in (True, False):
         answer = api.send("POST", path, {**wanted, "dry_run": dry_run})
@@ -47,7 +47,7 @@ def test_a_bulk_operation_is_refused_a_range_that_holds_nothing(
 
 
 def test_periods_of_schedules_and_calendars_are_refused_that_hold_nothing(api: Gateway) -> None:
-    """The error names the field for the end of the period."""
+    """Schedules, backfills and calendars with an empty period are refused, and the error names the period's end."""
     schedule = {"name": "nightly", "cron": "30 1 * * *", "task": {"type": "a", "target": {"kind": "handler"}}}
     assert api.send("POST", "/v1/schedules", schedule).status == 201
     for method, path, body, field in (

@@ -1,4 +1,4 @@
-"""Redaction over REST: callers who can only read get no redacted value, and no marker is ever stored."""
+"""Tests of redaction over REST: callers who can only read get no redacted value, and no marker is stored."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SHOWN = {"card": GONE, "amount": 12.5, "of": [{"card": GONE}]}
 
 @pytest.fixture
 def writer(environ: dict[str, str], compose: Callable[[], None]) -> Gateway:
-    """A caller with all rights, in a deployment with tokens that redacts cards in payments."""
+    """A caller with all rights, in a deployment with tokens that redacts card numbers in payments."""
     environ |= {Variable.AUTHENTICATION: "jwt", Variable.ADMINS: "root", Variable.REDACT: '{"pay*": ["card"]}'}
     compose()
     return scoped(None)
@@ -37,12 +37,12 @@ READER = scoped("duetime:reader")
 
 
 def body_of(kind: str = "pay", **fields: object) -> dict[str, Any]:
-    """A task's body."""
+    """The body for creating a task."""
     return {"type": kind, "payload": PAYLOAD, "allow_unknown_type": True, **fields}
 
 
 def test_a_reader_gets_markers_in_place_of_redacted_values(writer: Gateway) -> None:
-    """Readers see other types' tasks whole, and writers see everything."""
+    """Readers get markers in place of redacted values, but see all values of other types. Writers see all values."""
     paid = writer.send("POST", "/v1/tasks", body_of()).body["id"]
     other = writer.send("POST", "/v1/tasks", body_of("report")).body["id"]
     path = f"/v1/tasks/{paid}"
@@ -53,14 +53,14 @@ def test_a_reader_gets_markers_in_place_of_redacted_values(writer: Gateway) -> N
 
 
 def test_an_administrator_reads_for_another_owner_as_a_reader(writer: Gateway) -> None:
-    """Another owner's tasks are shown as to callers who may only read them."""
+    """An administrator who reads another owner's tasks gets redacted values, like a reader."""
     path = f"/v1/tasks/{writer.send('POST', '/v1/tasks', body_of()).body['id']}"
     shown = scoped(None, "root").send("GET", path, headers={"X-Duetime-Owner": CALLER})
     assert shown.body["payload"] == SHOWN
 
 
 def test_schedules_graphs_and_their_histories_are_redacted(writer: Gateway) -> None:
-    """Wherever a payload can be read, its cards are redacted."""
+    """Payloads in schedules, topologies, definitions and lists are redacted for readers, too."""
     task = body_of(target={"kind": "http", "url": "https://example.org/", "body": {"json": PAYLOAD}})
     del task["allow_unknown_type"]
     del task["payload"]
@@ -88,7 +88,7 @@ def test_schedules_graphs_and_their_histories_are_redacted(writer: Gateway) -> N
 
 
 def test_a_cache_does_not_take_what_a_reader_gets_for_the_whole(writer: Gateway) -> None:
-    """A reader's response has its own ETag."""
+    """A reader's redacted response has another ETag than a writer's response."""
     path = f"/v1/tasks/{writer.send('POST', '/v1/tasks', body_of()).body['id']}"
     whole, part = (caller.send("GET", path).headers["ETag"] for caller in (writer, READER))
     assert whole != part
@@ -109,7 +109,7 @@ def test_a_cache_does_not_take_what_a_reader_gets_for_the_whole(writer: Gateway)
 def test_no_marker_is_written_in_place_of_a_value(
     writer: Gateway, method: str, path: str, body: Mapping[str, Any], field: str
 ) -> None:
-    """Writing back a redacted payload is refused by field name, and the stored payload stays."""
+    """Writing back a redacted payload is refused with the field's name, and the stored payload stays unchanged."""
     made = writer.send("POST", "/v1/tasks", body_of(delay_seconds=600)).body["id"]
     refused = writer.send(method, path.replace("{id}", made), body)
     assert refused.status in {400, 422}, refused.body
@@ -118,26 +118,26 @@ def test_no_marker_is_written_in_place_of_a_value(
 
 
 def test_one_marker_refuses_one_task_of_a_batch(writer: Gateway) -> None:
-    """Other tasks of the batch are created."""
+    """A task with a marker is refused, and the other tasks of its batch are created."""
     ends = writer.send("POST", "/v1/tasks/batch", {"tasks": [body_of(), body_of(payload=SHOWN)]}).body["results"]
     assert [each["status"] for each in ends] == [201, 422]
 
 
 def test_a_text_that_names_the_marker_is_a_text(writer: Gateway) -> None:
-    """Only an object with the marker's field is a marker."""
+    """A text that looks like a marker is stored, because only an object with the marker's field is a marker."""
     texts = {"a": "$redacted", "b": json.dumps(GONE)}
     made = writer.send("POST", "/v1/tasks", body_of(payload=texts))
     assert (made.status, made.body["payload"]) == (201, texts)
 
 
 def test_a_type_shows_what_is_redacted(writer: Gateway) -> None:
-    """Everyone who can read a type sees its redacted fields."""
+    """Everyone who can read a type sees which of its fields are redacted."""
     writer.send("PUT", "/v1/types/pay", {"timeout_seconds": 5})
     assert READER.send("GET", "/v1/types/pay").body["redacted"] == ["card"]
 
 
 def free_values(schema: Any, document: Mapping[str, Any], seen: set[str]) -> Iterator[str]:  # noqa: ANN401 - any JSON
-    """The fields of a schema, and of schemas it refers to, that can have any JSON."""
+    """The names of all fields in a schema, and in schemas to which it refers, that can have any JSON."""
     if isinstance(schema, list):
         for each in schema:
             yield from free_values(each, document, seen)
@@ -156,14 +156,14 @@ def free_values(schema: Any, document: Mapping[str, Any], seen: set[str]) -> Ite
 
 
 def test_every_field_that_readers_get_with_any_json_is_redacted() -> None:
-    """A new field must be redacted, or listed here as not having task contents."""
+    """Each response field that can have any JSON is redacted for readers, or listed here as having no task contents."""
     document = json.loads(json.dumps(openapi_document()))
     found: set[str] = set()
     for operation in OPERATIONS:
         if operation.needs is Role.READER and not operation.is_public:
             responses = document["paths"][operation.path][operation.method.lower()]["responses"]
             found |= {*free_values(responses["200"], document, set())} if "200" in responses else set()
-    # Nodes are objects with payloads of their own.
+    # The nodes of a topology are objects that have payloads of their own.
     harmless = {"defaults", "nodes"}
     policy = Redaction({"*": ["*"]})
     for name in found - harmless:

@@ -1,4 +1,4 @@
-"""Notify, heartbeat and progress: reports by whoever works on a task."""
+"""Tests of notifications, heartbeats and progress, which an external worker reports to the API."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ROUTES = {"notice": "notify", "heartbeat": "heartbeat", "progress": "progress"}
 
 @pytest.fixture
 def task(api: Gateway, clock: StandingClock) -> dict[str, Any]:
-    """A task whose target has accepted the work and may report within a minute."""
+    """A task whose target has accepted the work, and may report its outcome within a minute."""
     made = api.create({"type": "report", "target": ENDPOINT, "notify_within_seconds": 60})
     claimed = claimed_by_a_worker(made["id"], clock)
     deferred = composed(TaskServices).attempt_reports.outcome_writer.finish(
@@ -37,24 +37,24 @@ def task(api: Gateway, clock: StandingClock) -> dict[str, Any]:
 
 
 def read(api: Gateway, task: dict[str, Any]) -> dict[str, Any]:
-    """The current task."""
+    """The task as the API shows it now."""
     found: dict[str, Any] = api.send("GET", f"/v1/tasks/{task['id']}").body
     return found
 
 
 def tell(api: Gateway, task: dict[str, Any], what: str, body: object) -> Answer:
-    """Report on a task; return the response."""
+    """Report on a task, and return the response."""
     return api.send("POST", f"/v1/tasks/{task['id']}/{what}", body)
 
 
 def test_a_deferred_task_shows_until_when_it_may_be_notified(task: dict[str, Any]) -> None:
-    """The task is running and deferred, and its lease ends at the deadline."""
+    """A deferred task is shown as running and as waiting for a notification, and its lease ends at the deadline."""
     assert (task["state"], task["awaiting_notification"]) == ("running", True)
     assert task["lease"] == {"worker": "worker", "expires_at": "2026-11-21T02:34:07.250Z"}
 
 
 def test_a_notified_success_is_the_outcome(api: Gateway, clock: StandingClock, task: dict[str, Any]) -> None:
-    """The task has the result, and is no longer deferred or leased."""
+    """After a notified success, the task has the result, and is no longer deferred or leased."""
     clock.at += 30_000
     answer = tell(api, task, "notify", SUCCESS)
     assert (answer.status, answer.body["state"], answer.body["result"]) == (200, "succeeded", {"rows": 17})
@@ -65,7 +65,7 @@ def test_a_notified_success_is_the_outcome(api: Gateway, clock: StandingClock, t
 def test_a_notified_end_is_counted_in_one_line(
     api: Gateway, task: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Ends reported to the API are in the metrics; other reports write no line."""
+    """A notified outcome is counted in one line of metrics, and a report of progress writes no line."""
     capsys.readouterr()
     tell(api, task, "progress", {"fence": 1, "percent": 50, "message": ""})
     assert "_aws" not in capsys.readouterr().out
@@ -75,34 +75,34 @@ def test_a_notified_end_is_counted_in_one_line(
 
 
 def test_a_success_without_a_result_is_null(api: Gateway, task: dict[str, Any]) -> None:
-    """A success may omit the result."""
+    """A notified success without a result sets the task's result to null."""
     answer = tell(api, task, "notify", {"fence": 1, "outcome": "succeeded"})
     assert (answer.status, answer.body["state"], answer.body["result"]) == (200, "succeeded", None)
 
 
 def test_a_notified_failure_is_retried_unless_that_would_not_help(api: Gateway, task: dict[str, Any]) -> None:
-    """By its policy the task waits for its next attempt, and shows the reported error."""
+    """After a notified failure, the task waits for its next attempt and shows the reported error."""
     answer = tell(api, task, "notify", FAILURE)
     assert (answer.status, answer.body["state"]) == (200, "waiting")
     assert answer.body["error"] == {"type": "Boom", "message": "no"}
 
 
 def test_an_unretriable_failure_is_the_outcome(api: Gateway, task: dict[str, Any]) -> None:
-    """The task fails without another attempt."""
+    """After a notified failure that is not retriable, the task fails without another attempt."""
     answer = tell(api, task, "notify", {**FAILURE, "retriable": False})
     assert (answer.status, answer.body["state"], answer.body["attempt"]) == (200, "failed", 1)
 
 
 @pytest.mark.parametrize("body", [SUCCESS, FAILURE, {**FAILURE, "retriable": False}])
 def test_an_equal_notification_is_answered_the_same(api: Gateway, task: dict[str, Any], body: dict[str, Any]) -> None:
-    """A repeated report gets 200 with the current task."""
+    """A repeated notification returns 200 with the current task."""
     first, again = tell(api, task, "notify", body), tell(api, task, "notify", body)
     assert (first.status, again.status, again.body) == (200, 200, first.body)
 
 
 @pytest.mark.parametrize("other", [{**SUCCESS, "result": 18}, FAILURE, {"fence": 1, "outcome": "succeeded"}])
 def test_a_different_notification_is_a_conflict(api: Gateway, task: dict[str, Any], other: dict[str, Any]) -> None:
-    """After the first report, a different one gets 409 and changes nothing."""
+    """A second notification with a different outcome returns 409, and the task does not change."""
     first = tell(api, task, "notify", SUCCESS).body
     answer = tell(api, task, "notify", other)
     assert (answer.status, answer.problem["code"]) == (409, "outcome_conflict")
@@ -114,7 +114,7 @@ def test_a_different_notification_is_a_conflict(api: Gateway, task: dict[str, An
     ("what", "body"), [("notify", SUCCESS), ("heartbeat", {"fence": 1}), ("progress", {"fence": 1, "percent": 1})]
 )
 def test_another_fence_is_a_conflict(api: Gateway, task: dict[str, Any], what: str, body: dict[str, Any]) -> None:
-    """A report with a wrong fence gets 409 and changes nothing."""
+    """A report with another fence returns 409, and the task does not change."""
     for fence in (2, 10**37):
         answer = tell(api, task, what, {**body, "fence": fence})
         assert (answer.status, answer.problem["code"]) == (409, "fence_mismatch")
@@ -128,7 +128,7 @@ def test_another_fence_is_a_conflict(api: Gateway, task: dict[str, Any], what: s
 def test_after_the_deadline_nothing_is_heard(
     api: Gateway, clock: StandingClock, task: dict[str, Any], what: str, body: dict[str, Any]
 ) -> None:
-    """A report a millisecond after the deadline gets 409, even if no other attempt has begun."""
+    """A report one millisecond after the deadline returns 409, even if no other attempt has begun."""
     clock.at += 60_001
     answer = tell(api, task, what, body)
     assert (answer.status, answer.problem["code"]) == (409, "fence_mismatch")
@@ -138,7 +138,7 @@ def test_after_the_deadline_nothing_is_heard(
 
 
 def test_what_has_not_started_cannot_be_notified(api: Gateway) -> None:
-    """The response is a 409 that names the state."""
+    """A report on a task that has not started returns 409 with the task's state."""
     waiting = api.create({"type": "report", "delay_seconds": 60})
     for what, body in (("notify", SUCCESS), ("heartbeat", {"fence": 1}), ("progress", {"fence": 1, "percent": 1})):
         answer = tell(api, waiting, what, body)
@@ -149,7 +149,7 @@ def test_what_has_not_started_cannot_be_notified(api: Gateway) -> None:
 def test_a_heartbeat_moves_the_deadline_and_tells_what_is_asked(
     api: Gateway, clock: StandingClock, task: dict[str, Any]
 ) -> None:
-    """A heartbeat restarts the deadline, and its response has the user's request."""
+    """A heartbeat restarts the deadline, and its response has the action that a user requested."""
     clock.at += 40_000
     assert api.send("POST", f"/v1/tasks/{task['id']}/pause").status == 202
     answer = tell(api, task, "heartbeat", {"fence": 1})
@@ -158,7 +158,7 @@ def test_a_heartbeat_moves_the_deadline_and_tells_what_is_asked(
 
 
 def test_progress_is_told(api: Gateway, task: dict[str, Any]) -> None:
-    """Percent and message stay until the next report of progress; heartbeats keep them."""
+    """Reported progress is kept until the next report of progress, and heartbeats do not remove it."""
     answer = tell(api, task, "progress", {"fence": 1, "percent": 40, "message": "half way"})
     assert (answer.status, answer.body["progress"]) == (200, {"percent": 40, "message": "half way"})
     assert tell(api, task, "heartbeat", {"fence": 1}).body["progress"] == {"percent": 40, "message": "half way"}
@@ -169,7 +169,7 @@ def test_progress_is_told(api: Gateway, task: dict[str, Any]) -> None:
 def test_a_bad_report_names_its_fields_and_changes_nothing(
     api: Gateway, task: dict[str, Any], name: str, body: object, fields: list[str]
 ) -> None:
-    """Every invalid report is a 422 that names the fields."""
+    """An invalid report returns 422 with the names of its faulty fields, and the task does not change."""
     answer = tell(api, task, ROUTES[name], body)
     assert (answer.status, list(answer.faults)) == (422, fields)
     assert read(api, task) == task
@@ -177,7 +177,7 @@ def test_a_bad_report_names_its_fields_and_changes_nothing(
 
 @pytest.mark.parametrize("what", ROUTES.values())
 def test_a_report_without_a_body_or_with_parameters_is_refused(api: Gateway, task: dict[str, Any], what: str) -> None:
-    """A report needs a body, and has no parameters."""
+    """A report without a body, or with query parameters, is refused."""
     empty = api.send("POST", f"/v1/tasks/{task['id']}/{what}")
     assert (empty.status, empty.problem["code"]) == (400, "body_unreadable")
     asked = api.send("POST", f"/v1/tasks/{task['id']}/{what}", {"fence": 1}, query="fence=1")

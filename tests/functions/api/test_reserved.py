@@ -1,4 +1,4 @@
-"""Types and targets reserved for some owners: no way to create a task gives others access."""
+"""Tests that types and targets that are reserved for some owners cannot be used by other owners in any way."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NIGHTLY = {"cron": "0 3 * * *", "timezone": "Europe/London"}
 
 @pytest.fixture
 def environ(environ: dict[str, str], session: FakeSession) -> dict[str, str]:
-    """The function's environment, where Bill's types, pulled types and functions are reserved."""
+    """The function's environment, where some types, pulled types and targets are reserved for Bill."""
     queue = session.client("sqs").create_queue(QueueName=f"render-{uuid4().hex[:8]}")["QueueUrl"]
     return {
         **environ,
@@ -42,20 +42,20 @@ def environ(environ: dict[str, str], session: FakeSession) -> dict[str, str]:
 
 @pytest.fixture
 def ann(compose: Callable[[], None]) -> Gateway:
-    """The requests of an owner without access to reserved types and targets."""
+    """The requests of an owner without access to the reserved types and targets."""
     compose()
     return Gateway(headers={"x-duetime-owner": "ann"})
 
 
 @pytest.fixture
 def bill(ann: Gateway) -> Gateway:
-    """The requests of the owner that has them reserved."""
+    """The requests of the owner for whom the types and targets are reserved."""
     del ann
     return Gateway(headers={"x-duetime-owner": "bill"})
 
 
 def topology(task: dict[str, Any]) -> dict[str, Any]:
-    """A graph with this task as its second node."""
+    """A topology with this task as its second node."""
     return {"nodes": {"first": {"type": "any"}, "second": {**task, "depends_on": ["first"]}}}
 
 
@@ -93,7 +93,10 @@ WAYS: dict[str, tuple[str, str, Callable[[dict[str, Any]], dict[str, Any]], str]
 def test_what_is_reserved_for_others_is_refused(
     ann: Gateway, bill: Gateway, way: str, task: dict[str, Any], field: str
 ) -> None:
-    """However the task is created, the error names the field; the owner with the reservation may create it."""
+    """A reserved type or target is refused by field name, however a task is created.
+
+    The owner with the reservation can use it.
+    """
     method, path, body, place = WAYS[way]
     refused = ann.send(method, path, body(task))
     assert refused.status == 422, refused.text
@@ -104,14 +107,14 @@ def test_what_is_reserved_for_others_is_refused(
 
 
 def test_of_a_batch_only_what_is_reserved_is_refused(ann: Gateway) -> None:
-    """Other tasks of the batch are created."""
+    """A task of a reserved type is refused, and the other tasks of its batch are created."""
     found = ann.send("POST", "/v1/tasks/batch", {"tasks": [{"type": "any", **LATER}, {"type": TYPE, **LATER}]})
     assert [one["status"] for one in found.body["results"]] == [201, 422]
 
 
 @pytest.mark.parametrize(("change", "field"), [({"target": CALL["target"]}, "target.arn"), (NOTICE, "notify_on.to")])
 def test_a_change_leads_to_nothing_reserved(ann: Gateway, change: dict[str, Any], field: str) -> None:
-    """Changes of tasks and schedules are checked like creations."""
+    """Changes of tasks and schedules to a reserved target are refused, like creations."""
     change = {name: value for name, value in change.items() if name != "type"}
     task_id = ann.create({"type": "any", **LATER})["id"]
     assert ann.send("POST", "/v1/schedules", {"name": "n", **NIGHTLY, "task": {"type": "any"}}).status == 201
@@ -124,7 +127,7 @@ def test_a_change_leads_to_nothing_reserved(ann: Gateway, change: dict[str, Any]
 
 
 def test_a_graph_of_a_topology_is_not_changed_to_what_is_reserved(ann: Gateway) -> None:
-    """A changed graph is checked like the first."""
+    """A change of a topology's graph to a reserved type is refused."""
     task_id = ann.create({"type": "any", "target": {"kind": "topology"}, "payload": topology({"type": "any"}), **LATER})
     refused = ann.send("PATCH", f"/v1/tasks/{task_id['id']}", {"payload": topology({"type": TYPE})})
     assert (refused.status, refused.body["errors"][0]["field"]) == (422, "payload.nodes.second.type"), refused.text
@@ -133,7 +136,7 @@ def test_a_graph_of_a_topology_is_not_changed_to_what_is_reserved(ann: Gateway) 
 def test_a_task_whose_type_became_reserved_can_still_be_moved(
     ann: Gateway, environ: dict[str, str], compose: Callable[[], None]
 ) -> None:
-    """Its owner may still reschedule the task, but not create others."""
+    """If a task's type becomes reserved, its owner can still reschedule the task, but cannot create another."""
     task_id = ann.create({"type": "old", **LATER})["id"]
     environ[Variable.TYPE_OWNERS] = json.dumps({"old": ["bill"]})
     compose()
@@ -142,7 +145,7 @@ def test_a_task_whose_type_became_reserved_can_still_be_moved(
 
 
 def test_a_secret_of_others_is_refused_at_creation(ann: Gateway, bill: Gateway) -> None:
-    """The error is the same as for an unknown secret, so its name is not revealed."""
+    """Another owner's secret is refused with the same error as an unknown secret, so that its name is not revealed."""
     auth = {"scheme": "bearer", "secret": "crm"}
     task = {"type": "any", **LATER, "target": {"kind": "http", "url": "https://crm.example/", "auth": auth}}
     refused = ann.send("POST", "/v1/tasks", task)
@@ -151,7 +154,7 @@ def test_a_secret_of_others_is_refused_at_creation(ann: Gateway, bill: Gateway) 
 
 
 def test_only_owners_that_match_lease_a_type(ann: Gateway, bill: Gateway) -> None:
-    """Others get 403, even if the request also has a type of their own."""
+    """A worker that may not lease a type gets 403."""
     assert bill.send("POST", "/v1/leases", {"types": [PULLED]}).status == 200
     refused = ann.send("POST", "/v1/leases", {"types": [PULLED]})
     assert (refused.status, refused.body["code"]) == (403, "type_not_pulled")
@@ -159,7 +162,7 @@ def test_only_owners_that_match_lease_a_type(ann: Gateway, bill: Gateway) -> Non
 
 
 def test_reserved_types_are_not_listed_for_others(ann: Gateway, bill: Gateway) -> None:
-    """Such types cannot be listed, read or changed by others."""
+    """A reserved type can neither be listed nor read nor changed by other owners."""
     assert PULLED in [each["type"] for each in bill.send("GET", "/v1/types").body["types"]]
     assert ann.send("GET", "/v1/types").body["types"] == []
     assert [each.send("GET", f"/v1/types/{PULLED}").status for each in (ann, bill)] == [404, 200]

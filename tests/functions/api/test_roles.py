@@ -1,4 +1,4 @@
-"""Roles: each operation declares its role, and callers without it are refused before anything is read."""
+"""Tests of roles: each operation declares a role, and callers without it are refused before data is read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def secured(environ: dict[str, str], compose: Callable[[], None]) -> None:
-    """A deployment with tokens, `ops` as an operator and `root` as an administrator."""
+    """Compose a deployment with tokens, with `ops` as an operator and `root` as an administrator."""
     environ |= {Variable.AUTHENTICATION: "jwt", Variable.OPERATORS: "ops", Variable.ADMINS: "root"}
     environ[Variable.PULLERS] = '{"render": ["*"]}'
     compose()
@@ -29,19 +29,19 @@ CALLER = "ann"
 
 
 def scoped(scope: str | None, sub: str = CALLER, claim: str = "scope") -> Gateway:
-    """A caller whose token has these scopes."""
+    """A caller whose token has this scope."""
     return Gateway({"jwt": {"claims": {"sub": sub} if scope is None else {"sub": sub, claim: scope}}})
 
 
 def path_of(operation: Operation[Any]) -> str:
-    """An operation's path to things that do not exist, or to the caller's own switch."""
+    """The path of an operation, for resources that do not exist, or for the caller's own switch."""
     names = {"task_id": "0" * 26, "topology_id": "0" * 26, "operation_id": "0" * 26, "scope": "owner"}
     parts = [names.get(part[1:-1], CALLER) if part.startswith("{") else part for part in operation.path.split("/")]
     return "/".join(parts)
 
 
 def codes_of(caller: Gateway) -> dict[str, str]:
-    """For each operation, the code of a refusal by role, or an empty text."""
+    """For each operation, the error code if the caller lacks the role, or an empty text."""
     found = {}
     for operation in OPERATIONS:
         answer = caller.send(operation.method, path_of(operation))
@@ -53,7 +53,7 @@ def codes_of(caller: Gateway) -> dict[str, str]:
 @pytest.mark.usefixtures("secured")
 @pytest.mark.parametrize("role", Role)
 def test_a_role_allows_what_is_declared_and_nothing_else(role: Role) -> None:
-    """For each operation and role: refused exactly if the role does not include the declared one."""
+    """An operation is refused exactly if the caller's role does not include the role that the operation declares."""
     found = codes_of(scoped(f"openid duetime:{role}"))
     for operation in OPERATIONS:
         refusal = "operator_required" if operation.needs is Role.OPERATOR else "role_required"
@@ -63,7 +63,10 @@ def test_a_role_allows_what_is_declared_and_nothing_else(role: Role) -> None:
 
 @pytest.mark.usefixtures("secured")
 def test_a_token_without_scopes_of_ours_is_not_limited() -> None:
-    """Such a token permits everything except operations on all owners, which the settings may permit."""
+    """A token without duetime scopes permits everything except operations on all owners.
+
+    The settings can permit those, too.
+    """
     plain = codes_of(scoped("openid profile"))
     assert {plain[one.id] for one in OPERATIONS if one.needs not in {Role.OPERATOR, Role.ADMIN}} == {""}
     assert plain["getDispatchStatus"] == "operator_required"
@@ -73,7 +76,7 @@ def test_a_token_without_scopes_of_ours_is_not_limited() -> None:
 
 @pytest.mark.usefixtures("secured")
 def test_an_administrator_reads_what_any_owner_has_and_changes_nothing_of_it() -> None:
-    """This applies to every operation, but not to operators."""
+    """An administrator can read every owner's resources but not change them. An operator can do neither."""
     owner = {"X-Duetime-Owner": "ann"}
     task = scoped(None).send("POST", "/v1/tasks", {"type": "a", "allow_unknown_type": True}).body["id"]
     root = scoped(None, "root")
@@ -91,7 +94,10 @@ def test_an_administrator_reads_what_any_owner_has_and_changes_nothing_of_it() -
 
 @pytest.mark.usefixtures("secured")
 def test_a_scope_limits_even_an_operator() -> None:
-    """With the `reader` scope even an operator only reads; the `operator` scope makes any subject an operator."""
+    """A token with the scope `reader` permits even an operator only to read.
+
+    The scope `operator` makes everyone an operator.
+    """
     assert codes_of(scoped("duetime:reader", "ops"))["getDispatchStatus"] == "operator_required"
     assert codes_of(scoped("duetime:operator"))["getDispatchStatus"] == ""
     put = scoped("duetime:operator").send("PUT", "/v1/switches/all/all", {"stopped": True})
@@ -112,14 +118,14 @@ def test_a_scope_limits_even_an_operator() -> None:
     ],
 )
 def test_a_misspelt_scope_gives_nothing(scope: str, claim: str, allowed: object) -> None:
-    """A duetime scope without a valid role does not leave its caller unlimited."""
+    """A misspelled duetime scope grants no role, instead of leaving its caller unlimited."""
     assert (scoped(scope, claim=claim).send("GET", "/v1/tasks").status == 200) == allowed
     assert scoped(scope, claim=claim).send("GET", "/v1/dispatch").status == 403
 
 
 @pytest.mark.usefixtures("secured")
 def test_a_worker_may_create_for_what_it_runs_only() -> None:
-    """The worker role can create tasks with a lease, but not without one."""
+    """A caller with the role `worker` can create tasks only with a lease."""
     worker = scoped("duetime:worker")
     assert worker.send("POST", "/v1/tasks", {"type": "a"}).problem["code"] == "role_required"
     forged = worker.send("POST", "/v1/tasks", {"type": "a"}, {"X-Duetime-Lease": "none"})

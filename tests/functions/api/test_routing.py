@@ -22,19 +22,19 @@ def _ok(request: Request) -> Response:  # noqa: ARG001 - any handler
 
 
 def test_every_operation_of_the_contract_has_its_handler() -> None:
-    """Declared operations and handlers match exactly."""
+    """Each declared operation has a handler, and each handler has a declared operation."""
     assert set(routing.bound()) == set(OPERATIONS)
 
 
 def test_a_handler_is_found_from_the_path_of_its_operation() -> None:
-    """Each operation's path leads to the module that handles it."""
+    """The path of each operation leads to the module of its handler."""
     for operation in OPERATIONS:
         modules = {f"functions.api.{name}" for name in routing._HANDLED_IN[subject_of(operation.path)]}
         assert routing.bound()[operation].__module__ in modules
 
 
 def test_the_start_imports_what_tasks_need_and_no_more() -> None:
-    """Schedules, graphs and bulk operations are imported only when needed."""
+    """At its start, the function does not import modules that only schedules, topologies or bulk operations need."""
     script = """
 import sys
 import functions.api.handler
@@ -46,6 +46,6 @@ print([name for name in sys.modules if name.startswith("duetime.contract.") and 
 
 
 def test_a_second_handler_is_refused_when_it_is_bound() -> None:
-    """Two handlers for an operation stop the function from starting."""
+    """If an operation has two handlers, the function does not start."""
     with pytest.raises(BindingWrong, match="createTask has two handlers"):
         route(operations.CREATE)(_ok)

@@ -1,4 +1,4 @@
-"""Each schedule field that clients set is in every form of a schedule."""
+"""Tests that each field of a schedule can be created, read, listed and changed."""
 
 from __future__ import annotations
 
@@ -40,20 +40,20 @@ SAID = {name: value for name, value in FULL.items() if name != "task"}
 
 
 def test_the_example_says_all_there_is_to_say() -> None:
-    """The example has every field of a request, with one kind of timing and no defaults."""
+    """The example has every field of a creation with one kind of timing, and no default values."""
     assert set(FULL) | set(TIMINGS) == set(ScheduleCreate.model_fields)
     defaults = ScheduleCreate.model_validate({"task": FULL["task"]}).model_dump(mode="json")
     assert [name for name, value in SAID.items() if value == defaults[name]] == []
 
 
 def test_the_forms_of_a_schedule_have_the_same_fields() -> None:
-    """A creation's fields are also in responses and updates, except for the name."""
+    """All fields of a creation are also in responses and, except for the name, in updates."""
     assert set(ScheduleCreate.model_fields) <= set(ScheduleSummary.__annotations__)
     assert set(ScheduleCreate.model_fields) - {"name"} == set(SchedulePatch.model_fields)
 
 
 def test_a_schedule_is_answered_and_listed_as_it_was_created(api: Gateway) -> None:
-    """Every field is returned as sent."""
+    """A schedule is shown and listed with every field as it was created."""
     api.send("PUT", "/v1/calendars/holidays", {"dates": ["2026-12-25"]})
     assert api.send("POST", "/v1/schedules", FULL).status == 201
     told = api.send("GET", PATH).body
@@ -63,7 +63,7 @@ def test_a_schedule_is_answered_and_listed_as_it_was_created(api: Gateway) -> No
 
 
 def test_every_field_can_be_changed(api: Gateway) -> None:
-    """After an update, every field is returned as changed."""
+    """An update can change every field of a schedule."""
     api.send("PUT", "/v1/calendars/holidays", {"dates": ["2026-12-25"]})
     first = {"name": "nightly", "rate": "1 day", "task": {"type": "other"}}
     assert api.send("POST", "/v1/schedules", first).status == 201

@@ -1,4 +1,4 @@
-"""Repeated requests about schedules: by idempotency key, and with the version that was read."""
+"""Tests of repeated schedule requests, with an idempotency key or with the version that was read."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def is_replay(answer: Answer) -> bool:
 
 @pytest.mark.parametrize("name", ["nightly", None], ids=["named", "unnamed"])
 def test_a_schedule_is_created_once_by_its_key(api: Gateway, clock: StandingClock, name: str | None) -> None:
-    """A repeat returns the schedule's current state, even if its name was generated."""
+    """Repeating a schedule's creation returns its current state, even if the schedule's name was generated."""
     body = {key: value for key, value in NIGHTLY.items() if key != "name" or name}
     first = api.send("POST", "/v1/schedules", body, KEY)
     assert (first.status, is_replay(first)) == (201, False), first.text
@@ -46,7 +46,7 @@ def test_a_schedule_is_created_once_by_its_key(api: Gateway, clock: StandingCloc
 
 
 def test_a_key_of_a_name_that_is_taken_stays_a_conflict(api: Gateway) -> None:
-    """The conflict does not use up the key: once the name is free, a repeat creates the schedule."""
+    """If a schedule's name is taken, the conflict does not use up the key, which can be used when the name is free."""
     created(api, cron="0 5 * * *")
     for _ in range(2):
         taken = api.send("POST", "/v1/schedules", NIGHTLY, KEY)
@@ -56,13 +56,13 @@ def test_a_key_of_a_name_that_is_taken_stays_a_conflict(api: Gateway) -> None:
 
 
 def test_a_refused_creation_uses_up_no_key(api: Gateway) -> None:
-    """The corrected request can have the same key."""
+    """A refused creation does not use up its key, so that a corrected request can use the key."""
     assert api.send("POST", "/v1/schedules", {**NIGHTLY, "cron": "0 0 30 2 *"}, KEY).status == 422
     assert api.send("POST", "/v1/schedules", NIGHTLY, KEY).status == 201
 
 
 def test_a_repeated_creation_does_not_bring_back_what_was_deleted(api: Gateway) -> None:
-    """A repeat after the deletion gets 404, even if the name was reused in between."""
+    """Repeating the creation of a schedule that has been deleted returns 404, even if the name was reused meanwhile."""
     api.send("POST", "/v1/schedules", NIGHTLY, KEY)
     api.send("DELETE", PATH)
     assert api.send("POST", "/v1/schedules", NIGHTLY, KEY).status == 404
@@ -75,7 +75,7 @@ def test_a_repeated_creation_does_not_bring_back_what_was_deleted(api: Gateway) 
 
 
 def test_a_schedule_is_run_once_by_its_key(api: Gateway, clock: StandingClock) -> None:
-    """A repeat returns the same task, which counts once; another key runs another task."""
+    """Repeating a run request returns the same task, which counts once, and another key runs another task."""
     created(api)
     first = api.send("POST", f"{PATH}/run", None, KEY)
     clock.at += HOUR
@@ -91,7 +91,7 @@ def test_a_schedule_is_run_once_by_its_key(api: Gateway, clock: StandingClock) -
 
 
 def test_a_period_is_backfilled_once_by_its_key(api: Gateway, clock: StandingClock) -> None:
-    """The same key and body return the same backfill; another body is refused."""
+    """Repeating a backfill request returns the same backfill, and a different body is refused."""
     created(api)
     first = api.send("POST", f"{PATH}/backfills", PERIOD, KEY)
     clock.at += HOUR
@@ -105,7 +105,10 @@ def test_a_period_is_backfilled_once_by_its_key(api: Gateway, clock: StandingClo
 
 @pytest.mark.parametrize(("action", "body"), ACTIONS, ids=["run", "backfill"])
 def test_a_run_needs_the_version_that_is(api: Gateway, action: str, body: dict[str, Any] | None) -> None:
-    """An older version gets 412 and runs nothing; a repeat with the key gets its response at any later version."""
+    """A run with an earlier version in `If-Match` returns 412.
+
+    A repeat with its key returns its task, whatever the version.
+    """
     tag = api.send("POST", "/v1/schedules", NIGHTLY).headers["ETag"]
     done = api.send("POST", f"{PATH}/{action}", body, {**KEY, "if-match": tag})
     assert done.status == 201, done.text
@@ -119,7 +122,7 @@ def test_a_run_needs_the_version_that_is(api: Gateway, action: str, body: dict[s
 
 
 def test_a_schedule_is_not_read_twice(api: Gateway) -> None:
-    """The current ETag gets 304; a run changes the ETag but not the version."""
+    """GET with the current ETag returns 304. A run of the schedule changes its ETag, but not its version."""
     created(api)
     read = api.send("GET", PATH)
     unchanged = api.send("GET", PATH, headers={"if-none-match": f'"0", {read.headers["ETag"]}'})
@@ -132,7 +135,7 @@ def test_a_schedule_is_not_read_twice(api: Gateway) -> None:
 
 
 def test_a_repeated_pause_and_resume_are_answered_as_they_are(api: Gateway) -> None:
-    """A repeat gets 200 and changes nothing."""
+    """Repeating a pause or a resume returns 200 and changes no field."""
     created(api)
     paused = [controlled(api, "pause", {"reason": "x"}).body for _ in range(2)]
     resumed = [controlled(api, "resume") for _ in range(2)]

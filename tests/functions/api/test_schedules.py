@@ -1,4 +1,4 @@
-"""Schedules and calendars over REST, with the real stores."""
+"""Tests of schedules and calendars over REST, with real stores."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ END:VCALENDAR
 
 
 def created(api: Gateway, **fields: object) -> dict[str, Any]:
-    """Create a schedule; return the response."""
+    """Create a schedule, and return the response body."""
     answer = api.send("POST", "/v1/schedules", {**NIGHTLY, **fields})
     assert answer.status == 201, answer.text
     schedule: dict[str, Any] = answer.body
@@ -45,12 +45,12 @@ def created(api: Gateway, **fields: object) -> dict[str, Any]:
 
 
 def controlled(api: Gateway, action: str, body: object = None) -> Answer:
-    """Act on the schedule; return the response."""
+    """Send an action on the schedule, and return the response."""
     return api.send("POST", f"{PATH}/{action}", body)
 
 
 def test_a_schedule_is_created_with_what_was_left_out(api: Gateway) -> None:
-    """The response is a 201 with path, ETag, defaults and the next times."""
+    """A creation returns 201 with path, ETag and next times, and has defaults for omitted fields."""
     answer = api.send("POST", "/v1/schedules", NIGHTLY)
     assert (answer.status, answer.location, answer.headers["ETag"][:3]) == (201, PATH, '"1-')
     body = answer.body
@@ -84,7 +84,7 @@ def test_a_schedule_is_created_with_what_was_left_out(api: Gateway) -> None:
 
 
 def test_an_unnamed_schedule_gets_a_name(api: Gateway) -> None:
-    """The schedule can be read by the name in the response."""
+    """A schedule that is created without a name gets one, by which it can be read."""
     body = {name: value for name, value in NIGHTLY.items() if name != "name"}
     made = api.send("POST", "/v1/schedules", body)
     assert made.status == 201
@@ -102,7 +102,7 @@ def test_an_unnamed_schedule_gets_a_name(api: Gateway) -> None:
     ],
 )
 def test_every_kind_of_timing_is_answered_as_it_was_written(api: Gateway, timing: dict[str, Any]) -> None:
-    """The response has the client's text."""
+    """Every kind of timing is shown as the client wrote it."""
     body = {"name": "x", "task": {"type": "report"}, **timing}
     assert api.send("POST", "/v1/schedules", body).status == 201
     read = api.send("GET", "/v1/schedules/x").body
@@ -110,7 +110,7 @@ def test_every_kind_of_timing_is_answered_as_it_was_written(api: Gateway, timing
 
 
 def test_a_name_that_is_taken_is_a_conflict(api: Gateway) -> None:
-    """The response is 409, and the existing schedule does not change."""
+    """Creating a schedule with an existing name returns 409, and the existing schedule does not change."""
     before = created(api)
     answer = api.send("POST", "/v1/schedules", {**NIGHTLY, "cron": "0 5 * * *"})
     assert (answer.status, answer.problem["code"]) == (409, "schedule_exists")
@@ -135,14 +135,14 @@ def test_a_name_that_is_taken_is_a_conflict(api: Gateway) -> None:
 def test_a_schedule_that_cannot_be_is_refused_and_nothing_is_created(
     api: Gateway, fields: dict[str, Any], field: str
 ) -> None:
-    """The response is a 422 that names the field."""
+    """An error for an invalid schedule returns 422 and names the field, and no schedule is created."""
     answer = api.send("POST", "/v1/schedules", {**NIGHTLY, **fields})
     assert (answer.status, field in answer.faults) == (422, True), answer.text
     assert api.send("GET", "/v1/schedules").body["schedules"] == []
 
 
 def test_a_payload_is_refused_as_in_a_task(api: Gateway) -> None:
-    """NaN, too many digits, lone surrogates and deep nesting are refused by path."""
+    """A schedule's payload with NaN, too many digits, lone surrogates or deep nesting is refused by field name."""
     for text, field in (
         ("NaN", "task.payload"),
         ("1" * 39, "task.payload"),
@@ -156,7 +156,7 @@ def test_a_payload_is_refused_as_in_a_task(api: Gateway) -> None:
 
 @pytest.mark.parametrize("name", ["nobody", "a b", "%00", "a#b", "é", "x" * 129])
 def test_an_unknown_schedule_is_not_found(api: Gateway, name: str) -> None:
-    """Unknown and impossible names get 404 on every path."""
+    """Requests for an unknown or invalid schedule name return 404 on every path."""
     sent = [
         api.send("GET", f"/v1/schedules/{name}"),
         api.send("DELETE", f"/v1/schedules/{name}"),
@@ -164,7 +164,7 @@ def test_an_unknown_schedule_is_not_found(api: Gateway, name: str) -> None:
         api.send("GET", f"/v1/schedules/{name}/occurrences"),
         *(api.send("POST", f"/v1/schedules/{name}/{action}") for action in ("pause", "resume", "run")),
     ]
-    # Some letters do not even reach the route.
+    # Some letters in the path match no route.
     assert {(answer.status, answer.problem["code"] in {"schedule_not_found", "path_not_found"}) for answer in sent} == {
         (404, True)
     }
@@ -187,7 +187,7 @@ def test_another_owners_schedule_does_not_exist(api: Gateway) -> None:
 
 
 def test_schedules_are_listed_page_by_page(api: Gateway) -> None:
-    """Schedules are listed by name with their payloads; a token works only for its list."""
+    """Schedules are listed by name with their payloads, and a page token works only for its list."""
     for name in ("b", "a", "c"):
         created(api, name=name)
     api.send("POST", "/v1/schedules/b/pause")
@@ -204,7 +204,7 @@ def test_schedules_are_listed_page_by_page(api: Gateway) -> None:
 
 
 def test_a_change_takes_effect_and_moves_the_revision(api: Gateway) -> None:
-    """The given fields change, other fields stay, and the next time is computed again."""
+    """An update changes the given fields, keeps other fields, increases the revision, and recomputes the next time."""
     before = created(api)
     answer = api.send("PATCH", PATH, {"cron": "0 5 * * *", "overlap": "allow_all"})
     assert answer.status == 200, answer.text
@@ -217,7 +217,7 @@ def test_a_change_takes_effect_and_moves_the_revision(api: Gateway) -> None:
 
 
 def test_a_new_timing_takes_the_place_of_the_old_one(api: Gateway) -> None:
-    """A timing of another kind replaces it, and the zone stays."""
+    """A timing of another kind replaces the previous timing, and the time zone stays."""
     created(api)
     after = api.send("PATCH", PATH, {"rate": "2 hours"}).body
     assert (after["cron"], after["rate"], after["timezone"]) == (None, "2 hours", "Europe/London")
@@ -227,7 +227,7 @@ def test_a_new_timing_takes_the_place_of_the_old_one(api: Gateway) -> None:
 
 
 def test_the_task_of_a_schedule_is_merged(api: Gateway) -> None:
-    """RFC 7396: given fields are merged, null removes, and the payload is replaced as a whole."""
+    """An update merges the fields of a schedule's task (RFC 7396), removes null fields, and replaces the payload."""
     created(api, task={**NIGHTLY["task"], "retry": {"max_attempts": 9, "max_seconds": 60}, "lock": {"key": "db"}})
     patch = {"retry": {"max_seconds": 50}, "lock": None, "tags": {"team": None, "x": "y"}, "timeout_seconds": 7}
     task = api.send("PATCH", PATH, {"task": patch}).body["task"]
@@ -240,7 +240,7 @@ def test_the_task_of_a_schedule_is_merged(api: Gateway) -> None:
 
 
 def test_a_target_is_merged_with_one_of_its_kind_and_replaced_by_another(api: Gateway) -> None:
-    """Targets of two kinds have no common fields."""
+    """An update merges a target of the same kind and replaces a target of another kind."""
     created(api, task={"type": "report", "target": {"kind": "http", "url": "https://e.org/a", "phases": ["prepare"]}})
     merged = api.send("PATCH", PATH, {"task": {"target": {"url": "https://e.org/b"}}}).body["task"]["target"]
     assert (merged["url"], merged["phases"]) == ("https://e.org/b", ["prepare"])
@@ -250,7 +250,7 @@ def test_a_target_is_merged_with_one_of_its_kind_and_replaced_by_another(api: Ga
 
 
 def test_what_is_read_is_refused_by_what_it_is_when_it_is_written_back(api: Gateway) -> None:
-    """Read-only fields are refused; without them the response can be sent back, nulls included."""
+    """Read-only fields in an update are refused, but the rest of a response, including nulls, can be sent back."""
     shown = created(api, task={"type": "report", "payload": {"a": None}})
     refused = api.send("PATCH", PATH, shown)
     reasons = {each["field"]: each["reason"] for each in refused.problem["errors"]}
@@ -268,7 +268,7 @@ def test_what_is_read_is_refused_by_what_it_is_when_it_is_written_back(api: Gate
 
 
 def test_the_zone_alone_is_changed(api: Gateway) -> None:
-    """The schedule keeps its local times in the new zone."""
+    """If only the time zone changes, the schedule keeps its local times in the new zone."""
     created(api)
     after = api.send("PATCH", PATH, {"timezone": "Asia/Kolkata"}).body
     assert (after["cron"], after["next_at"]) == ("30 1 * * *", "2026-11-21T20:00:00.000Z")
@@ -283,7 +283,7 @@ def test_a_bound_is_taken_off_by_null(api: Gateway) -> None:
 
 @pytest.mark.parametrize("method", ["PATCH", "DELETE", "pause", "resume"])
 def test_a_guarded_change_needs_the_version_that_is(api: Gateway, method: str) -> None:
-    """An older ETag in `If-Match` gets 412, and nothing changes."""
+    """A change with an earlier ETag in `If-Match` returns 412, and the schedule does not change."""
     created(api)
     api.send("PATCH", PATH, {"overlap": "allow_all"})
     if method == "resume":
@@ -301,7 +301,7 @@ def test_a_guarded_change_needs_the_version_that_is(api: Gateway, method: str) -
 
 
 def test_a_removed_schedule_is_answered_as_it_was(api: Gateway) -> None:
-    """After the deletion the schedule does not exist and its name is free."""
+    """A deletion returns the schedule as it was, and its name can then be used again."""
     before = created(api)
     assert api.send("DELETE", PATH).body == before
     assert api.send("GET", PATH).status == 404
@@ -310,7 +310,7 @@ def test_a_removed_schedule_is_answered_as_it_was(api: Gateway) -> None:
 
 
 def test_a_paused_schedule_has_a_reason_and_nothing_to_come(api: Gateway) -> None:
-    """After a resume the schedule has times again, and no reason."""
+    """A paused schedule shows its reason and no next times, and a resumed schedule shows next times and no reason."""
     created(api)
     paused = controlled(api, "pause", {"reason": "no paper"}).body
     shown = paused["state"], paused["paused_reason"], paused["upcoming"], paused["next_at"]
@@ -326,7 +326,7 @@ def test_a_paused_schedule_has_a_reason_and_nothing_to_come(api: Gateway) -> Non
 
 
 def test_a_schedule_is_run_once_now(api: Gateway) -> None:
-    """The response is a 201 with the task; the timing does not change."""
+    """A manual run returns 201 with its task, and the schedule's timing does not change."""
     before = created(api)
     answer = controlled(api, "run")
     assert (answer.status, answer.location) == (201, f"/v1/tasks/{answer.body['id']}")
@@ -345,12 +345,12 @@ def test_a_schedule_is_run_once_now(api: Gateway) -> None:
 
 
 def test_a_task_by_itself_belongs_to_no_schedule(api: Gateway) -> None:
-    """`schedule` is null."""
+    """A task without a schedule shows null as its `schedule`."""
     assert api.create()["schedule"] is None
 
 
 def test_a_backfill_is_created_read_listed_and_cancelled(api: Gateway) -> None:
-    """A backfill can be read and cancelled by its id; an unknown id gets 404."""
+    """A backfill can be created, read, listed and cancelled, and an unknown id returns 404."""
     created(api)
     period = {"scheduled_after": to_iso(NOW - 10 * DAY), "scheduled_before": to_iso(NOW - DAY), "per_minute": 1}
     answer = controlled(api, "backfills", period)
@@ -369,7 +369,7 @@ def test_a_backfill_is_created_read_listed_and_cancelled(api: Gateway) -> None:
 
 
 def test_the_end_of_a_period_is_not_part_of_it(api: Gateway) -> None:
-    """An occurrence at `scheduled_after` runs, one at `scheduled_before` does not, in backfills and in lists."""
+    """Periods of backfills and lists include an occurrence at `scheduled_after`, but none at `scheduled_before`."""
     created(api, cron="0 * * * *", timezone="UTC")
     hour = NOW // HOUR * HOUR
     period = {"scheduled_after": to_iso(hour - 3 * HOUR), "scheduled_before": to_iso(hour - HOUR)}
@@ -381,7 +381,7 @@ def test_the_end_of_a_period_is_not_part_of_it(api: Gateway) -> None:
 
 @pytest.mark.parametrize("period", [(NOW - HOUR, NOW - 2 * HOUR), (NOW - HOUR, NOW - HOUR), (NOW - HOUR, NOW + HOUR)])
 def test_a_backfill_that_cannot_be_is_refused(api: Gateway, period: tuple[int, int]) -> None:
-    """Reversed, empty and future periods are refused."""
+    """Backfills for reversed, empty and future periods are refused."""
     created(api)
     body = {"scheduled_after": to_iso(period[0]), "scheduled_before": to_iso(period[1])}
     answer = controlled(api, "backfills", body)
@@ -389,7 +389,7 @@ def test_a_backfill_that_cannot_be_is_refused(api: Gateway, period: tuple[int, i
 
 
 def test_occurrences_tell_their_tasks(api: Gateway, clock: StandingClock) -> None:
-    """Placed occurrences have a task id and state, future ones neither, and skipped ones a reason."""
+    """Placed occurrences have a task id and a state, future ones have neither, and skipped ones have a reason."""
     api.send("PUT", "/v1/calendars/uk", {"dates": {"2026-11-22": "Holiday"}})
     created(api, cron="0 * * * *", timezone="UTC", calendars=["uk"])
     query = f"scheduled_after={to_iso(NOW)}&scheduled_before={to_iso(NOW + 23 * HOUR)}&limit=100"
@@ -412,7 +412,7 @@ def test_occurrences_tell_their_tasks(api: Gateway, clock: StandingClock) -> Non
 
 
 def test_a_preview_creates_nothing_and_reads_calendars(api: Gateway) -> None:
-    """The preview explains what calendars decide; an unknown calendar is named."""
+    """A preview creates no schedule, explains what calendars decide, and names an unknown calendar in its error."""
     api.send("PUT", "/v1/calendars/uk", {"dates": {"2026-11-22": "Holiday"}})
     body = {"cron": "30 1 * * *", "count": 2, "calendars": ["uk"]}
     answer = api.send("POST", "/v1/schedules/preview", body)
@@ -440,7 +440,7 @@ def test_a_preview_creates_nothing_and_reads_calendars(api: Gateway) -> None:
 
 
 def test_what_is_previewed_is_what_is_shown_of_the_schedule(api: Gateway) -> None:
-    """Preview and schedule agree, even when London's clocks go forward."""
+    """A preview and the schedule itself show the same times, even when London's clocks go forward."""
     timing = {"cron": "30 1 * * *", "timezone": "Europe/London", "start_at": "2027-03-27T00:00:00Z"}
     previewed = api.send("POST", "/v1/schedules/preview", {**timing, "count": 5}).body["occurrences"]
     assert created(api, **timing)["upcoming"] == previewed
@@ -448,7 +448,7 @@ def test_what_is_previewed_is_what_is_shown_of_the_schedule(api: Gateway) -> Non
 
 
 def test_a_calendar_is_put_read_listed_and_removed(api: Gateway) -> None:
-    """A second PUT replaces the whole calendar."""
+    """A calendar can be set, read, listed and deleted, and a second PUT replaces it completely."""
     body = {"timezone": "Europe/London", "dates": {"2026-12-25": "Christmas Day"}, "weekdays": ["sun"]}
     put = api.send("PUT", "/v1/calendars/uk", body)
     assert put.status == 201, put.text
@@ -466,7 +466,7 @@ def test_a_calendar_is_put_read_listed_and_removed(api: Gateway) -> None:
 
 
 def test_an_icalendar_file_is_put(api: Gateway) -> None:
-    """Its whole-day events become dates; an invalid file is refused by field."""
+    """All-day events of an iCalendar file become dates, and an invalid file is refused with the field."""
     headers = {"content-type": "text/calendar; charset=utf-8"}
     put = api.send("PUT", "/v1/calendars/uk", raw=ICS, headers=headers, query="timezone=Europe/London")
     assert put.status == 201, put.text
@@ -480,7 +480,7 @@ def test_an_icalendar_file_is_put(api: Gateway) -> None:
 
 
 def test_a_calendar_that_a_schedule_names_stays(api: Gateway) -> None:
-    """Deleting it is a 409 that names the schedule; without that schedule it can be deleted."""
+    """Deleting a calendar that a schedule uses returns 409 with the schedule's name, until the schedule is deleted."""
     api.send("PUT", "/v1/calendars/uk", {"weekdays": ["sun"]})
     created(api, calendars=["uk"])
     answer = api.send("DELETE", "/v1/calendars/uk")
@@ -494,7 +494,7 @@ def test_a_calendar_that_a_schedule_names_stays(api: Gateway) -> None:
 
 
 def test_another_owners_calendar_does_not_exist(api: Gateway) -> None:
-    """Another owner's calendar cannot be read, deleted or named in a schedule."""
+    """Another owner's calendar cannot be read, deleted or used in a schedule."""
     api.send("PUT", "/v1/calendars/uk", {"weekdays": ["sun"]})
     other = {"x-duetime-owner": "other"}
     assert api.send("GET", "/v1/calendars/uk", headers=other).status == 404
@@ -517,13 +517,13 @@ def test_another_owners_calendar_does_not_exist(api: Gateway) -> None:
     ],
 )
 def test_a_bad_parameter_is_named(api: Gateway, path: str, query: str) -> None:
-    """The response is a 400 that names the parameter."""
+    """An error for an invalid query parameter returns 400 and names the parameter."""
     answer = api.send("GET", path, query=query)
     assert (answer.status, answer.problem["errors"][0]["field"]) == (400, query.partition("=")[0])
 
 
 def test_a_schedule_of_one_second_runs_at_once(api: Gateway) -> None:
-    """The creation places its first occurrences, before the next tick."""
+    """The first occurrences of a schedule with one per second are placed at its creation, before the next tick."""
     created(api, cron="* * * * * *", task={"type": "report", "tags": {"x": "y"}})
     placed = api.send("GET", "/v1/tasks", query="tag=x:y&order=asc&limit=5").body["tasks"]
     assert [task["due_at"] for task in placed[:2]] == ["2026-11-21T02:33:08.000Z", "2026-11-21T02:33:09.000Z"]
@@ -531,7 +531,7 @@ def test_a_schedule_of_one_second_runs_at_once(api: Gateway) -> None:
 
 
 def some_schedules(api: Gateway) -> None:
-    """Schedules of two types and teams, every third of them paused."""
+    """Create schedules of two types and teams, and pause every third schedule."""
     for number in range(12):
         task = {"type": ("report", "mail")[number % 2], "tags": {"team": ("dba", "ops")[number // 6], "all": "yes"}}
         name = f"{'ab'[number % 2]}-{number:02}"
@@ -541,7 +541,7 @@ def some_schedules(api: Gateway) -> None:
 
 
 def named(api: Gateway, query: str) -> list[str]:
-    """The names of all matching schedules, over pages of which only the last may be empty."""
+    """The names of all matching schedules; asserts that only the last page may be empty."""
     found: list[str] = []
     token = ""
     while True:
@@ -572,7 +572,7 @@ def named(api: Gateway, query: str) -> list[str]:
     ],
 )
 def test_a_filter_finds_every_schedule_once(api: Gateway, query: str, wanted: Callable[[int], bool]) -> None:
-    """Matches are ordered by name, for any page size."""
+    """A filter finds each matching schedule once, ordered by name, with any page size."""
     some_schedules(api)
     names = sorted(f"{'ab'[number % 2]}-{number:02}" for number in range(12) if wanted(number))
     for limit in (1, 2, 5, 100):
@@ -580,7 +580,7 @@ def test_a_filter_finds_every_schedule_once(api: Gateway, query: str, wanted: Ca
 
 
 def test_a_page_of_schedules_reads_a_limited_number(api: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If few schedules match, a page is short and has a token."""
+    """A page reads a limited number of schedules, so if few of them match, the page is short and has a token."""
     monkeypatch.setattr("duetime.services.schedules.manage.MAX_EXAMINED", 4)
     monkeypatch.setattr("duetime.services.schedules.manage.MAX_PAGE", 2)
     some_schedules(api)
@@ -602,20 +602,23 @@ def test_a_page_of_schedules_reads_a_limited_number(api: Gateway, monkeypatch: p
     ],
 )
 def test_a_filter_of_schedules_that_none_can_match_is_refused(api: Gateway, query: str, parameter: str) -> None:
-    """The error names the parameter."""
+    """An error for an invalid filter names the parameter."""
     answer = api.send("GET", "/v1/schedules", query=query)
     assert (answer.status, set(answer.faults)) == (400, {parameter})
 
 
 def test_a_page_token_belongs_to_its_filter(api: Gateway) -> None:
-    """With another filter the token is refused, so no schedule is missed."""
+    """A page token is refused with another filter, so that no schedule is missed."""
     some_schedules(api)
     token = api.send("GET", "/v1/schedules", query="type=mail&limit=2").body["next_token"]
     assert api.send("GET", "/v1/schedules", query=f"type=report&limit=2&next_token={token}").status == 400
 
 
 def test_a_run_by_request_has_a_payload_and_a_time_of_its_own(api: Gateway) -> None:
-    """The schedule's own payload does not change; null is a payload, too."""
+    """A manual run can have its own payload, even null, and its own due time.
+
+    The schedule's payload does not change.
+    """
     before = created(api)
     run = api.send("POST", f"{PATH}/run", {"payload": {"rows": [1]}, "due_at": "2026-12-01T09:00:00Z"})
     assert (run.status, run.body["payload"], run.body["due_at"]) == (201, {"rows": [1]}, "2026-12-01T09:00:00.000Z")
@@ -640,7 +643,7 @@ def test_a_run_by_request_has_a_payload_and_a_time_of_its_own(api: Gateway) -> N
     ],
 )
 def test_a_run_that_no_task_can_be_is_refused(api: Gateway, body: dict[str, Any], field: str) -> None:
-    """The error names the field, and no task is created."""
+    """An error for an invalid manual run names the field, and no task is created."""
     created(api)
     before = api.listed()
     answer = api.send("POST", f"{PATH}/run", body)
@@ -649,7 +652,7 @@ def test_a_run_that_no_task_can_be_is_refused(api: Gateway, body: dict[str, Any]
 
 
 def test_a_schedule_of_topologies_has_one_graph(api: Gateway) -> None:
-    """Its manual runs may have another time, but no other payload."""
+    """A manual run of a topology's schedule can have its own time, but not its own payload."""
     graph = {"nodes": {"a": {"type": "echo"}}}
     task = {"type": "graph", "target": {"kind": "topology"}, "payload": graph}
     assert api.send("POST", "/v1/schedules", {"name": "nightly", "rate": "1 hours", "task": task}).status == 201
@@ -658,7 +661,7 @@ def test_a_schedule_of_topologies_has_one_graph(api: Gateway) -> None:
 
 
 def test_a_repeated_run_with_a_payload_is_the_same_run(api: Gateway) -> None:
-    """With the same key, another payload or time is refused."""
+    """Repeating a manual run with the same key returns the same run, and another payload or time is refused."""
     created(api)
     body = {"payload": {"rows": 1}, "delay_seconds": 60}
     first, again = (api.send("POST", f"{PATH}/run", body, {"Idempotency-Key": "one"}) for _ in range(2))

@@ -21,7 +21,7 @@ KEYS = "/v1/signing-keys"
 
 
 def test_an_owner_reads_its_own_secret(api: Gateway) -> None:
-    """Each owner's secret is derived from the deployment's, and is different."""
+    """Each owner reads its own secret, which is derived from the deployment's secret and differs from other owners'."""
     Stack.faked({Variable.SIGNING_SECRET: "signing", Variable.EGRESS_FUNCTION: "egress"}, {"signing": SECRET})
     found = {
         owner: replace(api, headers={"X-Duetime-Owner": owner}).send("GET", PATH).body["secrets"]
@@ -41,7 +41,7 @@ def test_an_owner_reads_its_own_secret(api: Gateway) -> None:
 
 
 def test_anybody_reads_the_public_keys_of_an_owner(api: Gateway) -> None:
-    """Without credentials, anyone gets both live public keys and the time of the next rotation, but no secret."""
+    """Anyone can read both public keys of an owner and the time of the next rotation, but no secret."""
     now = Stack.faked().clock.now()
     keys = SigningKeys.parse(SECRET).rotated(OTHER, now, days=30)
     Stack.faked({Variable.SIGNING_SECRET: "signing", Variable.AUTHENTICATION: "iam"}, {"signing": keys.text})
@@ -61,19 +61,19 @@ def test_anybody_reads_the_public_keys_of_an_owner(api: Gateway) -> None:
 
 @pytest.mark.parametrize("query", ["", "owner=", "owner=a%20b", "owner=a%23b", f"owner={'a' * 257}", "owner=a&all=1"])
 def test_public_keys_are_those_of_one_owner(api: Gateway, query: str) -> None:
-    """An invalid owner is refused; the error names the parameter."""
+    """A request for the public keys of an invalid owner is refused, and the error names the parameter."""
     refused = api.send("GET", KEYS, query=query)
     assert refused.status == 400
     assert refused.problem["errors"][0]["field"] in {"owner", "all"}
 
 
 def test_without_a_signing_secret_there_are_none(api: Gateway) -> None:
-    """If the deployment signs nothing, the list is empty."""
+    """If the deployment has no signing secret, the lists of secrets and public keys are empty."""
     assert api.send("GET", PATH).body == {"secrets": [], "rotates_at": None}
     assert api.send("GET", KEYS, query="owner=ann").body == {"owner": "ann", "keys": [], "rotates_at": None}
 
 
 def test_a_secret_that_cannot_be_read_is_a_503(api: Gateway) -> None:
-    """The response is 503, as for every temporary AWS error."""
+    """If the signing secret cannot be read, the response is 503, as for every temporary AWS error."""
     Stack.faked({Variable.SIGNING_SECRET: "gone"}, {"signing": SECRET})
     assert api.send("GET", PATH).status == 503

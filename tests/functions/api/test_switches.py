@@ -29,14 +29,14 @@ CAP = {"max_concurrent": 5}
 
 @pytest.fixture
 def ops(environ: dict[str, str], compose: Callable[[], None], api: Gateway) -> Gateway:
-    """The function, called by an operator."""
+    """A gateway to the function, called by an operator."""
     environ[Variable.OPERATORS] = "boss 123:role/ops"
     compose()
     return replace(api, headers={"X-Duetime-Owner": "123:role/ops"})
 
 
 def test_a_switch_is_set_seen_and_deleted(ops: Gateway) -> None:
-    """The response has the switch, who set it and when; a deleted switch is 404."""
+    """A switch can be set, read, listed and deleted, and shows who set it and when."""
     put = ops.send("PUT", REPORTS, STOP)
     key = {"scope": "type", "name": "report"}
     by = {"updated_at": "2026-11-21T02:33:07.250Z", "updated_by": "123:role/ops"}
@@ -53,7 +53,7 @@ def test_a_switch_is_set_seen_and_deleted(ops: Gateway) -> None:
 
 
 def test_a_switch_is_replaced_as_a_whole(ops: Gateway) -> None:
-    """Omitted fields are reset, and a switch without effect is deleted."""
+    """Setting a switch replaces all of its fields, and a switch without effect is deleted."""
     ops.send("PUT", REPORTS, {**STOP, "max_concurrent": 3})
     assert ops.send("PUT", REPORTS, {**STOP, "stopped": False, "max_concurrent": 4}).body["stopped"] is False
     assert ops.send("PUT", REPORTS, {}).status == 200
@@ -61,7 +61,7 @@ def test_a_switch_is_replaced_as_a_whole(ops: Gateway) -> None:
 
 
 def test_the_switch_for_all_tasks_is_called_all(ops: Gateway) -> None:
-    """Both its scope and its name are `all`."""
+    """The switch for all tasks has the scope `all` and the name `all`."""
     put = ops.send("PUT", ALL, {"stopped": True})
     assert (put.status, put.body["scope"], put.body["name"]) == (200, "all", "all")
     assert ops.send("DELETE", ALL).status == 200
@@ -69,14 +69,14 @@ def test_the_switch_for_all_tasks_is_called_all(ops: Gateway) -> None:
 
 @pytest.mark.parametrize("name", ["1:role/a/b", "a%b", "a%2Fb", "%25"])
 def test_a_name_may_have_slashes_and_percent_signs(ops: Gateway, name: str) -> None:
-    """As the gateway leaves only `%25` encoded, the name is the one that the caller encoded."""
+    """A switch's name may have slashes and percent signs, of which the gateway leaves only `%25` encoded."""
     path = f"{PATH}/owner/{name.replace('%', '%25')}"
     assert ops.send("PUT", path, STOP).body["name"] == name
     assert ops.send("GET", path).body["name"] == name
 
 
 def test_what_was_read_of_a_switch_may_be_sent_back_with_its_key(ops: Gateway) -> None:
-    """Scope and name in the body must be those of the path."""
+    """A switch can be sent back with its scope and name, which must match the path."""
     key = {"scope": "type", "name": "report"}
     assert ops.send("PUT", REPORTS, {**STOP, **key}).status == 200
     assert ops.send("PUT", REPORTS, {**STOP, "scope": None, "name": None}).status == 200
@@ -85,7 +85,7 @@ def test_what_was_read_of_a_switch_may_be_sent_back_with_its_key(ops: Gateway) -
 
 
 def test_open_circuits_are_seen_by_operators(ops: Gateway) -> None:
-    """Open circuits show when the host is called again, and are then half open. Others see no hosts."""
+    """Operators see open circuits and when their hosts are called again. Other callers see no hosts."""
     circuits = composed(CoreServices).stores.circuit_breakers
     circuits.save(Circuit("an#n", "b.example.org").opened("Http503", NOW), "b", NOW + DAY)
     circuits.save(Circuit("bob", "a.example.org").opened("HostUnknown", NOW - DAY), "a", NOW + DAY)
@@ -104,7 +104,7 @@ def test_open_circuits_are_seen_by_operators(ops: Gateway) -> None:
 
 
 def test_only_operators_switch_for_all(ops: Gateway) -> None:
-    """Other callers get their own code and change nothing, except their own switch."""
+    """Only operators can set or delete switches, except that each owner can change its own switch."""
     other = replace(ops, headers={"X-Duetime-Owner": "ann"})
     for path in (REPORTS, ALL, f"{PATH}/owner/bob"):
         refused = other.send("PUT", path, STOP)
@@ -116,7 +116,7 @@ def test_only_operators_switch_for_all(ops: Gateway) -> None:
 
 
 def test_owners_cannot_take_the_room_of_operators(ops: Gateway) -> None:
-    """Even if the maximum of owners have switches, operators can set any switch."""
+    """Operators can set any switch, even if the maximum number of owners have a switch."""
     for number in range(MAX_SWITCHES):
         owner = f"owner-{number}"
         assert replace(ops, headers={"X-Duetime-Owner": owner}).send("PUT", f"{PATH}/owner/{owner}", STOP).status == 200
@@ -128,7 +128,10 @@ def test_owners_cannot_take_the_room_of_operators(ops: Gateway) -> None:
 
 
 def test_the_switch_of_an_operator_replaces_that_of_the_owner(ops: Gateway) -> None:
-    """The owner can neither change nor lift it; the operator's deletion lifts both."""
+    """An owner can neither change nor delete an operator's switch for that owner.
+
+    If an operator deletes the switch, the owner's own switch is also removed.
+    """
     ann = replace(ops, headers={"X-Duetime-Owner": "ann"})
     assert ann.send("PUT", ANN, CAP).status == 200
     assert ops.send("PUT", ANN, STOP).status == 200
@@ -141,14 +144,14 @@ def test_the_switch_of_an_operator_replaces_that_of_the_owner(ops: Gateway) -> N
 
 
 def test_an_operator_lifts_what_an_owner_has_stopped(ops: Gateway) -> None:
-    """An operator can delete an owner's switch, which is in the response."""
+    """An operator can delete an owner's switch, and the response shows it."""
     assert replace(ops, headers={"X-Duetime-Owner": "ann"}).send("PUT", ANN, STOP).status == 200
     assert ops.send("DELETE", ANN).body["updated_by"] == "ann"
     assert ops.send("GET", ANN).status == 404
 
 
 def test_nobody_is_an_operator_by_default(api: Gateway) -> None:
-    """Without the setting there are no operators; `*` makes everyone one."""
+    """By default, there are no operators, and `*` in the setting makes every caller an operator."""
     assert api.send("PUT", REPORTS, STOP).status == 403
     platform = composed().platform
     composition.use(replace(platform, environ={**platform.environ, Variable.OPERATORS: "*"}))
@@ -180,21 +183,21 @@ BAD: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("body", "field"), BAD)
 def test_a_bad_switch_is_refused_by_name(ops: Gateway, body: dict[str, Any], field: str) -> None:
-    """Each error names its field, and nothing is stored."""
+    """An error for an invalid switch names the field, and no switch is stored."""
     refused = ops.send("PUT", REPORTS, body)
     assert (refused.status, list(refused.faults)) == (422, [field])
     assert ops.send("GET", PATH).body["switches"] == []
 
 
 def test_all_tasks_together_cannot_be_capped(ops: Gateway) -> None:
-    """A limit for all tasks would need one item that every task writes."""
+    """The switch for all tasks cannot limit their number, because every task would have to write one item."""
     refused = ops.send("PUT", ALL, CAP)
     assert (refused.status, list(refused.faults)) == (422, ["max_concurrent"])
 
 
 @pytest.mark.parametrize("raw", ["", "[]", "null", '{"scope": "\\ud800"}', '{"scope": NaN}', "{", "[" * 10_000])
 def test_a_body_that_is_no_switch_is_refused(ops: Gateway, raw: str) -> None:
-    """Any invalid body gets a 4xx."""
+    """A body that is not a switch returns a client error."""
     assert 400 <= ops.send("PUT", REPORTS, raw=raw).status < 500
 
 
@@ -213,14 +216,14 @@ def test_a_body_that_is_no_switch_is_refused(ops: Gateway, raw: str) -> None:
     ],
 )
 def test_a_path_that_names_no_switch_is_refused_by_name(ops: Gateway, key: str, field: str) -> None:
-    """The error names the field of the path."""
+    """An error for an invalid switch path names the path's field."""
     for method, body in (("GET", None), ("PUT", STOP), ("DELETE", None)):
         refused = ops.send(method, f"{PATH}/{key}", body)
         assert (refused.status, list(refused.faults)) == (400, [field])
 
 
 def test_other_methods_are_not_supported(ops: Gateway) -> None:
-    """The response lists the supported ones; there are no list parameters."""
+    """Unsupported methods return 405 with the supported methods, and query parameters are refused."""
     posted = ops.send("POST", REPORTS, STOP)
     assert (posted.status, posted.headers["Allow"]) == (405, "GET, HEAD, PUT, DELETE, OPTIONS")
     assert list(ops.send("GET", PATH, query="limit=1").faults) == ["limit"]

@@ -1,4 +1,4 @@
-"""Queries to a task's endpoint, over REST."""
+"""Tests of queries to a task's endpoint, over REST."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    """An endpoint on loopback."""
+    """A running HTTP endpoint on the loopback address."""
     with receiving() as started:
         yield started
 
 
 @pytest.fixture
 def api(environ: dict[str, str], compose: Callable[[], None]) -> Gateway:
-    """The function, which may call loopback."""
+    """A gateway to a deployment that may call the loopback address."""
     environ[Variable.HTTP_ALLOW] = "127.0.0.1"
     compose()
     return Gateway()
 
 
 def asked_of(api: Gateway, url: str, queries: list[str]) -> str:
-    """Create a task; return the path for queries to its target."""
+    """Create a task with these queries, and return the path for querying its target."""
     target = {"kind": "http", "url": url, "queries": queries}
     task = api.create({"type": "report", "delay_seconds": 3600, "target": target})
     assert task["target"]["queries"] == queries
@@ -40,7 +40,7 @@ def asked_of(api: Gateway, url: str, queries: list[str]) -> str:
 
 
 def test_an_endpoint_is_asked_and_its_answer_passed_on(api: Gateway, receiver: Receiver) -> None:
-    """`GET url?action=status` with the task's id; status and JSON of the response are passed on unchanged."""
+    """A query sends `GET url?action=status` with the task id, and passes on the response's status and JSON."""
     receiver.answers["GET", "/job?team=dba&action=status"] = (200, b'{"rows": [1, 2.50]}')
     path = asked_of(api, f"{receiver.url}/job?team=dba", ["status", "summary"])
     answer = api.send("POST", path, {"action": "status"})
@@ -63,14 +63,14 @@ def test_an_endpoint_is_asked_and_its_answer_passed_on(api: Gateway, receiver: R
 def test_whatever_an_endpoint_answers_is_its_answer(
     api: Gateway, receiver: Receiver, status: int, text: bytes, body: object
 ) -> None:
-    """Refusals, redirects and other responses than JSON are passed on."""
+    """Error responses, redirects and responses that are not JSON are passed on, too."""
     receiver.answers["GET", "/?action=progress"] = (status, text)
     answer = api.send("POST", asked_of(api, f"{receiver.url}/", ["progress"]), {"action": "progress"})
     assert (answer.status, answer.body) == (200, {"status": status, "body": body})
 
 
 def test_no_two_questions_share_an_id(api: Gateway, receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise a receiver that deduplicates by id would not answer again."""
+    """Two queries have different ids, because a receiver that deduplicates by id would not answer the second one."""
     ids: list[str] = []
 
     def kept(**fields: Any) -> Call:  # noqa: ANN401 - fields of Call
@@ -88,7 +88,7 @@ def test_no_two_questions_share_an_id(api: Gateway, receiver: Receiver, monkeypa
     "target", [{"kind": "handler"}, {"kind": "http", "url": "https://example.org/", "queries": ["progress"]}]
 )
 def test_a_target_that_does_not_offer_it_is_not_asked(api: Gateway, target: dict[str, object]) -> None:
-    """A handler has no queries, an endpoint only those it lists; the conflict names the query."""
+    """A query that a target does not list is a conflict that names the query; handlers have no queries."""
     task = api.create({"type": "report", "delay_seconds": 3600, "target": target})
     answer = api.send("POST", f"/v1/tasks/{task['id']}/query", {"action": "status"})
     assert (answer.status, answer.problem["code"]) == (409, "query_not_offered")
@@ -99,7 +99,7 @@ def test_a_target_that_does_not_offer_it_is_not_asked(api: Gateway, target: dict
     "body", [{}, {"action": "run"}, {"action": ""}, {"action": None}, {"action": "status", "x": 1}]
 )
 def test_another_question_is_refused_by_name(api: Gateway, receiver: Receiver, body: dict[str, object]) -> None:
-    """The endpoint is called only for the three known queries."""
+    """An unknown query is refused by name, and the endpoint is not called."""
     answer = api.send("POST", asked_of(api, receiver.url, ["status"]), body)
     assert (answer.status, answer.problem["code"]) == (422, "fields_invalid")
     assert set(answer.faults) <= {"action", "x"}
@@ -107,7 +107,7 @@ def test_another_question_is_refused_by_name(api: Gateway, receiver: Receiver, b
 
 
 def test_another_owners_task_is_unknown(api: Gateway, receiver: Receiver) -> None:
-    """The response is 404, and the endpoint is not called."""
+    """A query for another owner's task returns 404, and the endpoint is not called."""
     path = asked_of(api, receiver.url, ["status"])
     answer = api.send("POST", path, {"action": "status"}, headers={"X-Duetime-Owner": "mallory"})
     assert (answer.status, answer.problem["code"]) == (404, "task_not_found")
@@ -115,13 +115,13 @@ def test_another_owners_task_is_unknown(api: Gateway, receiver: Receiver) -> Non
 
 
 def test_an_endpoint_that_is_not_there_is_a_bad_gateway(api: Gateway) -> None:
-    """If nothing listens, the response is 502 with a code."""
+    """If nothing listens at the endpoint, a query returns 502 with an error code."""
     answer = api.send("POST", asked_of(api, "http://127.0.0.1:1/", ["status"]), {"action": "status"})
     assert (answer.status, answer.problem["code"]) == (502, "target_unreachable")
 
 
 def test_an_answer_that_is_too_large_is_a_bad_gateway(api: Gateway, receiver: Receiver) -> None:
-    """A response above 64 KB is not passed on."""
+    """A query whose response is larger than 64 KB returns 502, and the response is not passed on."""
     receiver.answers["GET", "/?action=summary"] = (200, b"x" * 65_537)
     answer = api.send("POST", asked_of(api, f"{receiver.url}/", ["summary"]), {"action": "summary"})
     assert (answer.status, answer.problem["code"]) == (502, "target_unreachable")
@@ -130,7 +130,7 @@ def test_an_answer_that_is_too_large_is_a_bad_gateway(api: Gateway, receiver: Re
 def test_an_endpoint_that_does_not_answer_is_a_gateway_timeout(
     api: Gateway, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The response is 504 with its own code, well before the gateway's time limit."""
+    """A query to an endpoint that does not answer returns 504 with its own code, before the gateway's time limit."""
     monkeypatch.setattr(http_target, "QUERY_TIMEOUT", 200)
     receiver.seconds = 5
     answer = api.send("POST", asked_of(api, receiver.url, ["status"]), {"action": "status"})
@@ -140,7 +140,7 @@ def test_an_endpoint_that_does_not_answer_is_a_gateway_timeout(
 def test_a_signing_key_that_cannot_be_read_is_our_own_trouble(
     environ: dict[str, str], compose: Callable[[], None], api: Gateway, receiver: Receiver
 ) -> None:
-    """The response is 503, and the endpoint is not called."""
+    """If the signing secret cannot be read, a query returns 503, and the endpoint is not called."""
     environ[Variable.SIGNING_SECRET] = "gone"
     compose()
     answer = api.send("POST", asked_of(api, receiver.url, ["status"]), {"action": "status"})

@@ -1,4 +1,4 @@
-"""Pause, resume, run, retry and roll back: users' actions on a task."""
+"""Tests of users' actions on a task: pause, resume, run, retry and roll back."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ BOOM = failure("Boom", "no", retriable=False)
 
 
 def act(api: Gateway, task: str | dict[str, Any], action: str, **request: Any) -> Answer:  # noqa: ANN401 - of `send`
-    """Act on a task; return the response."""
+    """Send an action on a task, and return the response."""
     task_id = task if isinstance(task, str) else task["id"]
     return api.send("POST", f"/v1/tasks/{task_id}/{action}", **request)
 
 
 def test_a_task_that_has_not_started_is_paused(api: Gateway) -> None:
-    """The task is paused at once; a second pause changes nothing."""
+    """A task that has not started is paused at once, and a second pause changes nothing."""
     task = api.create(LATER)
     first, again = act(api, task, "pause"), act(api, task, "pause")
     assert (first.status, first.body["state"], first.headers["ETag"]) == (200, "paused", '"2"')
@@ -38,7 +38,7 @@ def test_a_task_that_has_not_started_is_paused(api: Gateway) -> None:
 
 
 def test_a_running_task_is_asked_to_pause(api: Gateway, clock: StandingClock) -> None:
-    """The task keeps running and shows the request (202); a resume withdraws it."""
+    """A running task that is paused returns 202, keeps running and shows the request, which a resume withdraws."""
     task = api.create()
     claimed_by_a_worker(task["id"], clock)
     asked = act(api, task, "pause")
@@ -49,7 +49,7 @@ def test_a_running_task_is_asked_to_pause(api: Gateway, clock: StandingClock) ->
 
 
 def test_a_paused_task_is_resumed_at_its_due_time_or_now(api: Gateway, clock: StandingClock) -> None:
-    """A future due time is kept; a task due in the past runs now."""
+    """A resumed task keeps a due time in the future, and runs now if its due time has passed."""
     task = api.create(LATER)
     act(api, task, "pause")
     in_time = act(api, task, "resume")
@@ -61,7 +61,7 @@ def test_a_paused_task_is_resumed_at_its_due_time_or_now(api: Gateway, clock: St
 
 
 def test_a_task_is_run_now(api: Gateway) -> None:
-    """A waiting or paused task is due at once, and keeps its id."""
+    """A waiting or paused task that is run now is due at once, and keeps its id."""
     waiting, paused = api.create(LATER), api.create(LATER)
     act(api, paused, "pause")
     for task in (waiting, paused):
@@ -72,7 +72,7 @@ def test_a_task_is_run_now(api: Gateway) -> None:
 
 
 def test_a_failed_task_is_tried_again(api: Gateway, clock: StandingClock) -> None:
-    """After its follow-up, the task waits again with all its attempts and no error; its fence continues."""
+    """A failed task that is retried has all its attempts again and no error, and its fence numbers continue."""
     task = api.create()
     failed = ended_by_a_worker(task["id"], clock, BOOM)
     too_early = act(api, task, "retry")
@@ -86,7 +86,7 @@ def test_a_failed_task_is_tried_again(api: Gateway, clock: StandingClock) -> Non
 
 
 def test_what_a_lost_answer_told_is_told_again(api: Gateway, clock: StandingClock) -> None:
-    """A repeated resume, run or retry gets 200 with the current task, and does nothing."""
+    """A repeated resume, run or retry returns 200 with the current task, and has no effect."""
     resumed, started, failed = api.create(LATER), api.create(LATER), api.create()
     act(api, resumed, "pause")
     act(api, started, "run")
@@ -105,7 +105,7 @@ def test_what_a_lost_answer_told_is_told_again(api: Gateway, clock: StandingCloc
 def test_a_request_that_is_sent_again_with_its_version_is_answered_as_before(
     api: Gateway, clock: StandingClock
 ) -> None:
-    """A repeated pause or cancel succeeds although the first one changed the version."""
+    """A repeated pause or cancel with the same `If-Match` succeeds, although the first request changed the version."""
     for action, body, requested in (("pause", {}, "pause"), ("cancel", {"force": True}, "cancel")):
         task = api.create()
         claimed_by_a_worker(task["id"], clock)
@@ -118,7 +118,7 @@ def test_a_request_that_is_sent_again_with_its_version_is_answered_as_before(
 
 
 def test_an_ended_task_is_rolled_back(api: Gateway, clock: StandingClock) -> None:
-    """A success that can be undone is rolled back (202); a second request is a conflict."""
+    """A successful task that supports rollback is rolled back with a 202, and a second request is a conflict."""
     task = api.create({"type": "report", "target": UNDOABLE})
     ended_by_a_worker(task["id"], clock, Succeeded(b"1"))
     undone = act(api, task, "rollback")
@@ -128,7 +128,7 @@ def test_an_ended_task_is_rolled_back(api: Gateway, clock: StandingClock) -> Non
 
 
 def test_a_target_that_cannot_undo_is_not_asked(api: Gateway, clock: StandingClock) -> None:
-    """The problem says that the target has no rollback."""
+    """Rolling back a task whose target does not support rollback is a conflict that says so."""
     task = api.create({"type": "report", "target": {"kind": "http", "url": "https://example.org/"}})
     ended_by_a_worker(task["id"], clock, Succeeded(b"1"))
     answer = act(api, task, "rollback")
@@ -147,7 +147,7 @@ def test_a_target_that_cannot_undo_is_not_asked(api: Gateway, clock: StandingClo
 def test_what_the_state_does_not_allow_is_a_conflict_that_names_it(
     api: Gateway, clock: StandingClock, action: str, state: str
 ) -> None:
-    """The response is a 409 that names the state, and the task does not change."""
+    """An action that the task's state does not allow returns 409 with the state, and the task does not change."""
     task = api.create({"type": "report", "target": UNDOABLE})
     if state == "running":
         claimed_by_a_worker(task["id"], clock)
@@ -163,7 +163,7 @@ def test_what_the_state_does_not_allow_is_a_conflict_that_names_it(
 
 @pytest.mark.parametrize("action", ACTIONS)
 def test_an_action_takes_a_reason_and_nothing_else(api: Gateway, action: str) -> None:
-    """The body may be missing or empty; other fields than `reason` are refused by name."""
+    """An action's body may be missing or empty; fields other than `reason` are refused by name."""
     task = api.create(LATER)
     for request, status, field in (
         ({"body": {"reason": "x" * 257}}, 422, "reason"),
@@ -184,7 +184,7 @@ def test_an_action_takes_a_reason_and_nothing_else(api: Gateway, action: str) ->
 
 @pytest.mark.parametrize("action", ACTIONS)
 def test_an_action_is_for_the_version_that_it_names(api: Gateway, clock: StandingClock, action: str) -> None:
-    """Another version gets 412 and changes nothing; an invalid tag gets 400."""
+    """An action for another version returns 412 and changes nothing, and an invalid `If-Match` returns 400."""
     task = api.create({**LATER, "target": UNDOABLE})
     if action == "resume":
         act(api, task, "pause")
@@ -202,7 +202,7 @@ def test_an_action_is_for_the_version_that_it_names(api: Gateway, clock: Standin
 
 @pytest.mark.parametrize("action", [*ACTIONS, "notify", "heartbeat", "progress"])
 def test_another_owners_task_cannot_be_controlled(api: Gateway, action: str) -> None:
-    """Another owner's task, unknown and invalid ids get 404, and nothing changes."""
+    """Actions on another owner's task, and on unknown or invalid ids, return 404 and change nothing."""
     bodies: dict[str, Any] = {
         "notify": {"fence": 1, "outcome": "succeeded"},
         "heartbeat": {"fence": 1},
@@ -217,6 +217,6 @@ def test_another_owners_task_cannot_be_controlled(api: Gateway, action: str) -> 
 
 @pytest.mark.parametrize("action", [*ACTIONS, "notify", "heartbeat", "progress"])
 def test_an_action_is_taken_by_post_only(api: Gateway, action: str) -> None:
-    """Other methods get a 405 that names POST."""
+    """An action's path returns 405 for all methods except POST."""
     answer = api.send("GET", f"/v1/tasks/{api.create(LATER)['id']}/{action}")
     assert (answer.status, answer.headers["Allow"]) == (405, "POST, OPTIONS")

@@ -1,4 +1,4 @@
-"""Each task field that clients set is in every form of a task, so none can be dropped silently."""
+"""Tests that each field that clients set is in all forms of a task, so that none is dropped silently."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 WHEN = {"due_at", "delay_seconds"}
 DEBOUNCE = {"debounce": {"key": "customer-17", "seconds": 60, "max_seconds": 600}}
-"""Excludes a due time and `unique`."""
+"""`debounce` cannot be combined with a due time or `unique`."""
 LOCKS = {
     "locks": [
         {"key": "catalog", "mode": "shared", "max_holders": 3, "scope": "task", "wait_seconds": 9},
         {"key": "db-17", "mode": "exclusive", "max_holders": 2, "scope": "run", "wait_seconds": None},
     ]
 }
-"""Excludes `lock`."""
+"""`locks` cannot be combined with `lock`."""
 OF_ANOTHER = {"parent_task_id", "group", "after", "trigger_rule"}
-"""Existing tasks, and a group that the task joins; see `test_child_tasks`, `test_groups` and `test_dependencies`."""
+"""Fields that refer to other tasks or a group; see `test_child_tasks`, `test_groups` and `test_dependencies`."""
 OTHER_FORMS = {*WHEN, "payload", "target"}
 """Fields that the record and the responses have under another name, or in another form."""
 FULL: dict[str, Any] = {
@@ -71,33 +71,33 @@ FULL: dict[str, Any] = {
 }
 KEPT = {name: value for name, value in FULL.items() if name != "allow_unknown_type"}
 PART = {name: value for name, value in FULL.items() if name not in {"unique", "order"}}
-"""What the task of a schedule, or a node, may be asked for."""
+"""The fields that a schedule's task, or a node, may have."""
 LISTED = {name: value for name, value in KEPT.items() if name != "payload"}
 CHANGES = {name: FULL[name] for name in TaskFields.model_fields if name in FULL}
 LABELS = {name: FULL[name] for name in TaskLabels.model_fields if name in FULL}
 
 
 def _among(told: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """The wanted fields in a response."""
+    """The wanted fields from a response."""
     return {name: told.get(name) for name in wanted}
 
 
 def test_the_example_says_all_there_is_to_say() -> None:
-    """The example has every field of a request except its time, and no defaults."""
+    """The example has every field of a creation except its time, and no default values."""
     assert set(FULL) == set(TaskCreate.model_fields) - WHEN - set(DEBOUNCE) - set(LOCKS) - OF_ANOTHER
     defaults = TaskCreate(type="other").model_dump(mode="json")
     assert [name for name, value in FULL.items() if value == defaults[name]] == []
 
 
 def test_the_forms_of_a_task_have_the_same_options() -> None:
-    """Requests, responses, the domain and its changes have the same options."""
+    """Requests, responses, and the domain's tasks and changes have the same options."""
     assert set(TASK_OPTIONS) == set(TaskFields.model_fields) - OTHER_FORMS
     assert set(TASK_OPTIONS) == set(TaskOptionsResponse.__annotations__)
     assert set(TASK_OPTIONS) <= set(TaskChanges.__annotations__)
 
 
 def test_a_task_is_answered_and_listed_as_it_was_created(api: Gateway) -> None:
-    """Every field is returned as sent."""
+    """A task is shown and listed with every field as it was created."""
     created = api.create(FULL)
     assert _among(created, KEPT) == KEPT
     assert _among(api.send("GET", f"/v1/tasks/{created['id']}").body, KEPT) == KEPT
@@ -106,14 +106,14 @@ def test_a_task_is_answered_and_listed_as_it_was_created(api: Gateway) -> None:
 
 
 def test_a_debounced_task_is_answered_as_it_was_created(api: Gateway) -> None:
-    """`debounce` is returned as sent."""
+    """A debounced task shows `debounce` as it was created."""
     created = api.create({"type": "report", **DEBOUNCE})
     assert _among(api.send("GET", f"/v1/tasks/{created['id']}").body, DEBOUNCE) == DEBOUNCE
     assert created["unique"] is None
 
 
 def test_several_locks_are_answered_and_listed_as_they_were_given(api: Gateway) -> None:
-    """`locks` is returned as sent, in every form of a task; other tasks omit it."""
+    """Every form of a task shows `locks` as they were given, and tasks with fewer locks omit the field."""
     created = api.create({"type": "report", "delay_seconds": 60, **LOCKS})
     path = f"/v1/tasks/{created['id']}"
     assert _among(created, LOCKS) == _among(api.send("GET", path).body, LOCKS) == LOCKS
@@ -128,14 +128,14 @@ def test_several_locks_are_answered_and_listed_as_they_were_given(api: Gateway) 
 
 
 def test_every_field_can_be_changed(api: Gateway) -> None:
-    """After an update, every field is returned as changed."""
+    """An update can change every field of a task."""
     path = f"/v1/tasks/{api.create({'type': 'report', 'delay_seconds': 60})['id']}"
     assert api.send("PATCH", path, CHANGES).status == 200
     assert _among(api.send("GET", path).body, CHANGES) == CHANGES
 
 
 def test_a_schedule_shows_and_runs_the_task_that_it_was_given(api: Gateway) -> None:
-    """The schedule's template and its runs keep every field."""
+    """A schedule's task and its runs keep every field."""
     schedule = {"name": "nightly", "cron": "30 1 * * *", "task": PART}
     kept = {name: value for name, value in PART.items() if name in KEPT}
     assert api.send("POST", "/v1/schedules", schedule).status == 201
@@ -144,7 +144,7 @@ def test_a_schedule_shows_and_runs_the_task_that_it_was_given(api: Gateway) -> N
 
 
 def test_a_topology_keeps_its_labels_and_the_fields_of_its_nodes(api: Gateway) -> None:
-    """The topology's task has the labels, and each node the fields of its request."""
+    """A topology's task has the labels of the request, and each node has the fields of its request."""
     created = api.send("POST", "/v1/topologies", {**LABELS, "nodes": {"a": PART}})
     assert _among(created.body, LABELS) == LABELS
     (node,) = read_graph(json.dumps(created.body["payload"]).encode()).nodes
@@ -152,7 +152,7 @@ def test_a_topology_keeps_its_labels_and_the_fields_of_its_nodes(api: Gateway) -
 
 
 def test_a_task_without_a_name_is_written_back_as_it_was_read(api: Gateway) -> None:
-    """Null for no name is accepted in creations and updates, where it removes the name."""
+    """A name that is null is accepted in creations, and removes the name in updates."""
     task = api.create({"type": "report", "name": None, "lock": None, "callback_url": None, "delay_seconds": 60})
     assert (task["name"], task["lock"], task["callback_url"]) == (None, None, None)
     path = f"/v1/tasks/{task['id']}"

@@ -22,7 +22,7 @@ DUE = "2026-11-21T11:33:07.250+09:00"
 
 
 def test_a_created_task_is_answered_and_found(api: Gateway) -> None:
-    """A creation returns 201 with id, location and version, and the same task can be read there."""
+    """A creation returns 201 with id, location and version, and the same task can be read at the location."""
     answer = api.send(
         "POST", "/v1/tasks", {"type": "report", "payload": {"month": "2026-11"}, "due_at": DUE, "name": "Nov"}
     )
@@ -38,8 +38,8 @@ def test_a_created_task_is_answered_and_found(api: Gateway) -> None:
 
 @pytest.mark.parametrize("size", [10, 3_000, 500_000, 1_048_574])
 def test_a_payload_of_any_size_comes_back(api: Gateway, size: int) -> None:
-    """Wherever it is stored, the payload is returned unchanged."""
-    # Not compressible, so that it really moves out of the record.
+    """A payload of any size is returned unchanged, wherever it is stored."""
+    # The text cannot be compressed, so that it is stored outside the record.
     payload = "".join(chr(33 + (index * index // 7) % 900) for index in range(size // 2))
     payload = payload.encode()[: size - 2].decode(errors="ignore").replace('"', "q").replace("\\", "b")
     task = api.create({"type": "report", "payload": payload, "delay_seconds": 60})
@@ -50,7 +50,7 @@ def test_a_payload_of_any_size_comes_back(api: Gateway, size: int) -> None:
 
 
 def test_a_small_payload_needs_no_client_of_s3(api: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The S3 client, an eighth of the start time, is created only for payloads in the bucket."""
+    """The S3 client, which takes an eighth of the start time, is created only for payloads in the bucket."""
     made: list[object] = []
     make = Clients.s3
 
@@ -70,7 +70,7 @@ def test_a_small_payload_needs_no_client_of_s3(api: Gateway, monkeypatch: pytest
 
 @pytest.mark.parametrize("at", ["0001-01-01T00:00:00Z", "1969-12-31T23:59:59.9Z", "2016-12-31T23:59:60Z"])
 def test_a_due_time_in_the_past_is_accepted(api: Gateway, at: str) -> None:
-    """The task is due now, and keeps its due time."""
+    """A task with a due time in the past is due now, and keeps its due time."""
     task = api.create({"type": "report", "due_at": at})
     assert task["next_at"] == "2026-11-21T02:33:07.250Z"
     assert task["due_at"] < "2026-11-21"
@@ -78,7 +78,7 @@ def test_a_due_time_in_the_past_is_accepted(api: Gateway, at: str) -> None:
 
 @pytest.mark.parametrize("due", [{"due_at": "2036-11-22T02:33:07.251Z"}, {"due_at": "9999-12-31T23:59:59.999Z"}])
 def test_a_due_time_beyond_ten_years_is_named(api: Gateway, due: dict[str, str]) -> None:
-    """Up to ten years ahead are accepted; for more, the error names the field."""
+    """A due time more than ten years ahead is refused, and the error names the field."""
     api.create({"type": "report", "due_at": "2036-11-21T02:33:07.250Z"})
     answer = api.send("POST", "/v1/tasks", {"type": "report", **due})
     assert (answer.status, list(answer.faults)) == (422, ["due_at"])
@@ -86,7 +86,7 @@ def test_a_due_time_beyond_ten_years_is_named(api: Gateway, due: dict[str, str])
 
 
 def test_an_owners_tasks_do_not_exist_for_others(api: Gateway) -> None:
-    """Another owner's task is a 404 to read, change or cancel, and is not listed."""
+    """Another owner's task is not listed, and reading, changing or cancelling it returns 404."""
     task = api.create({"type": "report", "delay_seconds": 60}, {"X-Duetime-Owner": "mine"})
     path = f"/v1/tasks/{task['id']}"
     for answer in (api.send("GET", path), api.send("PATCH", path, {"name": "x"}), api.send("POST", f"{path}/cancel")):
@@ -98,13 +98,13 @@ def test_an_owners_tasks_do_not_exist_for_others(api: Gateway) -> None:
 
 @pytest.mark.parametrize("text", [str(UNKNOWN), "1", str(UNKNOWN).lower(), "%00", "..", "a" * 5_000, "ä", "8" * 26])
 def test_what_is_no_id_is_no_task(api: Gateway, text: str) -> None:
-    """An unknown id and an invalid one both get 404."""
+    """An unknown id and an invalid id both return 404."""
     for answer in (api.send("GET", f"/v1/tasks/{text}"), api.send("POST", f"/v1/tasks/{text}/cancel")):
         assert (answer.status, answer.problem["status"]) == (404, 404)
 
 
 def test_a_known_version_is_not_sent_again(api: Gateway) -> None:
-    """`If-None-Match` with the current ETag gets 304."""
+    """`If-None-Match` with the current ETag returns 304."""
     path = f"/v1/tasks/{api.create({'type': 'report', 'delay_seconds': 60})['id']}"
     same = api.send("GET", path, headers={"If-None-Match": 'W/"1"'})
     assert (same.status, same.text, same.headers["ETag"]) == (304, "", '"1"')
@@ -113,7 +113,7 @@ def test_a_known_version_is_not_sent_again(api: Gateway) -> None:
 
 
 def test_an_outcome_may_be_kept_by_its_reader(api: Gateway) -> None:
-    """Ended tasks may be cached privately, open ones not at all."""
+    """Caches may store an ended task privately, but must not store an open task."""
     path = f"/v1/tasks/{api.create({'type': 'report', 'delay_seconds': 60})['id']}"
     api.send("POST", f"{path}/cancel")
     for headers in ({}, {"If-None-Match": '"2"'}):
@@ -121,7 +121,7 @@ def test_an_outcome_may_be_kept_by_its_reader(api: Gateway) -> None:
 
 
 def test_a_change_is_seen_and_counted(api: Gateway) -> None:
-    """Every field can be changed before the start; omitted fields stay, and the version increases."""
+    """Before a task starts, an update can change every field, keeps omitted fields, and increases the version."""
     task = api.create({"type": "report", "delay_seconds": 60, "name": "old", "tags": {"a": "b"}, "payload": 1})
     path = f"/v1/tasks/{task['id']}"
     change = {
@@ -147,7 +147,7 @@ def test_a_change_is_seen_and_counted(api: Gateway) -> None:
 
 
 def test_a_change_for_another_version_is_refused(api: Gateway) -> None:
-    """`If-Match` with any other tag gets 412 and changes nothing."""
+    """A change or cancel with another version in `If-Match` returns 412, and the task does not change."""
     task = api.create({"type": "report", "delay_seconds": 60})
     path = f"/v1/tasks/{task['id']}"
     for tag in ('"2"', 'W/"1"', '"other"'):
@@ -165,14 +165,14 @@ def test_a_change_for_another_version_is_refused(api: Gateway) -> None:
 
 
 def test_a_change_beyond_ten_years_is_named(api: Gateway) -> None:
-    """Changes have the same limits as creations."""
+    """An update has the same limit of ten years for the due time as a creation."""
     path = f"/v1/tasks/{api.create({'type': 'report', 'delay_seconds': 60})['id']}"
     answer = api.send("PATCH", path, {"due_at": "2037-01-01T00:00:00Z"})
     assert (answer.status, list(answer.faults)) == (422, ["due_at"])
 
 
 def test_cancelling_answers_the_cancelled_task_every_time(api: Gateway) -> None:
-    """A second cancel changes nothing, and an update is a conflict."""
+    """A second cancel returns the cancelled task unchanged, and an update of a cancelled task is a conflict."""
     path = f"/v1/tasks/{api.create({'type': 'report', 'delay_seconds': 60})['id']}"
     first, again = api.send("POST", f"{path}/cancel"), api.send("POST", f"{path}/cancel")
     assert (first.status, first.body["state"], first.body["next_at"]) == (200, "cancelled", None)
@@ -182,7 +182,7 @@ def test_cancelling_answers_the_cancelled_task_every_time(api: Gateway) -> None:
 
 
 def test_a_running_task_can_no_longer_be_changed_or_cancelled(api: Gateway, clock: StandingClock) -> None:
-    """A claimed task cannot be changed, or cancelled without `force`."""
+    """A running task cannot be changed, nor cancelled without `force`."""
     task_id = api.create()["id"]
     claimed_by_a_worker(task_id, clock)
     path = f"/v1/tasks/{task_id}"
@@ -197,7 +197,7 @@ def test_a_running_task_can_no_longer_be_changed_or_cancelled(api: Gateway, cloc
 
 
 def test_a_running_task_is_asked_to_stop_by_force(api: Gateway, clock: StandingClock) -> None:
-    """With `force` a running task gets 202 each time, and one that has not started 200."""
+    """With `force`, cancelling a running task returns 202 each time, and cancelling an unstarted task returns 200."""
     task_id = api.create()["id"]
     claimed_by_a_worker(task_id, clock)
     for _ in range(2):
@@ -209,7 +209,7 @@ def test_a_running_task_is_asked_to_stop_by_force(api: Gateway, clock: StandingC
 
 
 def test_force_is_held_to_owner_and_version(api: Gateway, clock: StandingClock) -> None:
-    """Another owner, another version or an invalid `force` changes nothing."""
+    """A cancel with `force` changes nothing for another owner, for another version, or if `force` is invalid."""
     task_id = api.create()["id"]
     claimed_by_a_worker(task_id, clock)
     path = f"/v1/tasks/{task_id}"
@@ -225,7 +225,7 @@ def test_force_is_held_to_owner_and_version(api: Gateway, clock: StandingClock) 
 
 
 def test_a_page_goes_on_where_the_one_before_ended(api: Gateway) -> None:
-    """The pages show every task once, ordered by due time in either direction."""
+    """The pages of a list show each task once, ordered by due time in either direction."""
     ids = [api.create({"type": "report", "delay_seconds": 60 * number})["id"] for number in range(7)]
     for order, expected in (("asc", ids), ("desc", ids[::-1])):
         seen: list[str] = []
@@ -241,7 +241,7 @@ def test_a_page_goes_on_where_the_one_before_ended(api: Gateway) -> None:
 
 
 def test_a_list_is_narrowed_by_its_filters(api: Gateway, clock: StandingClock) -> None:
-    """Type, name, tags, state and due range each leave only matching tasks; entries have no payload."""
+    """Each filter of a list leaves only matching tasks, and listed tasks have no payload."""
     one = api.create(
         {"type": "report", "name": "Monatsabschluß", "tags": {"a": "1", "b": "2"}, "due_at": "2026-12-01T00:00:00Z"}
     )["id"]
@@ -279,7 +279,7 @@ def test_a_list_is_narrowed_by_its_filters(api: Gateway, clock: StandingClock) -
 
 
 def test_a_token_of_another_owner_or_list_is_refused(api: Gateway) -> None:
-    """A token works only for its own list."""
+    """A page token works only for its own list."""
     for _ in range(2):
         api.create({"type": "report", "delay_seconds": 60})
     token = api.send("GET", "/v1/tasks", query="limit=1").body["next_token"]
@@ -294,7 +294,7 @@ def test_a_token_of_another_owner_or_list_is_refused(api: Gateway) -> None:
 
 
 def test_a_task_far_ahead_is_kept_whole(api: Gateway, clock: StandingClock) -> None:
-    """A task due in years is found by its id and in the list, long after it was created."""
+    """A task that is due in years can be read and listed long after it was created."""
     task = api.create({"type": "report", "delay_seconds": 9 * 365 * 86_400})
     clock.at += 365 * DAY
     assert api.send("GET", f"/v1/tasks/{task['id']}").body == task

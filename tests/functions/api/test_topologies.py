@@ -1,4 +1,4 @@
-"""Topologies over REST, and the states of the state machine as the topology function handles them."""
+"""Tests of topologies over REST, and of the state machine's states, which the topology function executes."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ PATH = "/v1/topologies"
 
 
 def state(name: str, task_id: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
-    """Run a state for the first attempt's run; return the response."""
+    """Execute a state for the first attempt's run, and return the function's response."""
     context: Any = SimpleNamespace()
     return handler({"state": name, "task_id": task_id, "fence": 1, "looks": 0, **more}, context)
 
 
 def test_a_topology_is_a_task_whose_payload_is_the_graph(api: Gateway) -> None:
-    """The topology is listed as a task, and before it begins all its nodes are blocked."""
+    """A topology is a task whose payload is the graph, and all its nodes are blocked before it begins."""
     made = api.send("POST", PATH, {"name": "nightly", "nodes": NODES, "on_failure": "rollback", "tags": {"a": "b"}})
     assert made.status == 201
     assert made.location == f"{PATH}/{made.body['id']}"
@@ -68,7 +68,7 @@ def test_a_topology_is_a_task_whose_payload_is_the_graph(api: Gateway) -> None:
     ],
 )
 def test_what_cannot_be_run_is_refused_by_name(api: Gateway, body: dict[str, Any], field: str) -> None:
-    """The error names the field, and nothing is created."""
+    """An error for an invalid topology names the field, and no task is created."""
     refused = api.send("POST", PATH, body)
     assert refused.status == 422
     assert field in refused.faults
@@ -76,14 +76,14 @@ def test_what_cannot_be_run_is_refused_by_name(api: Gateway, body: dict[str, Any
 
 
 def test_a_task_that_is_no_topology_is_not_found(api: Gateway) -> None:
-    """Every topology operation gets 404."""
+    """All topology operations return 404 for a task that is not a topology."""
     task_id = api.create({"type": "report"})["id"]
     assert api.send("GET", f"{PATH}/{task_id}").status == 404
     assert {api.send("POST", f"{PATH}/{task_id}/{do}").status for do in ("retry", "cancel", "pause", "resume")} == {404}
 
 
 def test_the_states_take_a_topology_to_its_end(api: Gateway, clock: StandingClock) -> None:
-    """From the plan on, each node's end releases the next nodes, until the topology has its outcome."""
+    """After the plan, each node's end releases the next nodes, until the topology has its outcome."""
     task_id = api.send("POST", PATH, {"nodes": NODES}).body["id"]
     claimed_by_a_worker(task_id, clock)
     assert state("plan", task_id) == {"chunks": [[2]], "large": False, "looks": 0}
@@ -103,7 +103,7 @@ def test_the_states_take_a_topology_to_its_end(api: Gateway, clock: StandingCloc
 
 
 def test_the_nodes_of_a_topology_are_listed_by_their_parent(api: Gateway, clock: StandingClock) -> None:
-    """`parent` lists only this topology's nodes; before the topology begins there are none."""
+    """The filter `parent` lists only a topology's own nodes, of which there are none before it begins."""
     one, two = (api.send("POST", PATH, {"nodes": NODES}).body["id"] for _ in range(2))
     assert api.listed(f"parent={one}") == []
     for topology in (one, two):
@@ -118,7 +118,7 @@ def test_the_nodes_of_a_topology_are_listed_by_their_parent(api: Gateway, clock:
 
 
 def test_a_task_may_name_the_target_itself(api: Gateway) -> None:
-    """A task with a topology target has the graph as its payload, which is checked as such."""
+    """A task with a topology target has the graph as its payload, which is validated as a graph."""
     target = {"kind": "topology"}
     made = api.create({"type": "nightly", "target": target, "payload": {"nodes": NODES}})
     assert api.send("GET", f"{PATH}/{made['id']}").body["counts"] == {"blocked": 3}
@@ -131,7 +131,7 @@ def test_a_task_may_name_the_target_itself(api: Gateway) -> None:
 
 
 def test_the_attempt_at_a_topology_lasts_as_long_as_its_graph_may(api: Gateway) -> None:
-    """This applies to plain tasks and schedules, too, as a shorter attempt would be retried."""
+    """An attempt at a topology lasts as long as its graph may take, because a shorter attempt would be retried."""
     target, bounded = {"kind": "topology"}, {"nodes": NODES, "timeout_seconds": 60}
     free = {"type": "nightly", "target": target, "payload": {"nodes": NODES}}
     assert api.create(free)["notify_within_seconds"] == MAX_DEADLINE_SECONDS
@@ -152,7 +152,7 @@ def test_the_attempt_at_a_topology_lasts_as_long_as_its_graph_may(api: Gateway) 
     ],
 )
 def test_another_graph_is_refused_as_the_first_one_would_be(api: Gateway, change: dict[str, Any], field: str) -> None:
-    """An invalid graph in an update is refused, and the payload stays."""
+    """An update with an invalid graph is refused, and the payload does not change."""
     target = {"kind": "topology"}
     topology = api.create({"type": "nightly", "target": target, "payload": {"nodes": NODES}})["id"]
     plain = api.create({"type": "nightly", **change})["id"]
@@ -164,7 +164,7 @@ def test_another_graph_is_refused_as_the_first_one_would_be(api: Gateway, change
 
 
 def test_a_topology_keeps_its_graph_once_an_attempt_has_begun(api: Gateway, clock: StandingClock) -> None:
-    """The graph cannot be changed afterwards, even while the topology waits for its next attempt."""
+    """A topology's graph cannot be changed after an attempt has begun, even while it waits for the next attempt."""
     task_id = api.send("POST", PATH, {"nodes": NODES}).body["id"]
     task = claimed_by_a_worker(task_id, clock)
     composed(TaskServices).attempt_reports.outcome_writer.postpone(task, Postponed(clock.at, "its execution was lost"))
@@ -177,7 +177,7 @@ def test_a_topology_keeps_its_graph_once_an_attempt_has_begun(api: Gateway, cloc
 
 @pytest.mark.parametrize("path", [PATH, "/v1/tasks"])
 def test_what_is_asked_of_a_topology_is_heeded_at_once(api: Gateway, clock: StandingClock, path: str) -> None:
-    """Nodes are paused, resumed and cancelled through the topology's or its task's path."""
+    """Pausing, resuming or cancelling a topology, by either path, affects its nodes at once."""
 
     def states() -> set[str]:
         return set(api.send("GET", f"{PATH}/{task_id}").body["counts"])
@@ -199,7 +199,7 @@ def test_what_is_asked_of_a_topology_is_heeded_at_once(api: Gateway, clock: Stan
 
 
 def test_a_topology_is_controlled_only_at_the_version_that_is_meant(api: Gateway, clock: StandingClock) -> None:
-    """If `If-Match` names another version, nothing is done."""
+    """If `If-Match` names another version, an action on a topology has no effect."""
     task_id = api.send("POST", PATH, {"nodes": NODES}).body["id"]
     claimed_by_a_worker(task_id, clock)
     state("plan", task_id)
@@ -213,7 +213,7 @@ def test_a_topology_is_controlled_only_at_the_version_that_is_meant(api: Gateway
 
 
 def test_topologies_are_listed_apart_from_other_tasks(api: Gateway) -> None:
-    """The list includes topologies created as tasks, and has the task list's filters and pages."""
+    """The list of topologies includes those that were created as tasks, and has the task list's filters and pages."""
     graph = {"nodes": NODES}
     plain = api.send("POST", PATH, {"name": "a", "tags": {"team": "dba"}, "delay_seconds": 60, **graph}).body["id"]
     as_task = {"type": "nightly", "name": "b", "target": {"kind": "topology"}, "payload": graph, "delay_seconds": 120}
@@ -243,7 +243,7 @@ def test_topologies_are_listed_apart_from_other_tasks(api: Gateway) -> None:
 
 
 def test_the_tag_of_a_topology_changes_whenever_the_answer_does(api: Gateway, clock: StandingClock) -> None:
-    """The ETag changes when a node does, even if the topology's version does not."""
+    """A topology's ETag changes when a node changes, even if the topology's version does not."""
     task_id = api.send("POST", PATH, {"nodes": NODES}).body["id"]
     claimed_by_a_worker(task_id, clock)
     state("plan", task_id)
@@ -262,7 +262,7 @@ def test_the_tag_of_a_topology_changes_whenever_the_answer_does(api: Gateway, cl
 
 
 def test_the_tag_of_a_topology_is_good_for_requests_that_change_it(api: Gateway, clock: StandingClock) -> None:
-    """`If-Match` compares only the version of the topology's task."""
+    """`If-Match` compares only the version of the topology's task, and not the state of its nodes."""
     task_id = api.send("POST", PATH, {"nodes": NODES}).body["id"]
     claimed_by_a_worker(task_id, clock)
     state("plan", task_id)
@@ -276,7 +276,7 @@ def test_the_tag_of_a_topology_is_good_for_requests_that_change_it(api: Gateway,
 
 
 def test_what_was_asked_of_a_topology_may_be_asked_again(api: Gateway, clock: StandingClock) -> None:
-    """A repeated request changes nothing, and the response says so."""
+    """Repeating an action on a topology returns the same status, and changes nothing."""
     task_id = api.send("POST", PATH, {"nodes": NODES}).body["id"]
     path = f"{PATH}/{task_id}"
     assert api.send("POST", f"{path}/resume").status == 200
@@ -295,7 +295,7 @@ def test_what_was_asked_of_a_topology_may_be_asked_again(api: Gateway, clock: St
 
 
 def layered(count: int, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - fields of a node
-    """This many nodes in levels of fifty, each below two."""
+    """This many nodes in levels of fifty, where each node below the first level has two parents."""
     return {
         f"n{i}": {
             "type": "x",
@@ -308,7 +308,7 @@ def layered(count: int, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - fiel
 
 @pytest.mark.slow
 def test_the_largest_graph_is_accepted_and_shown(api: Gateway) -> None:
-    """Ten thousand nodes are accepted, and the response stays below Lambda's 6 MB."""
+    """The largest graph, with ten thousand nodes, is accepted, and its response stays below Lambda's 6 MB."""
     made = api.send("POST", PATH, {"nodes": layered(MAX_NODES)})
     assert made.status == 201
     seen = api.send("GET", f"{PATH}/{made.body['id']}").body
@@ -348,7 +348,7 @@ for _ in range(70):
     ids=["nodes", "edges", "bytes", "depth", "twice", "cycle", "itself", "name"],
 )
 def test_what_is_too_much_is_refused_by_name(api: Gateway, nodes: dict[str, Any], field: str, said: str) -> None:
-    """The error has the field and the reason, and nothing is created."""
+    """An error for a graph that exceeds a limit has the field and the reason, and no task is created."""
     refused = api.send("POST", PATH, {"nodes": nodes})
     assert refused.status == 422
     assert field in refused.faults
@@ -357,7 +357,7 @@ def test_what_is_too_much_is_refused_by_name(api: Gateway, nodes: dict[str, Any]
 
 
 def test_nodes_are_listed_in_pages_in_the_order_of_the_graph(api: Gateway, clock: StandingClock) -> None:
-    """The pages have the same nodes as the topology, before it begins and afterwards."""
+    """Pages of nodes show the same nodes as the topology, before it begins and afterwards."""
     nodes = {f"n{number}": {"type": "report", **({"depends_on": ["n0"]} if number else {})} for number in range(5)}
     topology = api.send("POST", PATH, {"nodes": nodes}).body["id"]
     for begun in (False, True):
@@ -378,7 +378,7 @@ def test_nodes_are_listed_in_pages_in_the_order_of_the_graph(api: Gateway, clock
 
 
 def test_a_page_of_nodes_reads_no_other_node(api: Gateway, clock: StandingClock, session: FakeSession) -> None:
-    """A page reads only the topology's task, its progress and the page's nodes."""
+    """A page of nodes reads only the topology's task, its progress and the page's own nodes."""
     nodes = {f"n{number}": {"type": "report"} for number in range(120)}
     first, other = (api.send("POST", PATH, {"nodes": nodes}).body["id"] for _ in range(2))
     claimed_by_a_worker(first, clock)

@@ -1,4 +1,4 @@
-"""Topology definitions over REST: versions, conditions, parameters and runs."""
+"""Tests of topology definitions over REST: versions, preconditions, parameters and runs."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ BODY: dict[str, Any] = {
 
 
 def put(api: Gateway, **changes: Any) -> Any:  # noqa: ANN401 - a reply
-    """Put the definition with some fields replaced."""
+    """Put the definition, with some of its fields replaced."""
     return api.send("PUT", NIGHTLY, {**BODY, **changes})
 
 
 def conditional(when: str) -> dict[str, Any]:
-    """The nodes, with a condition at the second one."""
+    """The definition's nodes, with a condition at the second node."""
     return {**NODES, "report": {**NODES["report"], "when": when}}
 
 
 def test_a_condition_names_parameters_that_the_definition_has(api: Gateway) -> None:
-    """A condition with an unknown parameter is refused; the error names the node."""
+    """A condition with an unknown parameter is refused, and the error names the node."""
     refused = put(api, nodes=conditional("parameters.regions == 'eu'"))
     assert (refused.status, refused.body["errors"][0]["field"]) == (422, "nodes.report.when")
     assert "unknown parameter 'regions'; there are region, rows" in refused.body["errors"][0]["reason"]
@@ -76,7 +76,7 @@ def test_a_condition_names_parameters_that_the_definition_has(api: Gateway) -> N
 
 
 def test_each_change_is_a_version(api: Gateway) -> None:
-    """Each change adds a version that stays readable; equal contents add none."""
+    """Each change of a definition adds a version that stays readable, and equal content adds no version."""
     first = put(api)
     assert (first.status, first.location, first.headers["ETag"]) == (201, NIGHTLY, '"1"')
     again = put(api, nodes=dict(reversed(NODES.items())))
@@ -93,7 +93,7 @@ def test_each_change_is_a_version(api: Gateway) -> None:
 
 
 def test_an_update_of_another_is_not_lost(api: Gateway) -> None:
-    """`If-Match` with an earlier ETag gets 412, and `If-None-Match: *` replaces nothing."""
+    """A change with an earlier ETag in `If-Match` returns 412, and `If-None-Match: *` replaces no definition."""
     tag = put(api).headers["ETag"]
     put(api, description="Other")
     late = api.send("PUT", NIGHTLY, BODY, {"if-match": tag})
@@ -105,7 +105,10 @@ def test_an_update_of_another_is_not_lost(api: Gateway) -> None:
 
 
 def test_a_deleted_definition_leaves_nothing_to_the_next_one(api: Gateway) -> None:
-    """Its versions are deleted, version numbers continue, and earlier ETags do not match."""
+    """A deletion removes all versions.
+
+    A new definition continues the version numbers, and earlier ETags do not match it.
+    """
     tag = put(api).headers["ETag"]
     put(api, description="Other")
     assert api.send("DELETE", NIGHTLY).body["version"] == 2
@@ -119,7 +122,7 @@ def test_a_deleted_definition_leaves_nothing_to_the_next_one(api: Gateway) -> No
 
 
 def test_two_versions_are_compared_field_by_field(api: Gateway) -> None:
-    """The differences have each field's name and both values."""
+    """The differences of two versions have each changed field with both values."""
     put(api)
     put(api, nodes={**NODES, "report": {"type": "report", "depends_on": ["fetch"], "delay_seconds": 5}}, description="")
     assert api.send("GET", f"{NIGHTLY}/diff", query="from=1&to=2").body == {
@@ -136,7 +139,7 @@ def test_two_versions_are_compared_field_by_field(api: Gateway) -> None:
 
 
 def test_a_run_is_a_topology_with_the_values_in_its_graph(api: Gateway) -> None:
-    """It has the version of its definition and its parameters, and lists find it by the definition."""
+    """A run shows the definition's version and its parameters, and lists can filter runs by definition."""
     put(api)
     put(api, nodes={"other": {"type": "report"}})
     made = api.send("POST", f"{NIGHTLY}/runs", {"version": 1, "parameters": {"rows": 7}, "tags": {"a": "b"}})
@@ -155,7 +158,7 @@ def test_a_run_is_a_topology_with_the_values_in_its_graph(api: Gateway) -> None:
 
 
 def test_any_task_runs_a_definition_by_its_target(api: Gateway) -> None:
-    """A task with a definition as its target equals a run through the definition's path."""
+    """A task with a definition as its target is the same as a run of the definition."""
     put(api)
     target = {"kind": "topology", "definition": {"name": "nightly", "parameters": {"rows": 3, "region": "us"}}}
     made = api.send("POST", "/v1/tasks", {"type": "topology", "target": target})
@@ -172,7 +175,7 @@ def test_any_task_runs_a_definition_by_its_target(api: Gateway) -> None:
 
 
 def test_a_repeated_run_is_the_first_one_whatever_the_definition_is_now(api: Gateway) -> None:
-    """A repeat with the key succeeds even if the definition changed or was deleted."""
+    """Repeating a run with its key returns the first run, even if the definition was changed or deleted."""
     put(api)
     key = {"idempotency-key": "k"}
     made = api.send("POST", f"{NIGHTLY}/runs", {"parameters": {"rows": 7}}, key)
@@ -197,7 +200,7 @@ def test_a_repeated_run_is_the_first_one_whatever_the_definition_is_now(api: Gat
     ],
 )
 def test_a_run_that_does_not_fit_is_refused_by_name(api: Gateway, body: Any, status: int, field: str) -> None:  # noqa: ANN401 - JSON
-    """The error names the field, and nothing is created."""
+    """An error for an invalid run names the field, and no task is created."""
     put(api)
     refused = api.send("POST", f"{NIGHTLY}/runs", body)
     assert (refused.status, [*refused.faults]) == (status, [field])
@@ -224,7 +227,7 @@ def test_a_run_that_does_not_fit_is_refused_by_name(api: Gateway, body: Any, sta
     ],
 )
 def test_what_no_run_could_be_is_refused_by_name(api: Gateway, changes: dict[str, Any], field: str) -> None:
-    """The PUT is refused by field name, and no version is created."""
+    """A definition that no run could use is refused by field name, and no version is created."""
     refused = put(api, **changes)
     assert refused.status == 422
     assert any(each.startswith(field) for each in refused.faults), refused.faults
@@ -232,7 +235,7 @@ def test_what_no_run_could_be_is_refused_by_name(api: Gateway, changes: dict[str
 
 
 def test_a_definition_that_is_not_there_cannot_be_run(api: Gateway) -> None:
-    """The response is 404 by path, and a 422 that names the field by target."""
+    """Running a missing definition returns 404 by its path, and 422 with the field by a task's target."""
     missing = api.send("POST", f"{NIGHTLY}/runs", {})
     assert (missing.status, missing.problem["code"]) == (404, "definition_not_found")
     target = {"kind": "topology", "definition": {"name": "nightly"}}
@@ -241,7 +244,7 @@ def test_a_definition_that_is_not_there_cannot_be_run(api: Gateway) -> None:
 
 
 def test_a_definition_that_a_schedule_runs_is_not_deleted(api: Gateway) -> None:
-    """The schedule would have nothing to run."""
+    """A definition that a schedule runs cannot be deleted."""
     put(api)
     target = {"kind": "topology", "definition": {"name": "nightly", "parameters": {"rows": 1}}}
     wrong = {"kind": "topology", "definition": {"name": "nightly"}}
@@ -266,7 +269,7 @@ def test_a_definition_that_a_schedule_runs_is_not_deleted(api: Gateway) -> None:
 
 
 def test_an_expansion_that_is_overtaken_by_a_new_version_changes_no_graph(api: Gateway) -> None:
-    """If two processes place an occurrence, its graph is of the version in the record."""
+    """If two processes place the same occurrence with different versions, its graph has the version in its record."""
     large = [sha256(bytes([number])).hexdigest() for number in range(40)]
     put(api, parameters={}, nodes={"old": {"type": "report", "payload": large}})
     target = {"kind": "topology", "definition": {"name": "nightly"}}
@@ -288,7 +291,7 @@ def test_an_expansion_that_is_overtaken_by_a_new_version_changes_no_graph(api: G
 
 
 def test_what_a_late_write_brings_back_of_a_deleted_definition_is_not_shown(api: Gateway) -> None:
-    """A version copied after the deletion is not shown, and the next deletion removes it."""
+    """A version that is written late, after a deletion, is not shown, and the next deletion removes it."""
     first = put(api).body["version"]
     definitions = composed(CoreServices).stores.definitions
     copied, _ = definitions.read("local", "nightly")
@@ -303,7 +306,7 @@ def test_what_a_late_write_brings_back_of_a_deleted_definition_is_not_shown(api:
 
 
 def test_a_run_replaces_the_one_that_holds_its_unique_key(api: Gateway) -> None:
-    """The task keeps its id, and gets the new parameters and graph."""
+    """A run that replaces another run with the same unique key keeps its id, and has the new parameters and graph."""
     put(api)
     unique = {"unique": {"key": "import", "on_conflict": "replace"}, "delay_seconds": 600}
     made = api.send("POST", f"{NIGHTLY}/runs", {"parameters": {"rows": 1}, **unique}).body

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def working(api: Gateway, clock: StandingClock, ending: Ending, looks: int) -> None:
-    """Have a worker end the only task after this many sleeps."""
+    """Let a worker end the only task after this many sleeps."""
 
     def work() -> None:
         if len(clock.slept) == looks:
@@ -29,7 +29,7 @@ def working(api: Gateway, clock: StandingClock, ending: Ending, looks: int) -> N
     ("ending", "state"), [(Succeeded(b"[1]"), "succeeded"), (failure("Boom", "no", retriable=False), "failed")]
 )
 def test_a_creation_waits_for_the_outcome(api: Gateway, clock: StandingClock, ending: Ending, state: str) -> None:
-    """If the task ends within the limit, however it ends, the response is 201 with the ended task."""
+    """If a task ends within the limit, with any outcome, its creation returns 201 with the ended task."""
     working(api, clock, ending, looks=3)
     answer = api.send("POST", "/v1/tasks", {"type": "report"}, query="wait_seconds=25")
     assert (answer.status, answer.body["state"]) == (201, state)
@@ -39,14 +39,14 @@ def test_a_creation_waits_for_the_outcome(api: Gateway, clock: StandingClock, en
 
 
 def test_a_creation_waits_no_longer_than_asked(api: Gateway, clock: StandingClock) -> None:
-    """At the limit the response is 202 with the current task."""
+    """If a task does not end within the limit, its creation returns 202 with the current task."""
     answer = api.send("POST", "/v1/tasks", {"type": "report"}, query="wait_seconds=7")
     assert (answer.status, answer.body["state"], clock.at) == (202, "scheduled", NOW + 7_000)
     assert api.send("GET", answer.location).body == answer.body
 
 
 def test_looks_at_the_record_grow_further_apart(api: Gateway, clock: StandingClock) -> None:
-    """Reads start at intervals of 100 ms that double up to a second."""
+    """While a creation waits, it reads the record at intervals of 100 ms that double up to a second."""
     api.send("POST", "/v1/tasks", {"type": "report"}, query="wait_seconds=5")
     pauses = [later - earlier for earlier, later in pairwise([NOW, *clock.slept])]
     assert pauses == [100, 200, 400, 800, 1_000, 1_000, 1_000, 500]
@@ -54,13 +54,13 @@ def test_looks_at_the_record_grow_further_apart(api: Gateway, clock: StandingClo
 
 @pytest.mark.parametrize("query", ["", "wait_seconds=0"])
 def test_nobody_waits_who_did_not_ask_to(api: Gateway, clock: StandingClock, query: str) -> None:
-    """Without `wait_seconds`, or with zero, the response is an immediate 201."""
+    """Without `wait_seconds`, or with zero, a creation returns 201 immediately."""
     answer = api.send("POST", "/v1/tasks", {"type": "report"}, query=query)
     assert (answer.status, answer.body["state"], clock.slept) == (201, "scheduled", [])
 
 
 def test_a_repeated_creation_waits_for_the_same_task(api: Gateway, clock: StandingClock) -> None:
-    """After a 202, a repeat with the key waits again; after the task's end it returns at once."""
+    """Repeating a creation with its key after a 202 waits again, and returns at once when the task has ended."""
     send = {"body": {"type": "report"}, "headers": {"Idempotency-Key": "k"}, "query": "wait_seconds=2"}
     first = api.send("POST", "/v1/tasks", **send)  # type: ignore[arg-type]  # arguments of `send`
     working(api, clock, Succeeded(b"1"), looks=len(clock.slept) + 1)
@@ -81,7 +81,7 @@ def test_a_wait_that_cannot_be_is_refused(api: Gateway, clock: StandingClock, wa
 
 
 def test_the_outcome_of_a_task_that_exists_is_waited_for(api: Gateway, clock: StandingClock) -> None:
-    """A GET waits at most `wait_seconds`, and not at all for an ended task."""
+    """A GET waits for the task's end, at most `wait_seconds`, and not at all for an ended task."""
     path = f"/v1/tasks/{api.create()['id']}"
     asked_at = clock.at
     answer = api.send("GET", path, query="wait_seconds=7")

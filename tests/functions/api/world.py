@@ -1,4 +1,4 @@
-"""The writes that a worker would make to a task."""
+"""Functions that write to a task what a worker would write."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def claimed_by_a_worker(task_id: str, clock: StandingClock, lease: Millis = 30_000) -> Task:
-    """Have a worker claim a due task."""
+    """Let a worker claim a due task, and return the task."""
     tasks = composed(CoreServices).stores.tasks
     task = tasks.read(TaskId.parse(task_id))
     assert task is not None
@@ -32,7 +32,7 @@ def claimed_by_a_worker(task_id: str, clock: StandingClock, lease: Millis = 30_0
 
 
 def ended_by_a_worker(task_id: str, clock: StandingClock, ending: Ending, took: Millis = 480) -> Task:
-    """Have a worker claim a due task and end its attempt."""
+    """Let a worker claim a due task and end its attempt, and return the task."""
     task = claimed_by_a_worker(task_id, clock)
     started, clock.at = clock.at, clock.at + took
     end = composed(TaskServices).attempt_reports.outcome_writer.finish(
@@ -43,6 +43,6 @@ def ended_by_a_worker(task_id: str, clock: StandingClock, ending: Ending, took: 
 
 
 def closed_by_a_worker(task: Task, clock: StandingClock) -> None:
-    """Have a worker do an outcome's follow-up."""
+    """Let a worker complete the follow-up of an outcome."""
     close = Write(task.id, Move.CLOSE, "close", Guard(fence=task.fence), {"finished_at": clock.at})
     assert isinstance(composed(CoreServices).stores.tasks.apply(close), Applied)

@@ -1,2 +1,2 @@
-// Node finds modules by their whole names.
+// Node.js finds modules only by their complete names.
 export default { input: "openapi.json", output: { path: "generated", module: { extension: ".js" } } };

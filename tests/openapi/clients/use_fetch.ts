@@ -1,5 +1,5 @@
-// Uses the types of openapi-typescript with openapi-fetch, as their users would; the first fault ends it.
-// Arguments: the API's URL, an owner who has nothing yet, and one whom its gateway refuses, if there is one.
+// Uses the types of openapi-typescript with openapi-fetch, as their users would; the first error ends the program.
+// Arguments: the API's URL, an owner without tasks, and optionally an owner that the gateway refuses.
 import assert from "node:assert/strict";
 import createClient from "openapi-fetch";
 import type { components, paths } from "./schema.js";
@@ -8,7 +8,7 @@ const SOON = "2030-01-01T09:00:00.000Z";
 const [url, owner, stranger] = process.argv.slice(2);
 const client = createClient<paths>({ baseUrl: url, headers: { "X-Duetime-Owner": owner } });
 
-// Creating with tags, at a time, and with nothing but a type.
+// Creating with tags, at a time, and with only a type.
 const tagged = await client.POST("/v1/tasks", { body: { type: "echo", tags: { team: "dba" }, due_at: SOON } });
 assert.deepEqual(tagged.data?.tags, { team: "dba" });
 assert.equal(tagged.data?.due_at, SOON);
@@ -44,7 +44,7 @@ assert.equal(schedule.data?.cron, timing.cron);
 const read = await client.GET("/v1/schedules/{name}", { params: { path: { name: "n" } } });
 assert.equal(read.data?.task.type, "echo");
 
-// A filtered cancel concerns what the filter names, and nothing else.
+// A cancel with a filter affects only matching tasks.
 const other = await client.POST("/v1/tasks", { body: { type: "echo", tags: { team: "web" }, due_at: SOON } });
 const filter: components["schemas"]["OpenTaskFilter"] = { type: "echo", tags: { team: "dba" } };
 const counted = await client.POST("/v1/tasks/cancel", { body: { filter, dry_run: true } });
@@ -56,7 +56,7 @@ assert.ok(other.data);
 assert.equal(await state(tagged.data.id), "cancelled");
 assert.equal(await state(other.data.id), "scheduled");
 
-// Errors: the API's and the gateway's.
+// Errors of the API and of the gateway.
 const refused = await client.POST("/v1/tasks", { body: { type: "not a type" } });
 assert.ok(refused.error && "code" in refused.error);
 const code: components["schemas"]["ProblemCode"] = refused.error.code;

@@ -1,4 +1,4 @@
-// Uses the client that @hey-api/openapi-ts makes, as its users would; the first fault ends it.
+// Uses the client that @hey-api/openapi-ts generates, as its users would; the first error ends the program.
 import assert from "node:assert/strict";
 import {
   cancelTasksByFilter,
@@ -17,7 +17,7 @@ const SOON = "2030-01-01T09:00:00.000Z";
 const [baseUrl, owner, stranger] = process.argv.slice(2);
 const client = createClient({ baseUrl, headers: { "X-Duetime-Owner": owner } });
 
-// Creating with tags, at a time, and with nothing but a type.
+// Creating with tags, at a time, and with only a type.
 const tagged = await createTask({ client, body: { type: "echo", tags: { team: "dba" }, due_at: SOON } });
 assert.deepEqual(tagged.data?.tags, { team: "dba" });
 assert.equal(tagged.data?.due_at, SOON);
@@ -49,7 +49,7 @@ const schedule = await createSchedule({ client, body: { name: "n", task: { type:
 assert.equal(schedule.data?.cron, timing.cron);
 assert.equal((await getSchedule({ client, path: { name: "n" } })).data?.task.type, "echo");
 
-// A filtered cancel concerns what the filter names, and nothing else.
+// A cancel with a filter affects only matching tasks.
 const other = await createTask({ client, body: { type: "echo", tags: { team: "web" }, due_at: SOON } });
 const filter = { type: "echo", tags: { team: "dba" } };
 const counted = await cancelTasksByFilter({ client, body: { filter, dry_run: true } });
@@ -61,7 +61,7 @@ assert.ok(other.data);
 assert.equal(await state(tagged.data.id), "cancelled");
 assert.equal(await state(other.data.id), "scheduled");
 
-// Errors: the API's and the gateway's.
+// Errors of the API and of the gateway.
 const refused = await createTask({ client, body: { type: "not a type" } });
 assert.ok(refused.error && "code" in refused.error);
 assert.equal(refused.error.code, "fields_invalid");

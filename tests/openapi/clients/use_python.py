@@ -1,6 +1,6 @@
-"""Uses the client that openapi-python-client makes, as its users would; the first error ends it.
+"""Uses the client that openapi-python-client generates, as its users would; the first error ends the program.
 
-Arguments: the API's URL, an owner without tasks, and one that the gateway refuses, if there is one.
+Arguments: the API's URL, an owner without tasks, and optionally an owner that the gateway refuses.
 """
 
 import datetime as dt
@@ -31,7 +31,7 @@ client = Client(base_url=url, headers={"X-Duetime-Owner": owner})
 
 
 def tags(**values: str) -> TaskCreateTags:
-    """Tags of a task."""
+    """Return a task's tags."""
     return TaskCreateTags.from_dict(values)
 
 
@@ -65,7 +65,7 @@ schedule = create_schedule.sync(client=client, body=nightly)
 assert schedule.cron == timing["cron"], schedule
 assert get_schedule.sync("n", client=client).task.type_ == "echo"
 
-# A filtered cancel affects matching tasks only.
+# A cancel with a filter affects only matching tasks.
 other = create_task.sync(client=client, body=TaskCreate(type_="echo", tags=tags(team="web"), due_at=SOON))
 wanted = OpenTaskFilter(type_="echo", tags=OpenTaskFilterTags.from_dict({"team": "dba"}))
 counted = cancel_tasks_by_filter.sync(client=client, body=BulkCancel(filter_=wanted, dry_run=True))
@@ -74,7 +74,7 @@ cancel_tasks_by_filter.sync(client=client, body=BulkCancel(filter_=wanted))
 assert get_task.sync(tagged.id, client=client).state == "cancelled"
 assert get_task.sync(other.id, client=client).state == "scheduled"
 
-# Errors: the API's and the gateway's.
+# Errors of the API and of the gateway.
 refused = create_task.sync(client=client, body=TaskCreate(type_="not a type"))
 assert isinstance(refused, Problem), refused
 assert refused.code == "fields_invalid", refused

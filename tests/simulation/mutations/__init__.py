@@ -1,4 +1,4 @@
-"""Mistakes that the fault simulation, the pairs of operations or a test must find, by subject."""
+"""Defects that the fault simulation, the pairs of operations or a test must find, by subject."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mistakes in approvals: decisions that are repeated, and approvals that are tried again."""
+"""Defects in approvals: repeated decisions, and approvals that are retried."""
 
 from __future__ import annotations
 

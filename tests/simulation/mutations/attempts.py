@@ -1,4 +1,4 @@
-"""Mistakes in leases, attempts, outcomes and dead letters."""
+"""Defects in leases, attempts, outcomes and dead letters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mistakes in batches of new records, which are written without separate timers."""
+"""Defects in batches of new records, which are written without separate timers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mistakes in bulk operations: their holders, their epochs, and their ends."""
+"""Defects in bulk operations: their holders, their epochs, and their ends."""
 
 from __future__ import annotations
 

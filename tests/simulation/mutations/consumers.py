@@ -1,4 +1,4 @@
-"""Mistakes in readers of the table's stream: counts, events, live updates, the archive."""
+"""Defects in readers of the table's stream: counts, events, live updates, and the archive."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from tests.simulation.mutations.mutant import Mutant
 
 MUTANTS = (
     Mutant(
-        "a task is archived without its contents if the store is away",
+        "a task is archived without its contents if the store fails",
         "services/archiver.py",
         "        except ContentExpired:\n            return content",
         "        except Exception:\n            return content",
     ),
     Mutant(
-        "an object that the archive refuses is taken to be written",
+        "an object that the archive refuses counts as written",
         "adapters/archive_bucket.py",
         "            if days is None:\n                self._s3.put_object(Bucket=self._bucket, Key=key, Body=body)\n",
         "            if days is None:\n                try:\n"
@@ -46,7 +46,7 @@ MUTANTS = (
         "**{**attempts(task, older), 'attempts': attempts(task, older)['attempts'][:1]},",
     ),
     Mutant(
-        "changes that could not be counted are taken to be counted",
+        "changes that could not be counted are treated as counted",
         "services/broadcaster.py",
         "            raise BatchNotCounted(failed)",
         "            return",
@@ -59,13 +59,13 @@ MUTANTS = (
         also=(("            else:\n                return\n", "                return\n"),),
     ),
     Mutant(
-        "an event of an end says the state before it",
+        "an event of an end has a wrong state",
         "domain/change_events.py",
         "state=task.state.value,",
         'state="failed",',
     ),
     Mutant(
-        "of several writes in a batch the first is pushed",
+        "the first of several writes in a batch is pushed, not the last",
         "domain/live_updates.py",
         "max(known, change, key=lambda each: each.version)",
         "min(known, change, key=lambda each: each.version)",

@@ -1,4 +1,4 @@
-"""Mistakes in enqueuer tasks, and the trigger."""
+"""Defects in enqueuing tasks, and in the trigger."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tests.simulation.mutations.mutant import Mutant
 
 MUTANTS = (
     Mutant(
-        "the trigger moves on although messages were not taken",
+        "the trigger moves on although messages were refused",
         "services/trigger/dispatcher.py",
         "return Served(sent, frozenset(queue_of(each.message) for each in unsent))",
         "return Served(sent, frozenset())",
@@ -18,13 +18,13 @@ MUTANTS = (
         "    if entry.state in STARTABLE or entry.waits_for_tasks:\n        return False\n",
     ),
     Mutant(
-        "a look beyond a record's home gets no timer",
+        "a check outside a record's home minute gets no timer",
         "domain/dispatch/enqueue_plan.py",
         "return EnqueuePlan(timer=not in_own_minute, direct=direct)",
         "return EnqueuePlan(timer=False, direct=direct)",
     ),
     Mutant(
-        "a message is sent directly too seldom",
+        "a message is rarely sent directly",
         "domain/dispatch/enqueue_plan.py",
         "return minute_of(at) <= minute_of(now + look_ahead + DIRECT_SLACK)",
         "return minute_of(at) <= minute_of(now)",
@@ -37,7 +37,7 @@ MUTANTS = (
         "",
     ),
     Mutant(
-        "the trigger reads no minute before it has come",
+        "the trigger reads no minute in advance",
         "composition/schedules.py",
         "look_ahead=look_ahead,\n            due_messages",
         "look_ahead=0,\n            due_messages",
@@ -69,13 +69,13 @@ MUTANTS = (
         "Precision.NORMAL: -999,",
     ),
     Mutant(
-        "a shard that could not be read is taken for read",
+        "a shard that could not be read counts as read",
         "services/trigger/shard_group_reader.py",
         "                shard.failed = True\n",
         "                shard.more = False\n",
     ),
     Mutant(
-        "of several minutes that were not read only the last is",
+        "only the last of several unread minutes is read",
         "domain/dispatch/cursors.py",
         "range(self.upto + 1, minute + 1)",
         "(minute,)",
@@ -102,7 +102,7 @@ MUTANTS = (
         "        return result",
     ),
     Mutant(
-        "nobody is reminded of a task that its target has accepted",
+        "no reminder is set for a task that its target has accepted",
         "services/enqueue.py",
         "        now = self.runtime.now()\n"
         "        plan = enqueue_plan(task.id, at, now, self.look_ahead)\n"
@@ -114,19 +114,19 @@ MUTANTS = (
         "        if False:",
     ),
     Mutant(
-        "a timer is removed by its TTL while the trigger may be away",
+        "TTL deletes a timer while the trigger may be absent",
         "domain/operating_parameters.py",
         "TIMER_LIFE = 400 * DAY",
         "TIMER_LIFE = 3 * DAY",
     ),
     Mutant(
-        "a lease that is over is not looked for",
+        "expired leases are not searched for",
         "domain/dispatch/enqueue_plan.py",
         "return entry.next_at <= now and (entry.leased_until or 0) + MAX_CLOCK_DIFFERENCE <= now",
         "return False",
     ),
     Mutant(
-        "a task that runs is not met again by the first scan",
+        "the first scan does not check a running task again",
         "services/trigger/dispatcher.py",
         "        self.runtime.executor.map(self._rescan, rescanned)\n",
         "",

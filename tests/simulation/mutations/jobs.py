@@ -1,4 +1,4 @@
-"""Mistakes in jobs that AWS runs."""
+"""Defects in jobs that AWS runs."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ MUTANTS = (
         test="tests/scenarios/test_job_starts.py -k test_a_job_that_is_listed_late_is_not_started_again",
     ),
     Mutant(
-        "the job of an earlier attempt is taken for that of the present one",
+        "the job of an earlier attempt is taken for the current attempt's job",
         "domain/tasks/attempt_run.py",
         'return (task.job or "") if task.deferred_fence is not None else ""',
         'return task.job or ""',
         pairs="^job-lost-again cancel-by-force worker$",
     ),
     Mutant(
-        "the checks of a job are not set anew",
+        "no further checks of a job are scheduled",
         "services/job_watcher.py",
         "        for at in reminders(task, task.lease_expires_at or now, now, self.enqueuer.look_ahead):\n"
         "            self.enqueuer.remind(task, at)\n",

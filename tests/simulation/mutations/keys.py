@@ -1,4 +1,4 @@
-"""Mistakes in idempotency keys and unique keys: their expiry, and their owners."""
+"""Defects in idempotency keys and unique keys: their expiry, and the tasks that hold them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MUTANTS = (
         also=(("if taking.after is not None:", "if False:"),),
     ),
     Mutant(
-        "an idempotency key is redirected although it stands for another task by now",
+        "an idempotency key is redirected although it now names another task",
         "adapters/dynamodb/keys.py",
         '"ConditionExpression": "#i = :i",\n        "ExpressionAttributeNames": {"#i": _TASK, "#u": _ON_CONFLICT},',
         '"ConditionExpression": "#i = :i OR #i <> :i",\n'
@@ -54,7 +54,7 @@ MUTANTS = (
         test="tests/adapters/test_key_store.py::test_an_expired_key_may_be_used_anew",
     ),
     Mutant(
-        "a key with another body makes the task of the first body",
+        "a key with another body returns the task of the first body",
         "services/tasks/create.py",
         "        if known.body_hash != key.body_hash:\n            raise KeyReused\n        return known",
         "        return known",

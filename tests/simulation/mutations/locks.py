@@ -1,4 +1,4 @@
-"""Mistakes in locks."""
+"""Defects in locks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tests.simulation.mutations.mutant import Mutant
 
 MUTANTS = (
     Mutant(
-        "a lock is given to one more than its limit",
+        "a lock has one holder more than its limit",
         "domain/locks.py",
         "return claim.limit - len(self.holders)",
         "return claim.limit + 1 - len(self.holders)",
@@ -56,19 +56,19 @@ MUTANTS = (
         "for waiter in line[:0]:",
     ),
     Mutant(
-        "a holder whose attempt goes on is taken for gone",
+        "a holder whose attempt still runs is treated as gone",
         "domain/locks.py",
         "is_over = task.state in STARTABLE",
         "is_over = True or task.state in STARTABLE",
     ),
     Mutant(
-        "a shared lock is free for a task that wants it for itself",
+        "a shared lock is given to a task that wants it exclusively",
         "domain/locks.py",
         "if any(holder.is_shared != claim.is_shared for holder in self.holders):",
         "if any(holder.is_shared < claim.is_shared for holder in self.holders):",
     ),
     Mutant(
-        "tasks that share a lock overtake one that wants it for itself",
+        "tasks that share a lock overtake a task that wants it exclusively",
         "domain/locks.py",
         "return is_mixed or others.room(claim) <= len(ahead)",
         "return others.room(claim) <= (0 if is_mixed else len(ahead))",
@@ -80,7 +80,7 @@ MUTANTS = (
         "for claim in sorted(claims - kept, key=lambda claim: claim.name)[:1]:",
     ),
     Mutant(
-        "tasks take their locks in orders of their own, and keep what they have got",
+        "tasks take their locks in different orders, and keep the locks they have",
         "services/locking.py",
         "if claim.scope in scopes), key=lambda claim: claim.name))",
         "if claim.scope in scopes), key=lambda claim: claim.name, reverse=task.id.text[-1] < 'G'))",

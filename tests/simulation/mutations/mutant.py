@@ -1,4 +1,4 @@
-"""A mutant: one mistake in the core, made by changing its text, and the test that finds it."""
+"""A mutant: one defect in the core, introduced by changing its text, and the test that finds the defect."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Mutant:
-    """One mistake: its description, and the changed text of the core.
+    """One defect: its description, and the changed text of the core.
 
     Attributes:
-        theme: the users' main activity in the runs that look for it.
-        in_two_regions: whether the runs have a second Region that takes over.
-        subject: its subject: the name of its module.
-        pairs: the pairs of operations that find it, as `make pairs ONLY=` names them; otherwise the simulation looks
-            for it.
-        test: the test that finds it, as pytest names it, if neither simulation nor pairs do.
-        also: other changes in the same file, if one condition follows the other.
+        theme: the users' main activity in the simulations that search for the defect.
+        in_two_regions: whether the simulations have a second Region that takes over.
+        subject: the subject of the defect, which is the name of its module.
+        pairs: the pairs of operations that find the defect, in the form of `make pairs ONLY=`; otherwise, the
+            simulation searches for it.
+        test: the test that finds the defect, in pytest's form, if neither simulation nor pairs do.
+        also: other changes in the same file, if the defect needs several changes.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Mutant:
     test: str = ""
 
     def applied(self, text: str) -> str:
-        """A file's text with the mistake in it."""
+        """The text of a file with the defect."""
         for old, new in ((self.old, self.new), *self.also):
             if old not in text:
                 raise LookupError(f"mutant {self.name!r}: {self.file} has changed, and so must the mutant")

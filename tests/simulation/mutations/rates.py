@@ -1,4 +1,4 @@
-"""Mistakes in rates: places in the line, turns of late tasks, returned starts."""
+"""Defects in rates: places in the line, turns of late tasks, and returned starts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tests.simulation.mutations.mutant import Mutant
 
 MUTANTS = (
     Mutant(
-        "a task that comes too late for its turn keeps its place for ever",
+        "a task that comes too late for its turn keeps its place forever",
         "domain/rates.py",
         "is_late = self.at - own > RATE_LATE_COMER * MICROS + 2 * interval",
         "is_late = False",
@@ -34,14 +34,14 @@ MUTANTS = (
         test="tests/domain/test_rates.py",
     ),
     Mutant(
-        "a start is taken by whoever comes, however late it is",
+        "a start can be used by any task, however late it is",
         "services/rate_limiter.py",
         "if all(grant.earliest <= now * MICROS <= grant.latest for grant in grants):",
         "if all(grant.earliest <= now * MICROS for grant in grants):",
         pairs="^rate-queued worker trigger$",
     ),
     Mutant(
-        "an attempt starts by a rate that its owner has paused since it was read",
+        "an attempt starts although its rate was paused after it was read",
         "domain/rates.py",
         "return replace(self, at_least=at_least, at_most={**self.at_most, CONTROL: control})",
         "return self",

@@ -1,4 +1,4 @@
-"""Mistakes in the takeover by another Region, and of a restored table."""
+"""Defects in the takeover by another Region, and in restoring a table."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MUTANTS = (
         "found.name == self.own",
     ),
     Mutant(
-        "the old Region goes on",
+        "the old Region continues",
         "services/regions.py",
         "if self._is_known(now, REGION_LIFE):",
         "if self._is_known(now, 10**12):",
@@ -46,7 +46,7 @@ MUTANTS = (
         "if done.timer is not None and done.was_cut_off:",
     ),
     Mutant(
-        "what follows an end is not repeated",
+        "the follow-up of an end is not repeated",
         "domain/regions.py",
         "if task.finished_at is not None:\n",
         "if task.finished_at is not None:\n        return None\n    if False:\n",
@@ -58,7 +58,7 @@ MUTANTS = (
         "if False:",
     ),
     Mutant(
-        "the cursors are carried over as they are",
+        "the cursors are taken over unchanged",
         "domain/regions.py",
         "minute_of(now - delay - REGION_OVERLAP) - 1",
         "minute_of(now + REGION_OVERLAP)",

@@ -1,4 +1,4 @@
-"""Mistakes in requests about tasks, leases of pull workers, and stored data of a task."""
+"""Defects in requests about tasks, in leases of pull workers, and in a task's stored data."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tests.simulation.mutations.mutant import Mutant
 
 MUTANTS = (
     Mutant(
-        "an idempotency key makes another task each time",
+        "each use of an idempotency key creates another task",
         "adapters/dynamodb/keys.py",
         "return _remembered(kept) if kept else wanted",
         "return wanted",
@@ -19,20 +19,20 @@ MUTANTS = (
         "        if True:\n            due = due_of(order.spec, now)",
     ),
     Mutant(
-        "nothing of a batch is sent",
+        "no task of a batch is sent",
         "services/tasks/create.py",
         "        creator.enqueuer.send_due([end.value for end in ends if isinstance(end, Accepted) and end.is_new])\n"
         "        return ends",
         "        return ends",
     ),
     Mutant(
-        "every record of a batch is taken to be written",
+        "every record of a batch counts as written",
         "adapters/dynamodb/batches.py",
         'if "Error" not in response:',
         "if True:",
     ),
     Mutant(
-        "what a batch of records leaves out is taken to exist",
+        "records that a batch did not write count as existing",
         "services/tasks/create.py",
         "made.task.nonce in written or creator.enqueuer.create(made.task)",
         "made.task.nonce in written",
@@ -44,7 +44,7 @@ MUTANTS = (
         "Move.CANCEL: Rule(NOT_STARTED | _ATTEMPTED,",
     ),
     Mutant(
-        "a pause takes the place of a cancel that was asked for",
+        "a pause replaces a requested cancel",
         "services/tasks/control.py",
         "partial(stronger, requested_action))",
         'lambda _task: {"requested_action": requested_action})',
@@ -100,13 +100,13 @@ MUTANTS = (
         theme=Theme.TASKS,
     ),
     Mutant(
-        "a notification is taken whatever its fence",
+        "a notification is accepted with any fence",
         "services/tasks/attempt_reports.py",
         "if task.fence != fence or task.state is not State.RUNNING:",
         "if task.state is not State.RUNNING:",
     ),
     Mutant(
-        "the end of a lease is taken whatever its fence",
+        "the end of a lease is accepted with any fence",
         "services/pull/report.py",
         "if task.fence != key.fence or task.state is not State.RUNNING:\n            return self._repeated",
         "if task.state is not State.RUNNING:\n            return self._repeated",
@@ -126,19 +126,19 @@ MUTANTS = (
         "useful = list(leases)",
     ),
     Mutant(
-        "a bulk request acts on what its filter does not mean",
+        "a bulk request acts on tasks that its filter excludes",
         "services/bulk/filter_actions.py",
         "meant = [task for task in segment if action.means(task)]",
         "meant = list(segment)",
     ),
     Mutant(
-        "a switch is not looked at",
+        "a switch is ignored",
         "services/start_gates.py",
         "return None if reason is None else self._postponed(SHORTEST_STOP, LONGEST_STOP, reason)",
         "return None",
     ),
     Mutant(
-        "a cap on running tasks is not kept",
+        "a limit on running tasks is ignored",
         "services/start_gates.py",
         "return () if self._known is None else self._known.caps(task)",
         "return ()",
@@ -156,7 +156,7 @@ MUTANTS = (
         "        self.notice_sender.send",
     ),
     Mutant(
-        "what lies runtime an open record expires",
+        "contents outside an open record expire",
         "services/content_retention.py",
         "    for content in (*task.contents_outside, *_lines(contents, task)):\n"
         "        contents.retain(task.id, content, expiry)",
@@ -169,13 +169,13 @@ MUTANTS = (
         ),
     ),
     Mutant(
-        "what lies runtime an ended record never expires",
+        "contents outside an ended record never expire",
         "services/content_retention.py",
         "    contents.expire_items(task.id, expiry)\n    for content",
         "    for content",
     ),
     Mutant(
-        "what lies runtime an ended record expires before it",
+        "contents outside an ended record expire before the record",
         "domain/tasks/task.py",
         "return Expiry(expires_at + CONTENT_OUTLIVES_RECORD)",
         "return Expiry(expires_at - CONTENT_OUTLIVES_RECORD)",
@@ -187,7 +187,7 @@ MUTANTS = (
         "IDEMPOTENCY_KEY_LIFE = HOUR",
     ),
     Mutant(
-        "switches that were read long ago count",
+        "switches that were read long ago still apply",
         "services/start_gates.py",
         "return self._known if now - self._known_at < SWITCHES_TRUST else None",
         "return self._known",
@@ -212,13 +212,13 @@ MUTANTS = (
         "        return task.lease_expires_at is not None",
     ),
     Mutant(
-        "a task takes a signal of any time",
+        "a task receives a signal from any time",
         "domain/tasks/event_waits.py",
         "TaskId.of(max(0, max(task.created_at, task.reopened_at or 0) - before), 0, 0)",
         "TaskId.of(max(0, before - before), 0, 0)",
     ),
     Mutant(
-        "a task takes a signal that does not meet its condition",
+        "a task receives a signal that does not meet its condition",
         "domain/tasks/event_waits.py",
         "budget) is True",
         "budget) is not None",

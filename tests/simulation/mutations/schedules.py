@@ -1,4 +1,4 @@
-"""Mistakes in schedules."""
+"""Defects in schedules."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tests.simulation.mutations.mutant import Mutant
 
 MUTANTS = (
     Mutant(
-        "an explanation knows the runs of the present revision only",
+        "an explanation considers only runs of the current revision",
         "services/schedules/runs.py",
         "        if first > self.clock.now() or any(_has_run(each, first) for each in found):\n",
         "        found = [one for one in found if one.schedule_ref and one.schedule_ref.revision == stored.revision]\n"
@@ -19,7 +19,7 @@ MUTANTS = (
         "    return None\n    if stored.state is ScheduleState.PAUSED:\n        return Skipped(f",
     ),
     Mutant(
-        "the ids of occurrences are drawn from how often their schedule was looked at",
+        "the ids of occurrences depend on how often their schedule was expanded",
         "domain/schedules/schedule_record.py",
         "return derived(self.uid.text, self.revision_of(occurrence.nominal), occurrence.key)",
         "return derived(self.uid.text, self.generation, occurrence.key)",
@@ -37,19 +37,19 @@ MUTANTS = (
         "        return None\n",
     ),
     Mutant(
-        "of what is missed while nothing ran, nothing is told",
+        "runs that were missed while no function ran are not reported",
         "domain/schedules/expansion.py",
         "runs_skipped=stored.runs_skipped + found.skipped",
         "runs_skipped=stored.runs_skipped",
     ),
     Mutant(
-        "occurrences that must not overlap do",
+        "occurrences overlap that must not",
         "domain/schedules/overlap.py",
         "return StartDecision(Skipped(reason, SkipCode.OVERLAP), activity)",
         "return StartDecision(None, activity)",
     ),
     Mutant(
-        "an occurrence that is to wait begins beside the one that goes on",
+        "an occurrence that must wait begins beside the running one",
         "domain/schedules/overlap.py",
         "    if ahead is None:\n",
         "    if ahead is None or waiting_limit(stored):\n",
@@ -61,13 +61,13 @@ MUTANTS = (
         "",
     ),
     Mutant(
-        "a permanent schedule whose chain has broken is not looked at",
+        "a permanent schedule whose chain has broken is not checked",
         "services/schedules/expansion_planner.py",
         "current.next_at = now + PERMANENT_CHECK_INTERVAL",
         "current.next_at = None",
     ),
     Mutant(
-        "how many runs have begun is not counted",
+        "the number of begun runs is not counted",
         "domain/schedules/run_history.py",
         "begun=self.begun + (cause in {Cause.SCHEDULE, Cause.CATCH_UP}),",
         "begun=self.begun,",
@@ -85,13 +85,13 @@ MUTANTS = (
         "return None",
     ),
     Mutant(
-        "a backfill begins anew at each look",
+        "a backfill starts again at each check",
         "domain/schedules/expansion.py",
         "steps(schedule, run.backfill, run.occurrences, run.cursor, has_run)",
         "steps(schedule, run.backfill, run.occurrences, None, has_run)",
     ),
     Mutant(
-        "a failure does not pause a schedule that is to be paused by it",
+        "a failure does not pause a schedule with `pause_on_failure`",
         "services/schedules/overlap.py",
         "if pauses_schedule(stored, task):",
         "if False:",
@@ -103,13 +103,13 @@ MUTANTS = (
         "        if made",
     ),
     Mutant(
-        "a run by hand is not sent",
+        "a manual run is not sent",
         "services/schedules/manual_runs_and_backfills.py",
         "        self.enqueuer.send_due([task])\n        if not is_new:",
         "        if not is_new:",
     ),
     Mutant(
-        "what a calendar excludes runs",
+        "occurrences that a calendar excludes run",
         "domain/schedules/occurrences.py",
         "covering(schedule.calendars,",
         "covering((),",
@@ -140,7 +140,7 @@ MUTANTS = (
         "occurrence.key, purpose).task_id(occurrence.due_at,",
     ),
     Mutant(
-        "a change of the timing lets run what only the old one meant",
+        "after a change of the timing, occurrences of the old timing still run",
         "domain/schedules/schedule_record.py",
         "return placed.revision == self.revision or self.means(placed.nominal)",
         "return True",

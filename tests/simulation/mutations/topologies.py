@@ -1,4 +1,4 @@
-"""Mistakes in topologies."""
+"""Defects in topologies."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ MUTANTS = (
         "return Counts(len(node.depends_on), 2 * seen[Outcome.SUCCEEDED], seen[Outcome.FAILED], seen[Outcome.SKIPPED])",
     ),
     Mutant(
-        "a node that has ended is not told to the state machine",
+        "the end of a node is not reported to the state machine",
         "services/topologies/node_finished.py",
         "(token := self.store.read_token(task.id)) is not None:",
         "(token := self.store.read_token(task.id)) is not None and False:",
     ),
     Mutant(
-        "a node that has ended does not tell its children",
+        "the end of a node does not release its children",
         "services/topologies/node_finished.py",
         "return self.nodes.decide(topology_run, key, found, tasks[key])\n",
         "return None\n",
@@ -30,13 +30,13 @@ MUTANTS = (
         "        return [partial(self._hold, topology_run, key) for key in ready if not key]\n",
     ),
     Mutant(
-        "the last run of a topology is taken for the one that was asked for since",
+        "the last run of a topology is taken for a run that was requested later",
         "domain/topologies/run_state.py",
         "return task.reopened_fence is None or run_state.fence > task.reopened_fence",
         "return True",
     ),
     Mutant(
-        "what depends on a node that was chosen to run again is kept if it needs it no more",
+        "descendants of a node that is chosen to run again are not run again",
         "domain/topologies/run_state.py",
         "    wanted = _with_descendants(graph, chosen)\n",
         "    wanted = frozenset(chosen)\n",
@@ -104,19 +104,19 @@ MUTANTS = (
         "return None",
     ),
     Mutant(
-        "a cancelled topology lets its running nodes be tried again",
+        "a cancelled topology lets its running nodes be retried",
         "domain/topologies/run_progress.py",
         "stop = tuple(key for key in running if at_once and not statuses[key].is_stopping)",
         "stop = ()",
     ),
     Mutant(
-        "a failure does not stop a topology that is to stop",
+        "a failure does not stop a topology that should stop at failures",
         "domain/topologies/run_progress.py",
         "return graph.on_failure is not OnFailure.CONTINUE and failures > graph.tolerated_failures",
         "return False",
     ),
     Mutant(
-        "a node that ends before it is waited for is not told of",
+        "the end of a node before its wait begins is not reported",
         "services/topologies/state_machine_steps.py",
         "if status_of(self.stores.tasks.read(task_id)).has_ended:",
         "if False:",
@@ -152,7 +152,7 @@ MUTANTS = (
         "return None",
     ),
     Mutant(
-        "a decision is written although another one stands",
+        "a decision is written although another one was made",
         "services/tasks/approvals.py",
         '                raise StateConflict(task, f"{action}: {_obstacle(task, action, now)}")\n',
         "                return task\n",

@@ -1,4 +1,4 @@
-"""The handlers of the photo lab: importing this package registers them."""
+"""The photo lab's handlers, which are registered when this package is imported."""
 
 from photo_lab import orders, partners, reports
 

@@ -1,4 +1,4 @@
-"""Orders: charged, confirmed, printed, published."""
+"""Handlers that charge, confirm, print and publish orders."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from duetime.handlers import RateSpec, RetryPolicy
 
 MAIL_RATE: RateSpec = {"key": "smtp", "limit": 10}
-"""Ten mails a second, over all workers and types."""
+"""The rate limit for mails: ten per second over all workers and task types."""
 MAIL_RETRY: RetryPolicy = {"max_attempts": 5, "initial_seconds": 1, "multiplier": 2, "max_seconds": 300}
 
 
@@ -31,7 +31,7 @@ class Order:
 def place(context: Context, payload: Order) -> dict[str, str]:
     """Charge and confirm an order, make its prints, and send a reminder in three days.
 
-    A repeated attempt creates nothing twice.
+    A repeated attempt does not create any task or topology twice.
     """
     contact = {"order": payload.order, "email": payload.email}
     prints = {f"resize-{number}": photo for number, photo in enumerate(payload.photos)}
@@ -48,7 +48,7 @@ def place(context: Context, payload: Order) -> dict[str, str]:
             "inputs": list(prints),
         },
     }
-    # `continue`: a declined card does not stop the prints, because the chain and the chord were independent.
+    # With `continue`, a declined card does not stop the prints: the chain and the chord were independent, too.
     graph = {"name": f"order-{payload.order}", "on_failure": "continue", "nodes": nodes}
     topology = context.client.topologies.create(graph)
     context.client.tasks.create("order.remind", payload=contact, delay_seconds=3 * 86_400)
@@ -57,7 +57,7 @@ def place(context: Context, payload: Order) -> dict[str, str]:
 
 @handler("order.charge", retry={"max_attempts": 6}, no_retry_on=(Declined,))
 def charge(context: Context, payload: dict[str, Any]) -> str:
-    """Charge a card; ask a busy bank again in a minute."""
+    """Charge a card; if the bank is busy, retry in a minute."""
     try:
         return SERVICES.charge(payload["order"], payload["amount"])
     except Busy as error:
@@ -66,13 +66,13 @@ def charge(context: Context, payload: dict[str, Any]) -> str:
 
 @handler("order.confirm", retry=MAIL_RETRY, retry_on=(ConnectionError,), rate=MAIL_RATE)
 def confirm(context: Context, payload: dict[str, str]) -> None:
-    """Send the receipt."""
+    """Send the receipt to the customer."""
     SERVICES.mail(payload["email"], f"order {payload['order']}: {context.inputs['charge']}")
 
 
 @handler("order.remind", retry=MAIL_RETRY, retry_on=(ConnectionError,), rate=MAIL_RATE)
 def remind(context: Context, payload: dict[str, str]) -> str:
-    """Send a reminder of an order that is not paid."""
+    """Send a reminder if the order has not been paid."""
     if payload["order"] in SERVICES.paid:
         return "paid"
     SERVICES.mail(payload["email"], f"please pay order {payload['order']}")
@@ -81,13 +81,13 @@ def remind(context: Context, payload: dict[str, str]) -> str:
 
 @handler("photo.resize", timeout_seconds=300, priority="high", retry_on=())
 def resize(context: Context, payload: dict[str, Any]) -> str:
-    """Make the file of a print."""
+    """Create the file for a print."""
     return f"{payload['photo']}@{payload.get('width', 1200)}"
 
 
 @handler("order.sheet", retry_on=())
 def contact_sheet(context: Context, payload: dict[str, str]) -> int:
-    """Put all prints on one sheet, and publish it."""
+    """Put all prints on a contact sheet, and create the task that publishes them."""
     files = list((context.inputs or {}).values())
     SERVICES.sheets[payload["order"]] = files
     context.client.tasks.create("order.publish", payload={"order": payload["order"], "files": files})
@@ -96,6 +96,6 @@ def contact_sheet(context: Context, payload: dict[str, str]) -> int:
 
 @handler("order.publish", retry={"max_attempts": 3, "initial_seconds": 30, "multiplier": 1})
 def publish(context: Context, payload: dict[str, Any]) -> None:
-    """Upload the files, once over all attempts, and mail."""
+    """Upload the files only once over all attempts, and send a mail."""
     context.step("upload", SERVICES.upload, payload["order"], payload["files"])
     SERVICES.mail("archive@example.org", f"order {payload['order']}: {len(payload['files'])} files")

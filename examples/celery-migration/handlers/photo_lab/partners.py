@@ -1,4 +1,4 @@
-"""The stock of partners."""
+"""Handlers that fetch the stock of partners."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class PartnerHandler:
 
     @cached_property
     def session(self) -> object:
-        """A session, opened when it is first used."""
+        """A session for calls of partners, which is opened on first use."""
         return object()
 
 
 @handler("partner.sync-all")
 def sync_all(context: Context, payload: None) -> None:
-    """Ask all partners."""
+    """Create a task for each partner."""
     context.client.tasks.create_batch([{"type": "partner.sync", "payload": {"partner": name}} for name in PARTNERS])
 
 
@@ -34,8 +34,8 @@ def sync_all(context: Context, payload: None) -> None:
     notify_on={"to": ALERTS, "failed": True},
 )
 class Sync(PartnerHandler):
-    """Asks a partner for its stock."""
+    """Fetches the stock of a partner."""
 
     def run(self, context: Context, payload: dict[str, str]) -> int:
-        """Return the number of articles."""
+        """Fetch the stock, and return the number of articles."""
         return SERVICES.fetch_stock(self.session, payload["partner"])

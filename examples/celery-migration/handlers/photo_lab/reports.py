@@ -1,4 +1,4 @@
-"""The nightly report."""
+"""The handler for the nightly report."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from photo_lab.services import SERVICES
 
 @dataclass(frozen=True)
 class Report:
-    """Which report."""
+    """The payload of `report.nightly`: the kind of report, and the number of top entries."""
 
     kind: str
     top: int = 10

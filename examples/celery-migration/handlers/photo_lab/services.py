@@ -1,4 +1,4 @@
-"""Services that the handlers call: a mail server, a payment provider, an archive, partners. Simulated in memory."""
+"""In-memory services that the handlers call: a mail server, a payment provider, an archive and partners."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from dataclasses import dataclass, field
 
 
 class Declined(Exception):
-    """The bank refuses a payment for good."""
+    """The payment provider permanently declines a payment."""
 
 
 class Busy(Exception):
-    """The payment provider asks to come back later."""
+    """The payment provider is busy and asks for a retry later."""
 
 
 @dataclass
 class Services:
-    """The recorded calls, and `failures`: how often each service fails to respond."""
+    """The services, with a record of their calls; `failures` is how often each service still fails."""
 
     mails: list[tuple[str, str]] = field(default_factory=list)
     charges: dict[str, int] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class Services:
         self.uploads.append((order, len(files)))
 
     def fetch_stock(self, session: object, partner: str) -> int:
-        """Return the number of articles of a partner."""
+        """Return the number of articles that a partner has."""
         self._fail(partner, ConnectionError("the partner does not answer"))
         self.stock[partner] = len(partner)
         return self.stock[partner]

@@ -1,4 +1,4 @@
-"""The handlers of the shop: importing this package registers them."""
+"""The shop's handlers, which are registered when this package is imported."""
 
 from shop import emails, orders, reports
 

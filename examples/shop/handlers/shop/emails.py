@@ -1,4 +1,4 @@
-"""E-mails: one task is one e-mail, however often it is attempted."""
+"""The handler for e-mails, which sends one e-mail for each task, however many attempts the task has."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from shop.services import MAILBOX
 
 @handler("email")
 def send(context: Context, payload: dict[str, str]) -> None:
-    """Send an e-mail. A second attempt has the same task id, and so sends nothing."""
+    """Send an e-mail; a second attempt has the same task id, so it does not send the e-mail again."""
     MAILBOX.send(context.task_id, payload["to"], payload["text"])

@@ -1,4 +1,4 @@
-"""The steps of an order. Each can be undone, so that a later one that fails undoes all before it: a saga."""
+"""The steps of an order as a saga: if a step fails, all earlier steps are undone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shop.services import BANK, WAREHOUSE, Declined, OutOfStock
 
 
 class Order(TypedDict):
-    """The payload of each step; the order's id is the key by which the services know a repeat."""
+    """The payload of each step; the services recognize repeated calls by the order's id."""
 
     order: str
     article: str
@@ -21,33 +21,33 @@ class Order(TypedDict):
 
 @handler("order.reserve")
 class Reserve:
-    """Keeps the articles."""
+    """Reserves the articles."""
 
     def run(self, context: Context, payload: Order) -> None:
-        """Reserve them; a shortage is final, because a retry would not help."""
+        """Reserve the articles; a shortage fails without retries, because a retry would not help."""
         try:
             WAREHOUSE.reserve(payload["order"], payload["article"], payload["number"])
         except OutOfStock as error:
             raise Unretriable(f"no {error}") from error
 
     def rollback(self, context: Context, payload: Order) -> None:
-        """Put them back."""
+        """Put the articles back."""
         WAREHOUSE.release(payload["order"])
 
 
 @handler("order.charge")
 class Charge:
-    """Takes the money."""
+    """Charges the customer."""
 
     def run(self, context: Context, payload: Order) -> None:
-        """Charge the card; a bank that does not respond is called again, a refusal is final."""
+        """Charge the card; retry if the bank does not respond, but not if the card is declined."""
         try:
             BANK.charge(payload["order"], payload["amount"])
         except Declined as error:
             raise Unretriable(str(error)) from error
 
     def rollback(self, context: Context, payload: Order) -> None:
-        """Give it back."""
+        """Refund the payment."""
         BANK.refund(payload["order"])
 
 
@@ -56,8 +56,8 @@ class Ship:
     """Sends the parcel."""
 
     def run(self, context: Context, payload: Order) -> None:
-        """Hand it to the carrier."""
+        """Hand the parcel to the carrier."""
         WAREHOUSE.ship(payload["order"], payload["address"])
 
     def rollback(self, context: Context, payload: Order) -> None:
-        """Nothing to undo: shipping is the last step."""
+        """Do nothing, because shipping is the last step and never has to be undone."""

@@ -1,7 +1,7 @@
 """In-memory services that the handlers call: an e-mail service, a payment provider and a warehouse.
 
-Each keeps what it did by a key of its caller, and does nothing for a key it has seen. Real ones do the same: an
-idempotency key of a payment provider, a unique column of a table.
+Each service stores its actions by a key that the caller chooses, and ignores a repeated key. Real services offer the
+same, such as a payment provider's idempotency key or a unique column in a table.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 
 
 class Declined(Exception):
-    """The bank refuses a payment for good."""
+    """The bank permanently declines a payment."""
 
 
 class OutOfStock(Exception):
-    """There is not enough of an article."""
+    """The warehouse does not have enough of an article."""
 
 
 @dataclass
@@ -24,7 +24,7 @@ class Mailbox:
     sent: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def send(self, key: str, to: str, text: str) -> None:
-        """Send an e-mail, once for each key."""
+        """Send an e-mail once for each key."""
         self.sent.setdefault(key, (to, text))
 
 
@@ -37,7 +37,7 @@ class Bank:
     refunded: set[str] = field(default_factory=set)
 
     def charge(self, key: str, amount: int) -> None:
-        """Take a payment, once for each key; cards for more than 1 000 are declined."""
+        """Take a payment once for each key; amounts over 1 000 are declined."""
         if amount > 1000:
             raise Declined(f"{amount} is more than the card allows")
         if key not in self.payments:
@@ -45,7 +45,7 @@ class Bank:
             self.balance += amount
 
     def refund(self, key: str) -> None:
-        """Give a payment back, if there was one and it was not given back yet."""
+        """Refund a payment if it was taken and has not been refunded yet."""
         if key in self.payments and key not in self.refunded:
             self.refunded.add(key)
             self.balance -= self.payments[key]
@@ -60,7 +60,7 @@ class Warehouse:
     shipped: set[str] = field(default_factory=set)
 
     def reserve(self, key: str, article: str, number: int) -> None:
-        """Take articles from the shelf, once for each key."""
+        """Take articles from the stock once for each key."""
         if key in self.reserved:
             return
         if self.stock.get(article, 0) < number:
@@ -69,13 +69,13 @@ class Warehouse:
         self.reserved[key] = (article, number)
 
     def release(self, key: str) -> None:
-        """Put them back, if they are still there."""
+        """Put the reserved articles back into the stock, if they are still reserved."""
         article, number = self.reserved.pop(key, ("", 0))
         if number:
             self.stock[article] += number
 
     def ship(self, key: str, address: str) -> None:
-        """Send what was reserved."""
+        """Ship the reserved articles."""
         if not address:
             raise ValueError("where to?")
         self.shipped.add(key)

@@ -1,4 +1,4 @@
-"""API keys over REST: bodies, responses and operations."""
+"""The REST API for API keys: bodies, responses and operations."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
-from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
+from typing_extensions import TypedDict  # required by pydantic before Python 3.12
 
 from duetime.contract.http.operation import Operation, Parameters, Returns
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
@@ -41,7 +41,7 @@ class ApiKeyCreate(Body):
         Field(
             min_length=1,
             max_length=MAX_API_KEY_NAME_LENGTH,
-            description="Purpose of the key, in words; not necessarily unique.",
+            description="Human-readable purpose of the key, which does not have to be unique.",
             examples=["billing worker"],
         ),
         AfterValidator(printable),
@@ -59,14 +59,14 @@ class ApiKeyCreate(Body):
         str | None,
         Field(
             pattern=f"^{OWNER_PATTERN}$",
-            description="The owner that requests with the key act for; by default, the owner of this request.",
+            description="The owner that requests with the key act for. The default is the owner of this request.",
         ),
     ] = None
     expires_at: Annotated[
         Millis | None,
         BeforeValidator(_instant_or_none),
         WithJsonSchema({"anyOf": [TIME_SCHEMA, {"type": "null"}]}),
-        Field(description="When the key expires; null for never."),
+        Field(description="When the key expires; null if it does not expire."),
     ] = None
 
 
@@ -74,24 +74,24 @@ class ApiKeyListQuery(Parameters):
     """Parameters of `GET /v1/keys`."""
 
     limit: Annotated[PageSize, Field(description="Maximum number of keys on a page.")] = MAX_PAGE
-    next_token: Annotated[str | None, Field(description="`next_token` of the previous page.")] = None
+    next_token: Annotated[str | None, Field(description="`next_token` from the previous page.")] = None
 
 
 class ApiKeyResponse(TypedDict):
     """An API key, without its secret."""
 
-    id: Annotated[str, Field(description="Id of the key: its non-secret part.")]
-    name: Annotated[str, Field(description="Purpose of the key, in words.")]
+    id: Annotated[str, Field(description="Id of the key, which is the key's non-secret part.")]
+    name: Annotated[str, Field(description="Human-readable purpose of the key.")]
     owner: Annotated[str, Field(description="The owner that requests with the key act for.")]
     roles: Annotated[Sequence[Role], Field(description="The permissions that the key grants.")]
     state: ApiKeyState
     created_at: Annotated[Instant, Field(description="When the key was created.")]
     created_by: Annotated[str, Field(description="Who created the key.")]
-    expires_at: Annotated[Instant | None, Field(description="When the key expires; null for never.")]
-    revoked_at: Annotated[Instant | None, Field(description="When the key was revoked; null for never.")]
+    expires_at: Annotated[Instant | None, Field(description="When the key expires; null if it does not expire.")]
+    revoked_at: Annotated[Instant | None, Field(description="When the key was revoked; null if it was not revoked.")]
     used_at: Annotated[
         Instant | None,
-        Field(description="When the key was last used, to within an hour; null for never."),
+        Field(description="When the key was last used, to within an hour; null if it was never used."),
     ]
 
 
@@ -101,7 +101,8 @@ class CreatedApiKey(ApiKeyResponse):
     key: Annotated[
         str,
         Field(
-            description="The key, for `Authorization: Bearer`. It is not stored, so this is the only time it is shown."
+            description="The key, for use in `Authorization: Bearer`. The key is not stored, so only this response "
+            "shows it."
         ),
     ]
 
@@ -110,7 +111,7 @@ class ApiKeyPage(TypedDict):
     """A page of API keys."""
 
     keys: Annotated[Sequence[ApiKeyResponse], Field(description="The keys, in order of creation.")]
-    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last one.")]
+    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last page.")]
 
 
 def new_api_key(document: Document, now: Millis) -> NewApiKey:
@@ -142,8 +143,8 @@ CREATE = Operation(
     "Create an API key",
     Returns(CreatedApiKey, "The key with its secret, which is never shown again.", status=201),
     description="Programs send the key as `Authorization: Bearer KEY` to the same paths with `/key` before `/v1`, "
-    "such as `/key/v1/tasks`. To replace a key, create another one, and revoke the old one when it is no longer used: "
-    "any number of keys can be active at once. Repeating the request creates another key.",
+    "such as `/key/v1/tasks`. To replace a key, create a new key, and revoke the old key when no program uses it "
+    "anymore. Any number of keys can be active at once. Repeating the request creates another key.",
     body=ApiKeyCreate,
     role=Role.ADMIN,
     errors=(ApiKeysOff,),
@@ -154,7 +155,7 @@ LIST = Operation(
     "List API keys",
     Returns(ApiKeyPage, "A page of keys."),
     description="Keys of all owners, in order of creation. An expired or revoked key is listed for "
-    f"another {API_KEY_KEPT // DAY} days. A new key is listed within seconds. Use is recorded at most once per "
+    f"another {API_KEY_KEPT // DAY} days. A new key is listed within seconds. A key's use is recorded at most once per "
     f"{API_KEY_USE_PRECISION // HOUR} hour.",
     query=ApiKeyListQuery,
     role=Role.ADMIN,

@@ -1,4 +1,4 @@
-"""The archive: columns, lines (tasks as in API responses, with owner, attempts and events), and filters."""
+"""The archive's columns, its lines (tasks as in API responses, with owner, attempts and events), and its filters."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Kind(StrEnum):
 
 
 def kind_of(hint: Any) -> Kind:  # noqa: ANN401 - a type hint
-    """The kind for a field's type; nullability makes no difference."""
+    """The kind of column for a field's type, regardless of whether the type is nullable."""
     arguments = get_args(hint)
     match get_origin(hint):
         case origin if origin is Annotated:
@@ -70,12 +70,13 @@ COLUMNS: Mapping[str, Kind] = {
 
 
 FORMAT = 1
-"""Version of the format, stored in each line: fields may be added, but not renamed or removed, and keep their types."""
+"""The format's version, which is stored in each line. Fields can be added, but not renamed, removed or changed in
+type."""
 
 
 @frozen
 class JsonLines:
-    """`duetime.ports.change_consumers.ArchiveEncoder`: lines of JSON.
+    """Implements `duetime.ports.change_consumers.ArchiveEncoder` with lines of JSON.
 
     Attributes:
         redaction: the parts of payloads and results to leave out.
@@ -106,7 +107,7 @@ class JsonLines:
 
 
 def _require_json(text: str) -> None:
-    """Rejects invalid JSON: one bad line could make a whole object unreadable for queries.
+    """Rejects invalid JSON, because one bad line could make an entire object unreadable for queries.
 
     Raises:
         ValueError: the text is not JSON.
@@ -118,7 +119,7 @@ def _require_json(text: str) -> None:
 
 
 def _reject_constant(name: str) -> None:
-    """Rejects constants that Python accepts although they are not JSON."""
+    """Rejects constants such as `NaN`, which Python accepts although they are not JSON."""
     raise ValueError(f"{name} is not JSON")
 
 

@@ -21,13 +21,14 @@ class AuditRecord:
     Attributes:
         at: time of the response.
         owner: the owner that the request acted for; empty if the caller was not identified.
-        caller: the identity that sent the request: the owner, with a role's session name; for a handler, its task.
+        caller: the identity that sent the request: the owner with a role's session name, or a handler's task.
         operation: id of the operation, such as `cancelTask`.
         subject: path of the resource, such as `/v1/tasks/01M7XZ8CGJ0013P2ZBN3YDT3DX/cancel`.
-        reason: the reason that the caller gave; empty for none.
+        reason: the reason that the caller gave; empty if there is none.
         status: HTTP status of the response.
         code: code of the problem; empty for a success.
-        location: path of the created or started object, such as a bulk operation; empty for nothing.
+        location: path of the created or started object, such as a bulk operation; empty if no object was created or
+            started.
         source_ip: address of the sender, as seen by the gateway; empty for requests that bypassed the gateway.
         user_agent: the `User-Agent` of the request.
         request_id: id of the request, as in the gateway's access log.
@@ -51,15 +52,15 @@ NOT_RECORDED = frozenset(
     {
         # The task's record and the change stream contain the creator; there may be thousands of creations per second.
         *("createTask", "createTaskBatch", "createTopology", "runTopologyDefinition"),
-        # Reports of attempts, which the task's attempts and events show.
+        # Reports on attempts are visible in the task's attempts and events.
         *("reportOutcome", "reportHeartbeat", "reportProgress"),
         *("acquireLeases", "renewLease", "completeLease", "failLease", "putLeaseStep", "releaseLease"),
         *("acknowledgeLeasePause", "acknowledgeLeaseCancel"),
-        # Gives access only to data that the caller may read anyway.
+        # A ticket gives access only to data that the caller may read anyway.
         "createWatchTicket",
     }
 )
-"""Operations that change something, but neither control nor administer anything."""
+"""Operations that change data but are not recorded, because they are neither control nor administration requests."""
 
 
 def is_recorded(operation: Operation[Any]) -> bool:
@@ -68,5 +69,5 @@ def is_recorded(operation: Operation[Any]) -> bool:
 
 
 def record_text(record: AuditRecord) -> str:
-    """A record's log line: its fields as JSON, with `at` as RFC 3339."""
+    """A record's log line, which contains the record's fields as JSON, with `at` as RFC 3339."""
     return json.dumps({**asdict(record), "at": to_iso(record.at)}, separators=(",", ":"))

@@ -1,4 +1,4 @@
-"""Deployment settings over REST: callers' permissions, and retention times."""
+"""The REST API for deployment settings: callers' permissions, and retention times."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field
-from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
+from typing_extensions import TypedDict  # required by pydantic before Python 3.12
 
 from duetime.contract.http.operation import Operation, Returns
 from duetime.domain.callers import Role
@@ -23,14 +23,16 @@ class PulledType(TypedDict):
 class UsableSecret(TypedDict):
     """A secret that HTTP targets may use."""
 
-    name: Annotated[str, Field(description="Name of the secret, for `auth` of a target.")]
+    name: Annotated[str, Field(description="Name of the secret, as given in a target's `auth`.")]
     hosts: Annotated[Sequence[str], Field(description="Hosts that the secret may be sent to.")]
 
 
 class TypeRetention(TypedDict):
     """How long ended tasks of certain types are kept."""
 
-    types: Annotated[str, Field(description="A pattern of types; `*` stands for any characters, `?` for one.")]
+    types: Annotated[
+        str, Field(description="A pattern of types; `*` stands for any characters, `?` for one character.")
+    ]
     days: Annotated[float, Field(description="How long an ended task of these types can be read, in days.")]
 
 
@@ -50,16 +52,22 @@ class OwnQuota(TypedDict):
     quota: Annotated[str, Field(description="Name of the quota, such as `creates_per_second`.")]
     limit: Annotated[int, Field(description="The caller's limit.")]
     used: Annotated[
-        float, Field(description="The caller's current use: per second, averaged over five seconds, or at once.")
+        float,
+        Field(
+            description="The caller's current use: the rate per second, averaged over five seconds, or the current "
+            "number."
+        ),
     ]
 
 
 class DeploymentSettings(TypedDict):
     """The caller's permissions, and the deployment's configuration."""
 
-    owner: Annotated[str, Field(description="The owner that the caller acts for; by default, the caller's identity.")]
-    owners: Annotated[Sequence[str], Field(description="All owners that the caller may act for, in order of name.")]
-    roles: Annotated[Sequence[Role], Field(description="The caller's roles, including roles that they imply.")]
+    owner: Annotated[
+        str, Field(description="The owner that the caller acts for. The default is the caller's identity.")
+    ]
+    owners: Annotated[Sequence[str], Field(description="All owners that the caller may act for, sorted by name.")]
+    roles: Annotated[Sequence[Role], Field(description="The caller's roles, including implied roles.")]
     is_operator: Annotated[bool, Field(description="Whether the caller may use switches for all owners.")]
     authentication: Annotated[Literal["iam", "jwt", "none"], Field(description="How callers are authenticated.")]
     handler_types: Annotated[
@@ -104,6 +112,6 @@ GET = Operation(
     "GET /v1/settings",
     "Get the deployment's settings",
     Returns(DeploymentSettings, "The settings."),
-    description="What the deployment allows, how long tasks are kept, and who the caller is. Secret values and "
+    description="Shows what the deployment allows, how long tasks are kept, and who the caller is. Secret values and "
     "identities of other callers are not included.",
 )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
-from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
+from typing_extensions import TypedDict  # required by pydantic before Python 3.12
 
 from duetime.contract.http.operation import Operation, Returns
 from duetime.contract.mapping import response_of
@@ -41,7 +41,9 @@ class ShardGroupResponse(TypedDict):
     last_shard: Annotated[int, Field(description="Last shard of the group.")]
     read_by: Annotated[
         str | None,
-        Field(description="Id of the current or last invocation that reads the group; null before the first."),
+        Field(
+            description="Id of the current or last invocation that reads the group; null before the first invocation."
+        ),
     ]
     epoch: Annotated[int, Field(description="How often the group has passed from one invocation to another.")]
     dispatched_until: Annotated[
@@ -63,8 +65,8 @@ class DispatchResponse(TypedDict):
     dispatched_until: Annotated[
         Instant | None,
         Field(
-            description="Due time up to which all tasks are on queues; null before the trigger's first run. Ahead of "
-            "the current time by the setting `look_ahead_seconds` unless dispatch is late."
+            description="Due time up to which all tasks are on queues; null before the trigger's first run. Unless "
+            "dispatch is late, this time is ahead of the current time by the setting `look_ahead_seconds`."
         ),
     ]
     queues: Annotated[
@@ -93,7 +95,7 @@ GET = Operation(
     "GET /v1/dispatch",
     "Get the state of dispatch",
     Returns(DispatchResponse, "The state of dispatch."),
-    description="For operators: when the trigger last ran, who reads which shards, and how many messages are on the "
-    "queues, for the tasks of all owners.",
+    description="For operators. Shows when the trigger last ran, which invocations read which shards, and how many "
+    "messages are on the queues, for the tasks of all owners.",
     role=Role.OPERATOR,
 )

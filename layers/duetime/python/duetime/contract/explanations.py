@@ -1,4 +1,4 @@
-"""Explanations over REST: why a task waits or was late, and why a schedule did not run at a given time."""
+"""The REST API for explanations: why a task waits or was late, and why a schedule did not run at a given time."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
-from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
+from typing_extensions import TypedDict  # required by pydantic before Python 3.12
 
 from duetime.contract.http.operation import Operation, Parameters, Returns
 from duetime.contract.http.timestamps import instant_of
@@ -51,7 +51,10 @@ class WaitedTaskResponse(TypedDict):
     node: Annotated[str | None, Field(description="Name of the node; null if the task is not a node.")]
     since: Annotated[
         Instant | None,
-        Field(description="Approximate start of the current or last attempt; null for none, or if unknown."),
+        Field(
+            description="Approximate start of the current or last attempt; null if there is no attempt or the start "
+            "is unknown."
+        ),
     ]
     expires_at: Annotated[
         Instant | None,
@@ -68,7 +71,7 @@ class WaitedLockResponse(TypedDict):
     holders: Annotated[Sequence[WaitedTaskResponse], Field(description="The tasks that hold the lock.")]
     position: Annotated[
         int | None,
-        Field(description="Position in the queue, from 1; null if the task is not in the queue, or far back."),
+        Field(description="Position in the queue, starting at 1; null if the task is not in the queue or is far back."),
     ]
 
 
@@ -78,14 +81,18 @@ class WaitedOrderResponse(TypedDict):
     key: str
     position: Annotated[
         int | None,
-        Field(description="Position in the queue, where 1 is the first task that has not ended; null if far back."),
+        Field(
+            description="Position in the queue, where 1 is the first task that has not ended; null if the task is far "
+            "back."
+        ),
     ]
     tasks: Annotated[
         Sequence[WaitedTaskResponse],
-        Field(description="The task that must end first, and the task directly before this one."),
+        Field(description="The task that must end first, and the task directly before this task."),
     ]
     is_stopped: Annotated[
-        bool, Field(description="Whether the first task has failed and blocks the queue: retry or delete that task.")
+        bool,
+        Field(description="Whether the first task has failed and blocks the queue. If so, retry or delete that task."),
     ]
 
 
@@ -97,7 +104,7 @@ class WaitedRateResponse(TypedDict):
     per_seconds: int
     burst: int
     is_pinned: Annotated[bool, Field(description="Whether the limit is pinned, and replaces the task's own limit.")]
-    paused_at: Annotated[Instant | None, Field(description="Since when the rate is paused; null if it is not paused.")]
+    paused_at: Annotated[Instant | None, Field(description="When the rate was paused; null if it is not paused.")]
 
 
 class WaitedSwitchResponse(TypedDict):
@@ -113,7 +120,7 @@ class WaitedSwitchResponse(TypedDict):
         int | None,
         Field(description="Tasks that currently count towards the limit; null for a switch that stops tasks."),
     ]
-    position: Annotated[int | None, Field(description="Position in the queue, from 1; null if unknown.")]
+    position: Annotated[int | None, Field(description="Position in the queue, starting at 1; null if unknown.")]
     reason: str | None
     updated_at: Annotated[Instant, Field(description="When the switch was set.")]
     updated_by: Annotated[str | None, Field(description="Who set the switch.")]
@@ -123,7 +130,7 @@ class WaitedCircuitResponse(TypedDict):
     """The circuit breaker of a host that kept failing."""
 
     host: str
-    opened_at: Annotated[Instant, Field(description="Since when the host is not called.")]
+    opened_at: Annotated[Instant, Field(description="Time since which the host has not been called.")]
     open_until: Annotated[Instant, Field(description="When a single call tests whether the host works again.")]
     reason: Annotated[str | None, Field(description="The latest failure.")]
 
@@ -150,7 +157,7 @@ class WaitedLeaseResponse(TypedDict):
 
 
 class WaitedRetryResponse(TypedDict):
-    """The next attempt after a failed one."""
+    """The next attempt after a failed attempt."""
 
     attempt: Annotated[int, Field(description="Number of the next attempt.")]
     max_attempts: Annotated[int, Field(description="Attempts that the retry policy allows.")]
@@ -171,7 +178,7 @@ class WaitedQueueResponse(TypedDict):
 
 
 class WaitsForResponse(TypedDict):
-    """Why a task waits at a gate, as structured data: at most one field is not null."""
+    """Why a task waits at a gate, as structured data. At most one field is not null."""
 
     lock: Annotated[WaitedLockResponse | None, Field(description="The lock that other tasks hold.")]
     order: Annotated[WaitedOrderResponse | None, Field(description="The queue for the task's ordered key.")]
@@ -198,19 +205,23 @@ class GateResponse(TypedDict):
     name: GateName
     state: GateState
     text: Annotated[str, Field(description="Description in words.")]
-    since: Annotated[Instant | None, Field(description="When the task reached the gate; null if not reached yet.")]
+    since: Annotated[
+        Instant | None, Field(description="When the task reached the gate; null if the task has not reached it yet.")
+    ]
     until: Annotated[
         Instant | None,
         Field(
-            description="When the task passed the gate; while waiting, the latest time at which the task passes or "
-            "is checked again; null if unknown."
+            description="When the task passed the gate. While the task waits, the latest time at which it passes the "
+            "gate or is checked again. Null if unknown."
         ),
     ]
     duration_ms: Annotated[
-        int | None, Field(description="How long the task has been or was at the gate; null if not reached yet.")
+        int | None,
+        Field(description="How long the task has been or was at the gate; null if the task has not reached it yet."),
     ]
     waits_for: Annotated[
-        WaitsForResponse | None, Field(description="What blocks the task at the gate; null for nothing in particular.")
+        WaitsForResponse | None,
+        Field(description="What blocks the task at the gate; null if nothing specific blocks it."),
     ]
 
 
@@ -225,7 +236,7 @@ class TaskExplanationResponse(TypedDict):
     due_at: Instant
     until: Annotated[Instant, Field(description="The task's end; `as_of` while it has not ended.")]
     total_ms: Annotated[
-        int, Field(description="Time from `since` to `until`: exactly the sum of `duration_ms` of all gates.")
+        int, Field(description="Time from `since` to `until`, which is exactly the sum of `duration_ms` of all gates.")
     ]
     overdue_ms: Annotated[int, Field(description="Part of `total_ms` after the due time.")]
     gates: Annotated[
@@ -245,7 +256,7 @@ class ScheduleExplanationResponse(TypedDict):
     """Why a schedule did or did not run at a given time."""
 
     schedule: Annotated[str, Field(description="Name of the schedule.")]
-    at: Annotated[Instant, Field(description="The time in question; by default, the latest past occurrence.")]
+    at: Annotated[Instant, Field(description="The time in question. The default is the latest past occurrence.")]
     outcome: OccurrenceOutcome
     text: Annotated[str, Field(description="The answer in words.")]
     scheduled_at: Annotated[Instant | None, Field(description="The occurrence at that time; null if there is none.")]
@@ -254,7 +265,10 @@ class ScheduleExplanationResponse(TypedDict):
     ]
     due_at: Annotated[
         Instant | None,
-        Field(description="When the occurrence is due, including jitter; null if there is none, or it does not run."),
+        Field(
+            description="When the occurrence is due, including jitter; null if there is no occurrence or it does not "
+            "run."
+        ),
     ]
     task_id: Annotated[
         str | None, Field(description="The occurrence's task, which has its own explanation; null if there is none.")
@@ -301,8 +315,8 @@ class ScheduleExplanationQuery(Parameters):
         BeforeValidator(instant_of),
         WithJsonSchema(TIME_SCHEMA),
         Field(
-            description="The time in question: a time with seconds 0 means the whole minute, any other time one "
-            "second. By default, the latest past occurrence."
+            description="The time in question. A time whose seconds are 0 means the entire minute, and any other time "
+            "means one second. The default is the latest past occurrence."
         ),
     ] = None
 
@@ -312,18 +326,20 @@ EXPLAIN_TASK = Operation(
     "GET /v1/tasks/{task_id}/explain",
     "Explain why a task waits, or how it spent its time",
     Returns(TaskExplanationResponse, "The explanation."),
-    description="In words and as data: everything that the task has waited for, with durations, and what the task "
-    "waits for now: its due time, a lock and its holders, a switch and who set it, a retry, a worker, its schedule or "
-    "its parents. The durations sum to the task's whole life. Derived from stored data; changes nothing.",
+    description="Shows, in words and as data, everything that the task has waited for, with durations, and what the "
+    "task waits for now: its due time, a lock and its holders, a switch and who set it, a retry, a worker, its "
+    "schedule or its parents. The durations add up to the task's total lifetime. The explanation is derived from "
+    "stored data, and the request changes nothing.",
 )
 PREVIEW_TASK = Operation(
     "previewTask",
     "POST /v1/tasks/preview",
     "Preview when a task would start",
     Returns(StartPreviewResponse, "When the task would start, and why."),
-    description="Takes the body of `createTask` and creates nothing. The answer considers the current state: due "
-    "time, unique key, quotas, switches, concurrency limits, lock, rate, the host's circuit breaker and the queue's "
-    "backlog. Other tasks can change the result in the meantime. Has the same errors as `createTask`.",
+    description="The request takes the body of `createTask` but creates nothing. The answer considers the current "
+    "state: due time, unique key, quotas, switches, concurrency limits, lock, rate, the host's circuit breaker and "
+    "the queue's backlog. Other tasks can change the result in the meantime. The errors are the same as for "
+    "`createTask`.",
     body=TaskCreate,
     is_question=True,
     role=Role.WRITER,
@@ -333,8 +349,9 @@ EXPLAIN_SCHEDULE = Operation(
     "GET /v1/schedules/{name}/explain",
     "Explain why a schedule did or did not run at a given time",
     Returns(ScheduleExplanationResponse, "The explanation."),
-    description="The occurrence at that time and its outcome: it ran, was skipped, was excluded by a calendar, was "
-    "missed, fell into a pause or a clock change, or is in the future. If there is none, the nearest occurrences.",
+    description="Returns the occurrence at that time and its outcome: it ran, was skipped, was excluded by a "
+    "calendar, was missed, fell into a pause or a clock change, or is in the future. If there is no occurrence at "
+    "that time, the nearest occurrences are returned.",
     query=ScheduleExplanationQuery,
 )
 

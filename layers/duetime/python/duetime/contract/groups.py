@@ -1,4 +1,4 @@
-"""Groups over REST: ids in paths, bodies, queries, responses and operations."""
+"""The REST API for groups: ids in paths, bodies, queries, responses and operations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
-from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
+from typing_extensions import TypedDict  # required by pydantic before Python 3.12
 
 from duetime.contract.bulk.operations import BulkOperationResponse, FilterActionResult
 from duetime.contract.http.operation import KEY, TRACEPARENT, Operation, Parameters, Returns
@@ -53,7 +53,7 @@ _ID = re.compile(GROUP_ID_PATTERN)
 
 
 def _as_completion(schema: dict[str, Any]) -> None:
-    """Removes the due time: the task is due when the group completes."""
+    """Removes the due time from the schema, because the task is due when the group completes."""
     for name in ("due_at", "delay_seconds"):
         schema["properties"].pop(name)
     without_uniqueness(schema)
@@ -61,7 +61,7 @@ def _as_completion(schema: dict[str, Any]) -> None:
 
 
 class CompletionTask(TaskCreate):
-    """The task that runs once a group is complete: a task without a due time."""
+    """The task that runs once a group is complete, without a due time."""
 
     model_config = ConfigDict(json_schema_extra=_as_completion)
 
@@ -84,8 +84,8 @@ class OnComplete(Body):
     rule: Annotated[
         Literal["all_done", "all_success", "none_failed", "one_success", "one_failed"],
         Field(
-            description="How the members must end for the task to run, as for a topology node and its parents; "
-            "otherwise the task is cancelled. For an empty group, the task always runs."
+            description="How the members must end for the task to run, as for a topology node and its parents. If the "
+            "members end differently, the task is cancelled. For an empty group, the task always runs."
         ),
     ] = "all_done"
 
@@ -98,7 +98,7 @@ class GroupClose(Body):
     )
 
     on_complete: Annotated[
-        OnComplete | None, Field(description="What happens after all members have ended; null for nothing.")
+        OnComplete | None, Field(description="What happens after all members have ended; null if nothing happens.")
     ] = None
 
 
@@ -126,7 +126,7 @@ class Closing:
     """A decoded request to close a group.
 
     Attributes:
-        spec: the task that runs once the group is complete; `None` for none.
+        spec: the task that runs once the group is complete; `None` if there is none.
         rule: how the members must end for the task to run.
     """
 
@@ -198,13 +198,15 @@ class GroupSummary(TypedDict):
         ),
     ]
     created_at: Instant
-    closed_at: Annotated[Instant | None, Field(description="When the group was closed; null while open.")]
-    completed_at: Annotated[Instant | None, Field(description="When the group's completion was detected; null before.")]
+    closed_at: Annotated[Instant | None, Field(description="When the group was closed; null while the group is open.")]
+    completed_at: Annotated[
+        Instant | None, Field(description="When the group's completion was detected; null until then.")
+    ]
     on_complete: GroupCompletionResponse | None
 
 
 class GroupResponse(GroupSummary):
-    """A group with the counts of its members."""
+    """A group with its member counts."""
 
     total: Annotated[int, Field(description="Number of members.")]
     ended: Annotated[int, Field(description="Number of members that have ended.")]
@@ -216,7 +218,7 @@ class GroupResponse(GroupSummary):
         ),
     ]
     progress: Annotated[
-        int, Field(description="Percentage of members that have ended, rounded down; 0 for no members.")
+        int, Field(description="Percentage of members that have ended, rounded down; 0 if the group has no members.")
     ]
 
 
@@ -224,7 +226,7 @@ class GroupPage(TypedDict):
     """A page of groups."""
 
     groups: Annotated[list[GroupSummary], Field(description="The groups, by id.")]
-    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last one.")]
+    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last page.")]
 
 
 class GroupQuery(Parameters):
@@ -240,7 +242,7 @@ class GroupListQuery(Parameters):
     """Parameters of `GET /v1/groups`."""
 
     limit: Annotated[PageSize, Field(description="Maximum number of groups on a page.")] = MAX_PAGE
-    next_token: Annotated[str | None, Field(description="`next_token` of the previous page.")] = None
+    next_token: Annotated[str | None, Field(description="`next_token` from the previous page.")] = None
 
 
 def group_summary(group: Group) -> GroupSummary:
@@ -294,9 +296,9 @@ CLOSE = Operation(
     "PUT /v1/groups/{group_id}",
     "Close a group",
     Returns(GroupResponse, "The group."),
-    description="No more tasks may join. After all members have ended, the task in `on_complete` runs once. A group "
-    "that does not exist is created; without members, a group completes at once. Repeating the request changes "
-    "nothing; a different `on_complete` for a closed group is a conflict.",
+    description="Closes the group, so that no more tasks can join. After all members have ended, the task in "
+    "`on_complete` runs once. If the group does not exist, it is created. A group without members completes at once. "
+    "Repeating the request changes nothing; a different `on_complete` for a closed group is a conflict.",
     body=GroupClose,
     nesting=2,
     headers=(TRACEPARENT,),
@@ -329,7 +331,7 @@ CANCEL = _action(
     "cancel",
     "Cancel the members of a group",
     "Cancels members that have not started; with `force`, running members are asked to stop. The group stays open or "
-    "closed, and completes like any other group.",
+    "closed, and completes as usual.",
     GroupCancel,
 )
 RETRY = _action(

@@ -1,4 +1,4 @@
-"""Intake rules over REST: bodies, responses, operations, and the tasks and filters derived from an event."""
+"""The REST API for intake rules: bodies, responses, operations, and the tasks and filters derived from an event."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from pydantic import ConfigDict, Field
-from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
+from typing_extensions import TypedDict  # required by pydantic before Python 3.12
 
 from duetime.contract import signals
 from duetime.contract.bulk import bodies as bulk_bodies
@@ -256,7 +256,7 @@ def rule_response(rule: IntakeRule) -> IntakeRuleResponse:
 
 
 class RuleReader:
-    """`duetime.services.intake.RuleReader`, with the models of the REST contract (pydantic)."""
+    """Implements `duetime.services.intake.RuleReader` with the REST contract's pydantic models."""
 
     def __call__(self, rule: IntakeRule, event: IntakeEvent) -> Order | EventRequest:
         """A rule's result for an event that matches it.
@@ -307,10 +307,10 @@ def _key(rule: IntakeRule, event: IntakeEvent, text: bytes) -> IdempotencyKey:
 
 
 def _filled(request: Mapping[str, Any], rule: IntakeRule, event: IntakeEvent) -> Mapping[str, Any]:
-    """The request of a rule with the fields that it sets from an event.
+    """The request of a rule, with the fields that the rule sets from an event.
 
-    A field whose expression has no value keeps the rule's value, except in a filter, which would match more tasks, and
-    in a signal's key, without which the signal would be for another event: these are rejected.
+    A field whose expression has no value keeps the rule's value. A missing value is rejected in a filter, which would
+    match more tasks, and in a signal's key, without which the signal would be for another event.
     """
     filled: Mapping[str, Any] = request
     for name, expression in rule.fields.items():
@@ -365,7 +365,7 @@ PUT = Operation(
     "PUT /v1/intake-rules/{name}",
     "Set an intake rule",
     Returns(IntakeRuleResponse, "The rule."),
-    description="For operators. Replaces any rule of the same name as a whole. Takes effect within "
+    description="For operators. Completely replaces any rule with the same name. The change takes effect within "
     f"{INTAKE_RULES_LIFE // SECOND} seconds. An event that matches several rules triggers each of them; an event that "
     f"matches no rule is dropped. A deployment has at most {MAX_INTAKE_RULES} rules.",
     body=IntakeRulePut,

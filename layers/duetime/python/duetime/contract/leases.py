@@ -1,4 +1,4 @@
-"""Pull worker leases over REST.
+"""The REST API for leases of pull workers.
 
 A lease id is opaque to workers and valid for one lease. The id contains the claim's nonce, so it cannot be guessed, and
 the caller must be allowed to pull the task's type. A truncated or changed id is not found.
@@ -96,7 +96,7 @@ class LeaseRequest(Body):
         Field(
             ge=MIN_LEASE_SECONDS,
             le=MAX_LEASE_SECONDS,
-            description="Length of the lease: without a heartbeat in this time, another worker may get the task.",
+            description="Length of the lease. If no heartbeat arrives in this time, another worker may get the task.",
         ),
     ] = LEASE_SECONDS
     acknowledge_within_seconds: Annotated[
@@ -104,8 +104,9 @@ class LeaseRequest(Body):
         Field(
             ge=MIN_LEASE_SECONDS,
             le=MAX_LEASE_SECONDS,
-            description="Length of the lease before the first heartbeat; at most, and by default, `lease_seconds`. A "
-            "lease that a worker never received, because the worker was lost during the wait, ends after this time.",
+            description="Length of the lease before the first heartbeat. The maximum, and the default, is "
+            "`lease_seconds`. A lease that a worker never received, because the worker was lost during the wait, ends "
+            "after this time.",
         ),
     ] = None
     worker: Annotated[
@@ -152,7 +153,7 @@ class StoredStep(TypedDict):
 
 
 class StoredSteps(TypedDict):
-    """The completed steps of earlier attempts and the current one."""
+    """The completed steps of earlier attempts and the current attempt."""
 
     steps: Annotated[Sequence[StoredStep], Field(description="The steps.")]
 
@@ -175,8 +176,8 @@ class LeaseFail(Body):
         Field(
             gt=0,
             le=MAX_RETRY_WAIT_SECONDS,
-            description="Wait before the next attempt, instead of the retry policy's. Cannot be given with "
-            "`retriable` false.",
+            description="How long to wait before the next attempt, instead of the retry policy's wait. Cannot be "
+            "given if `retriable` is false.",
         ),
     ] = None
     traceback: Annotated[
@@ -210,12 +211,12 @@ class LeasedTask(TaskSummary):
 class LeasedResponse(TypedDict):
     """A lease, with its task."""
 
-    id: Annotated[str, Field(description="Id of the lease, for all reports about it.")]
+    id: Annotated[str, Field(description="Id of the lease, which the worker's reports must name.")]
     expires_at: Annotated[
         Instant,
         Field(description="When the lease ends unless it is renewed; afterwards another worker may get the task."),
     ]
-    checkpoint: Annotated[Any, Field(description="The latest checkpoint of an earlier attempt; null for none.")]
+    checkpoint: Annotated[Any, Field(description="The latest checkpoint of an earlier attempt; null if there is none.")]
     inputs: Annotated[
         Any,
         Field(description="Results of the parent nodes in `inputs` of a topology node; null for other tasks."),
@@ -424,11 +425,11 @@ LEASE = Operation(
     "POST /v1/leases",
     "Acquire leases on due tasks",
     Returns(AcquiredLeases, "The leases."),
-    description="For pull workers anywhere. Returns due tasks of all owners to callers that the deployment's "
-    "settings allow for these types. With `wait_seconds`, the response is sent as soon as there is a task, or at "
-    "once if as many requests are waiting as the settings allow. If the response is lost, its tasks stay leased "
-    "until the leases end. A lease counts as an attempt from its first heartbeat or report on; a lease that ends "
-    "without either does not count.",
+    description="For pull workers, wherever they run. Returns due tasks of all owners, provided that the deployment's "
+    "settings allow the caller to pull these types. With `wait_seconds`, the response is sent as soon as there is a "
+    "task, or at once if as many requests are waiting as the settings allow. If the response is lost, its tasks stay "
+    "leased until the leases end. A lease counts as an attempt from its first heartbeat or report on; a lease that "
+    "ends without either does not count.",
     body=LeaseRequest,
     role=Role.WORKER,
     errors=(errors.TypeNotPulled,),
@@ -486,8 +487,8 @@ LIST_STEPS = Operation(
     "GET /v1/leases/{lease_id}/steps",
     "List the steps of a leased task",
     Returns(StoredSteps, "The completed steps."),
-    description="Steps whose results earlier attempts or this attempt have stored: the worker must not repeat them. "
-    "The first attempt of a task (`fence` 1) does not need this request.",
+    description="The steps whose results earlier attempts or this attempt have stored. The worker must not repeat "
+    "these steps. The first attempt of a task (`fence` 1) does not need this request.",
     role=Role.WORKER,
     errors=_OF_A_LEASE,
 )
@@ -496,8 +497,9 @@ PUT_STEP = Operation(
     "PUT /v1/leases/{lease_id}/steps/{step}",
     "Store the result of a step",
     Returns(StoredStep, "The stored step."),
-    description="Stores the result of a step, or returns the result that is already stored. Also accepted after the "
-    "end of the lease, as long as the task has not ended, so that the next attempt does not repeat the step.",
+    description="Stores the result of a step, or returns the result that is already stored. The result is also "
+    "accepted after the end of the lease, as long as the task has not ended, so that the next attempt does not repeat "
+    "the step.",
     body=StepDone,
     role=Role.WORKER,
     errors=_OF_A_LEASE,

@@ -1,4 +1,4 @@
-"""Links over REST: bodies, responses and operations."""
+"""The REST API for links: bodies, responses and operations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import parse_qsl
 
 from pydantic import AfterValidator, Field
-from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
+from typing_extensions import TypedDict  # required by pydantic before Python 3.12
 
 from duetime.contract.http import request_json
 from duetime.contract.http.operation import Operation, Returns
@@ -79,14 +79,14 @@ class LinkCreate(Body):
     takes_payload: Annotated[
         bool,
         Field(
-            description="With `approve` or `complete`: whether the link's holder may send a payload, which becomes the "
-            "task's result."
+            description="Whether the link's holder may send a payload, which becomes the task's result. Only for "
+            "links with `approve` or `complete`."
         ),
     ] = False
 
 
 class LinkUseRequest(TaskAction):
-    """Uses a link; the body can be left out if the link permits one action."""
+    """Uses a link; the body can be left out if the link permits only one action."""
 
     action: Annotated[
         LinkAction | None,
@@ -112,7 +112,8 @@ class LinkResponse(TypedDict):
     ended: Annotated[
         str | None,
         Field(
-            description="Why the link is rejected: it was used, has expired, or its task was retried; null if valid."
+            description="Why the link is rejected: it was used, has expired, or its task was retried; null if the "
+            "link is valid."
         ),
     ]
     created_at: Annotated[Instant, Field(description="When the link was created.")]
@@ -144,7 +145,7 @@ class LinkedTask(TypedDict):
     type: Annotated[str, Field(description="Type of the task.")]
     state: Annotated[State, Field(description="State of the task.")]
     due_at: Annotated[Instant, Field(description="When the task was due.")]
-    finished_at: Annotated[Instant | None, Field(description="When the task ended; null before.")]
+    finished_at: Annotated[Instant | None, Field(description="When the task ended; null until then.")]
     percent: Annotated[int | None, Field(description="Progress of the task; null if none was reported.")]
 
 
@@ -198,7 +199,7 @@ def form_document(text: str) -> Document:
         fields = parse_qsl(text, errors="strict", max_num_fields=_MOST_FIELDS)
     except ValueError:
         raise BodyUnreadable("is not a form in UTF-8, or has too many fields") from None
-    # Browsers end typed lines with a carriage return, too, and a reason must be one line.
+    # Browsers add carriage returns at the ends of typed lines, but a reason must be one line.
     typed = {name: " ".join(value.split()) if name == "reason" else value for name, value in fields}
     return request_json.document_of(json.dumps(typed))
 
@@ -232,8 +233,8 @@ CREATE = Operation(
     "Create a link to a task",
     Returns(CreatedLink, "The link with its URL, which is never shown again.", status=201),
     description="With the link, somebody without credentials can approve, report on or watch this one task. The link "
-    "can be used once. It ends when it expires, when the task is retried, or when the attempt that it reports on ends. "
-    "Opening the link changes nothing. Repeating the request creates another link.",
+    "can be used once. The link ends when it expires, when the task is retried, or when the attempt that it reports "
+    "on ends. Opening the link changes nothing. Repeating the request creates another link.",
     body=LinkCreate,
     errors=(errors.StateConflict, errors.LinksFull),
 )
@@ -256,8 +257,8 @@ OPEN = Operation(
     "GET /v1/links/{token}",
     "Get a link's purpose",
     Returns(OpenedLink, "What the link permits, and the state of its task."),
-    description="Needs no credentials besides the token, and changes nothing, because mail programs may open links. "
-    "Browsers, which accept `text/html`, get a page with buttons.",
+    description="The request needs no credentials besides the token, and changes nothing, because mail programs may "
+    "open links. Browsers, which accept `text/html`, get a page with buttons.",
     errors=(errors.LinkEnded, errors.QuotaExceeded, errors.Unavailable),
     is_public=True,
 )
@@ -266,8 +267,9 @@ USE = Operation(
     "POST /v1/links/{token}",
     "Use a link",
     Returns(OpenedLink, "The link after its use, and the state of its task."),
-    description="Needs no credentials besides the token. The decision becomes an event of the task, with the link's id "
-    "as its author. If the task does not wait for the decision yet, the request is rejected, and the link stays valid.",
+    description="The request needs no credentials besides the token. The decision becomes an event of the task, with "
+    "the link's id as its author. If the task does not wait for the decision yet, the request is rejected, and the "
+    "link can still be used.",
     body=LinkUseRequest,
     body_types=(FORM,),
     errors=(errors.LinkEnded, errors.StateConflict, errors.QuotaExceeded, errors.Unavailable),

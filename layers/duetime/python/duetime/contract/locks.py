@@ -1,4 +1,4 @@
-"""Locks over REST: keys in paths, queries, responses and operations."""
+"""The REST API for locks: keys in paths, queries, responses and operations."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
-from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
+from typing_extensions import TypedDict  # required by pydantic before Python 3.12
 
 from duetime.contract.http.operation import Operation, Parameters, Returns
 from duetime.contract.tasks.fields import LOCK_KEY_PATTERN
@@ -66,14 +66,14 @@ class LockPage(TypedDict):
     """A page of locks."""
 
     locks: list[LockSummary]
-    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last one.")]
+    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last page.")]
 
 
 class LockListQuery(Parameters):
     """Parameters of `GET /v1/locks`."""
 
     limit: Annotated[PageSize, Field(description="Maximum number of locks on a page.")] = MAX_PAGE
-    next_token: Annotated[str | None, Field(description="`next_token` of the previous page.")] = None
+    next_token: Annotated[str | None, Field(description="`next_token` from the previous page.")] = None
 
 
 def lock_key(text: str) -> str:

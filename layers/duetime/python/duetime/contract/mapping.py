@@ -1,6 +1,6 @@
 """Copies fields with equal names between domain values and API models.
 
-`tests/contract/test_mapping.py` checks every call: each name exists on both sides, and their types fit.
+`tests/contract/test_mapping.py` checks for every call that each name exists on both sides and that the types fit.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _instant(at: int | None) -> str | None:
 
 @cache
 def _layout(form: type, given: tuple[str, ...]) -> tuple[dict[str, None], Sequence[str], Sequence[str]]:
-    """An empty response with all names in order, and the names that are not given: plain fields, and instants."""
+    """An empty response with all names in order, and the names of plain fields and of instants that are not given."""
     blank = dict.fromkeys(form.__annotations__)
     names = [name for name in blank if name not in given]
     instants = [name for name in names if name.endswith(INSTANTS)]
@@ -83,7 +83,10 @@ def _layout(form: type, given: tuple[str, ...]) -> tuple[dict[str, None], Sequen
 
 @cache
 def _values(kind: type[DataclassInstance]) -> Callable[[object], tuple[Any, ...]]:
-    """Reads the values of a dataclass's fields from a body, in order; the dataclass has several fields."""
+    """Returns a function that reads the values of a dataclass's fields from a body, in order.
+
+    The dataclass has several fields.
+    """
     return attrgetter(*_fields(kind))
 
 

@@ -1,11 +1,11 @@
-"""Ordered keys over REST: keys in paths, responses and operations."""
+"""The REST API for ordered keys: keys in paths, responses and operations."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
-from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
+from typing_extensions import TypedDict  # required by pydantic before Python 3.12
 
 from duetime.contract.http.operation import Operation, Parameters, Returns
 from duetime.contract.tasks.queries import PageSize
@@ -36,8 +36,8 @@ class OrderedKeySummary(TypedDict):
     turn: Annotated[
         OrderedTaskResponse | None,
         Field(
-            description="The task that the others wait for: it runs, will run, or has failed and blocks the queue. "
-            "Null if no task has the turn; the first task in the queue takes it when due."
+            description="The task that the other tasks wait for, which runs, will run, or has failed and blocks the "
+            "queue. Null if no task has the turn; the first task in the queue takes the turn when it is due."
         ),
     ]
 
@@ -52,14 +52,14 @@ class OrderedKeyPage(TypedDict):
     """A page of ordered keys."""
 
     ordered_keys: Annotated[list[OrderedKeySummary], Field(description="The keys, in order.")]
-    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last one.")]
+    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last page.")]
 
 
 class OrderedKeyListQuery(Parameters):
     """Parameters of `GET /v1/ordered-keys`."""
 
     limit: Annotated[PageSize, Field(description="Maximum number of keys on a page.")] = MAX_PAGE
-    next_token: Annotated[str | None, Field(description="`next_token` of the previous page.")] = None
+    next_token: Annotated[str | None, Field(description="`next_token` from the previous page.")] = None
 
 
 def ordered_key(text: str) -> str:

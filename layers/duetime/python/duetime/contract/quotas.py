@@ -1,4 +1,4 @@
-"""Quotas over REST: bodies, responses and operations."""
+"""The REST API for quotas: bodies, responses and operations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from pydantic import AfterValidator, Field
-from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
+from typing_extensions import TypedDict  # required by pydantic before Python 3.12
 
 from duetime.contract.http.operation import Operation, Returns
 from duetime.contract.http.request_errors import FaultCode, ParametersInvalid
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _OWNER = re.compile(OWNER_PATTERN)
 _KEPT_ESCAPE = "%25"
-"""The gateway decodes everything in a path except this (Source: observed in `rawPath` of HTTP APIs)."""
+"""The only escape sequence in a path that the gateway does not decode (Source: observed in `rawPath` of HTTP APIs)."""
 _Limit: TypeAlias = Annotated[int | None, Field(ge=1, le=MAX_QUOTA)]
 _CREATES = "Tasks, topologies and schedules that the owner's requests create per second."
 _BYTES = "Total size of the bodies of creating requests, in bytes per second."
@@ -41,7 +41,7 @@ _LEASES = "Tasks that the owner, as a pull worker, leases at once."
 
 
 class QuotasPut(Body):
-    """An owner's quotas, which replace all earlier ones. Null means the deployment's default."""
+    """An owner's quotas, which replace all earlier quotas. Null means the deployment's default."""
 
     creates_per_second: Annotated[_Limit, Field(description=_CREATES)] = None
     payload_bytes_per_second: Annotated[_Limit, Field(description=_BYTES)] = None
@@ -60,7 +60,7 @@ class QuotasPut(Body):
 
 
 class QuotaLimits(TypedDict):
-    """The limit for each quota; null for none."""
+    """The limit for each quota; null for no limit."""
 
     creates_per_second: Annotated[int | None, Field(description=_CREATES)]
     payload_bytes_per_second: Annotated[int | None, Field(description=_BYTES)]
@@ -79,7 +79,9 @@ class OwnQuotas(TypedDict):
     owner: str
     own: Annotated[QuotaLimits, Field(description="The owner's own quotas; null means the default.")]
     reason: str
-    updated_at: Annotated[Instant | None, Field(description="When the owner's quotas were set; null for none.")]
+    updated_at: Annotated[
+        Instant | None, Field(description="When the owner's quotas were set; null if they were never set.")
+    ]
     updated_by: str
 
 
@@ -91,14 +93,17 @@ class OwnerQuotasResponse(OwnQuotas):
     ]
     used: Annotated[
         Mapping[str, float],
-        Field(description="Current use of each limited quota: per second, averaged over five seconds, or at once."),
+        Field(
+            description="Current use of each limited quota: the rate per second, averaged over five seconds, or the "
+            "current number."
+        ),
     ]
 
 
 class QuotaList(TypedDict):
     """The quotas of a deployment."""
 
-    defaults: Annotated[QuotaLimits, Field(description="Quotas of owners without their own.")]
+    defaults: Annotated[QuotaLimits, Field(description="Quotas of owners without their own quotas.")]
     owners: Annotated[Sequence[OwnQuotas], Field(description="The owners with their own quotas, by name.")]
 
 
@@ -164,7 +169,7 @@ READ = Operation(
     "GET /v1/quotas/{owner}",
     "Get the quotas of an owner",
     Returns(OwnerQuotasResponse, "The owner's quotas and current use."),
-    description="Operators see any owner; other callers only themselves.",
+    description="Operators see any owner; other callers see only themselves.",
     errors=(*_OFF, errors.QuotasNotFound),
     has_open_path=True,
 )

@@ -1,4 +1,4 @@
-"""Rates over REST: keys in paths, bodies, responses and operations."""
+"""The REST API for rates: keys in paths, bodies, responses and operations."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
-from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
+from typing_extensions import TypedDict  # required by pydantic before Python 3.12
 
 from duetime.contract.http.operation import Operation, Parameters, Returns
 from duetime.contract.http.request_model import Body
@@ -54,16 +54,19 @@ class RateSummary(TypedDict):
     key: str
     limit: Annotated[
         int | None,
-        Field(description="The limit in force: pinned, or requested by the latest task; null if the rate is unused."),
+        Field(
+            description="The limit in force, which is pinned or was requested by the latest task; null if the rate is "
+            "unused."
+        ),
     ]
     per_seconds: Annotated[int | None, Field(description="The window in force, in seconds.")]
     burst: int | None
-    pinned: Annotated[RateLimitResponse | None, Field(description="The pinned limit; null for none.")]
+    pinned: Annotated[RateLimitResponse | None, Field(description="The pinned limit; null if there is none.")]
     asked: Annotated[
         RateLimitResponse | None,
         Field(description="The limit that the latest task requested; null if the rate is unused."),
     ]
-    paused_at: Annotated[Instant | None, Field(description="Since when the rate is paused; null if it is not paused.")]
+    paused_at: Annotated[Instant | None, Field(description="When the rate was paused; null if it is not paused.")]
     used: Annotated[
         int,
         Field(
@@ -110,14 +113,14 @@ class RatePage(TypedDict):
     """A page of rates."""
 
     rates: Annotated[list[RateSummary], Field(description="The rates, by key.")]
-    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last one.")]
+    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last page.")]
 
 
 class RateListQuery(Parameters):
     """Parameters of `GET /v1/rates`."""
 
     limit: Annotated[PageSize, Field(description="Maximum number of rates on a page.")] = MAX_PAGE
-    next_token: Annotated[str | None, Field(description="`next_token` of the previous page.")] = None
+    next_token: Annotated[str | None, Field(description="`next_token` from the previous page.")] = None
 
 
 def rate_key(text: str) -> str:

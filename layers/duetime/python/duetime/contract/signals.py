@@ -1,11 +1,11 @@
-"""Signals over REST: the body, the response and the operation."""
+"""The REST API for signals: the body, the response and the operation."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import ConfigDict, Field
-from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
+from typing_extensions import TypedDict  # required by pydantic before Python 3.12
 
 from duetime.contract.bulk.operations import BulkOperationResponse
 from duetime.contract.http import request_json
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from duetime.domain.bulk import BulkOperation
 
 NESTING = 1
-"""Levels of nesting around the payload in a body."""
+"""Nesting levels around the payload in a request body."""
 
 
 class SignalCreate(Body):

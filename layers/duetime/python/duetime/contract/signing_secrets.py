@@ -1,4 +1,4 @@
-"""The secrets and public keys with which receivers verify HTTP calls, over REST."""
+"""The REST API for the secrets and public keys with which receivers verify HTTP calls."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from pydantic import Field
-from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
+from typing_extensions import TypedDict  # required by pydantic before Python 3.12
 
 from duetime.contract.http.operation import Operation, Parameters, Returns
 from duetime.contract.tasks.fields import OWNER_PATTERN
@@ -14,7 +14,7 @@ from duetime.contract.tasks.responses import Instant
 from duetime.domain.callers import Role
 
 _PUBLIC_KEY = "Public key (Ed25519) in Standard Webhooks format: `whpk_` and base64."
-_IS_CURRENT = "Whether this is the newest; the previous one also signs."
+_IS_CURRENT = "Whether this entry is the newest; the previous entry also signs calls."
 
 
 class SigningSecret(TypedDict):
@@ -30,11 +30,11 @@ class SigningSecretList(TypedDict):
 
     secrets: Annotated[
         Sequence[SigningSecret],
-        Field(description="The active secrets, the current one first; if empty, nothing is signed."),
+        Field(description="The active secrets, with the current secret first; if empty, calls are not signed."),
     ]
     rotates_at: Annotated[
         Instant | None,
-        Field(description="When the rotation schedule replaces the current one; null without a schedule."),
+        Field(description="When the rotation schedule replaces the current key pair; null without a schedule."),
     ]
 
 
@@ -50,11 +50,12 @@ class SigningKeyList(TypedDict):
 
     owner: Annotated[str, Field(description="The owner.")]
     keys: Annotated[
-        Sequence[SigningKey], Field(description="The active keys, the current one first; if empty, nothing is signed.")
+        Sequence[SigningKey],
+        Field(description="The active keys, with the current key first; if empty, calls are not signed."),
     ]
     rotates_at: Annotated[
         Instant | None,
-        Field(description="When the rotation schedule replaces the current one; null without a schedule."),
+        Field(description="When the rotation schedule replaces the current key pair; null without a schedule."),
     ]
 
 

@@ -1,4 +1,4 @@
-"""The summary over REST: task counts."""
+"""The REST API for the summary, which contains task counts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
-from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
+from typing_extensions import TypedDict  # required by pydantic before Python 3.12
 
 from duetime.contract.http import page_tokens
 from duetime.contract.http.operation import Operation, Parameters, Returns, whole_number
@@ -42,20 +42,21 @@ class TypeSummary(TypedDict):
 
 
 class SummaryResponse(TypedDict):
-    """The number of tasks: all tasks that can still be read, including ended ones."""
+    """The number of tasks that can still be read, including ended tasks."""
 
     total: Annotated[int, Field(description="Number of tasks.")]
     states: Annotated[Mapping[str, int], Field(description="Number of tasks by state, without zeros.")]
     priorities: Annotated[Mapping[str, int], Field(description="Number of tasks by priority, without zeros.")]
     types: Annotated[
-        Sequence[TypeSummary], Field(description=f"The {MAX_SUMMARY_TYPES} types with the most tasks, most first.")
+        Sequence[TypeSummary],
+        Field(description=f"The {MAX_SUMMARY_TYPES} types with the most tasks, in descending order."),
     ]
     other_types: Annotated[int, Field(description="Number of types that are not in `types`.")]
     is_complete: Annotated[
         bool,
         Field(
-            description="Whether all tasks are counted. False for an owner with tens of thousands of types, and until "
-            "tasks from before `counted_since` are counted."
+            description="Whether all tasks are counted. This field is false for an owner with tens of thousands of "
+            "types, and until tasks from before `counted_since` are counted."
         ),
     ]
     as_of: Annotated[
@@ -75,7 +76,7 @@ class SummaryResponse(TypedDict):
     ]
     recounted_at: Annotated[
         Instant | None,
-        Field(description="When tasks from before `counted_since` were last counted; null for never."),
+        Field(description="When tasks from before `counted_since` were last counted; null if they were never counted."),
     ]
 
 
@@ -93,14 +94,14 @@ class OwnerSummaryPage(TypedDict):
     """A page of owners with their task counts."""
 
     owners: Annotated[Sequence[OwnerSummary], Field(description="The owners, by name.")]
-    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last one.")]
+    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last page.")]
 
 
 class OwnerSummaryQuery(Parameters):
     """Parameters of `GET /v1/summary/owners`."""
 
     limit: Annotated[_PageSize, Field(description="Maximum number of owners on a page.")] = MAX_SUMMARY_OWNERS
-    next_token: Annotated[str | None, Field(description="`next_token` of the previous page.")] = None
+    next_token: Annotated[str | None, Field(description="`next_token` from the previous page.")] = None
 
 
 def summary_response(summary: Summary) -> SummaryResponse:
@@ -177,8 +178,8 @@ GET = Operation(
     "GET /v1/summary",
     "Get task counts",
     Returns(SummaryResponse, "The task counts."),
-    description="Number of your tasks by state, type and priority. The counts are kept up to date from task "
-    "changes: each change is counted exactly once, some seconds later.",
+    description="Number of your tasks by state, type and priority. The counts follow task changes: each change is "
+    "counted exactly once, a few seconds later.",
     errors=(SummaryOff,),
 )
 LIST_OWNERS = Operation(

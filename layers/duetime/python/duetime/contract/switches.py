@@ -1,4 +1,4 @@
-"""Switches over REST: keys in paths, bodies, responses and operations."""
+"""The REST API for switches: keys in paths, bodies, responses and operations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AfterValidator, Field
-from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
+from typing_extensions import TypedDict  # required by pydantic before Python 3.12
 
 from duetime.contract.http.operation import Operation, Returns
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid, ParametersInvalid
@@ -37,7 +37,7 @@ _NAME_RULES = {
 }
 _SCOPES = ", ".join(repr(scope.value) for scope in SwitchScope)
 _KEPT_ESCAPE = "%25"
-"""The gateway decodes everything in a path except this (Source: observed in `rawPath` of HTTP APIs)."""
+"""The only escape sequence in a path that the gateway does not decode (Source: observed in `rawPath` of HTTP APIs)."""
 
 
 class SwitchRate(Body):
@@ -49,12 +49,12 @@ class SwitchRate(Body):
 
 
 class SwitchPut(Body):
-    """A switch to be set; replaces an existing switch as a whole."""
+    """A switch to be set, which completely replaces an existing switch."""
 
     scope: Annotated[
-        SwitchScope | None, Field(strict=False, description="Optional; must be the scope in the path.")
+        SwitchScope | None, Field(strict=False, description="The scope in the path, which can be left out.")
     ] = None
-    name: Annotated[str | None, Field(description="Optional; must be the name in the path.")] = None
+    name: Annotated[str | None, Field(description="The name in the path, which can be left out.")] = None
     stopped: Annotated[
         bool, Field(description="Whether the switch's tasks are kept from starting; running tasks continue.")
     ] = False
@@ -122,7 +122,7 @@ class SwitchList(TypedDict):
     """The switches and circuits that hold tasks back."""
 
     switches: Sequence[SwitchResponse]
-    circuits: Annotated[Sequence[CircuitResponse], Field(description="For operators only; at most 100.")]
+    circuits: Annotated[Sequence[CircuitResponse], Field(description="The circuits, for operators only; at most 100.")]
 
 
 def switch_key(parameters: Mapping[str, str]) -> SwitchKey:
@@ -188,20 +188,23 @@ def _circuit(circuit: Circuit, state: CircuitState) -> CircuitResponse:
     return response_of(CircuitResponse, circuit, state="open" if state == "open" else "half_open")
 
 
-_WHO = "Operators can do this for all tasks; others for their own tasks, unless an operator has set the switch."
+_WHO = (
+    "Operators can do this for all tasks. Other callers can do this for their own tasks, unless an operator has set "
+    "the switch."
+)
 LIST = Operation(
     "listSwitches",
     "GET /v1/switches",
     "List switches and circuits",
     Returns(SwitchList, "The switches and circuits."),
-    description="Operators see all; other callers see the switches that affect them.",
+    description="Operators see all switches and circuits; other callers see the switches that affect them.",
 )
 READ = Operation(
     "getSwitch",
     "GET /v1/switches/{scope}/{name}",
     "Get a switch",
     Returns(SwitchResponse, "The switch."),
-    description="Except for operators, a switch that does not affect the caller is not found.",
+    description="Unless the caller is an operator, a switch that does not affect the caller is not found.",
     errors=(errors.SwitchNotFound,),
     has_open_path=True,
 )

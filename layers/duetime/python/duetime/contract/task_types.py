@@ -1,4 +1,4 @@
-"""Task types over REST: bodies, queries, responses and operations."""
+"""The REST API for task types: bodies, queries, responses and operations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import (
     Annotated,
     Any,
     Literal,
-    Self,  # pydantic requires it before Python 3.12
+    Self,  # required by pydantic before Python 3.12
 )
 
 from pydantic import Field, model_validator
@@ -48,13 +48,13 @@ if TYPE_CHECKING:
 
 _TYPE = re.compile(TYPE_PATTERN.removesuffix("$"))
 _KEPT_ESCAPE = "%25"
-"""The gateway decodes everything in a path except this (Source: observed in `rawPath` of HTTP APIs)."""
+"""The only escape sequence in a path that the gateway does not decode (Source: observed in `rawPath` of HTTP APIs)."""
 
 
 class TypeDefaultsPut(Body):
-    """A type's defaults: task options for creations that do not set them.
+    """A type's defaults, which are task options for creations that do not set these options.
 
-    An omitted option keeps the handler's default. Null switches the handler's default off.
+    An omitted option keeps the handler's default. Null turns off the handler's default.
     """
 
     priority: TaskPriority | None = None
@@ -90,11 +90,11 @@ class TypeListQuery(Parameters):
     """Parameters of `GET /v1/types`."""
 
     limit: Annotated[PageSize, Field(description="Maximum number of types on a page.")] = MAX_PAGE
-    next_token: Annotated[str | None, Field(description="`next_token` of the previous page.")] = None
+    next_token: Annotated[str | None, Field(description="`next_token` from the previous page.")] = None
 
 
 class TypeResponse(TypedDict):
-    """A task type: who runs its tasks, and their default options."""
+    """A task type, with who runs its tasks and the tasks' default options."""
 
     type: str
     has_handler: Annotated[bool | None, Field(description="Whether the type has a Python handler; null if unknown.")]
@@ -114,15 +114,17 @@ class TypeResponse(TypedDict):
         Sequence[str],
         Field(description="The parts of payloads and results that read-only callers and the archive do not get."),
     ]
-    updated_at: Annotated[Instant | None, Field(description="When the owner set the defaults; null for never.")]
-    updated_by: Annotated[str | None, Field(description="Who set the defaults; null for nobody.")]
+    updated_at: Annotated[
+        Instant | None, Field(description="When the owner set the defaults; null if the owner never set them.")
+    ]
+    updated_by: Annotated[str | None, Field(description="Who set the defaults; null if nobody set them.")]
 
 
 class TypePage(TypedDict):
     """A page of types."""
 
     types: Annotated[Sequence[TypeResponse], Field(description="The types, by name.")]
-    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last one.")]
+    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last page.")]
 
 
 def type_name(text: str) -> str:
@@ -212,10 +214,10 @@ PUT = Operation(
     "PUT /v1/types/{name}",
     "Set the defaults of a type",
     Returns(TypeResponse, "The type."),
-    description="For the caller's own tasks, including tasks of schedules and topologies. Replaces the caller's "
-    "earlier defaults. Options in a creation take precedence over these defaults, which take precedence over the "
-    f"handler's. New tasks get the defaults within {TYPE_DEFAULTS_LIFE // SECOND} seconds; existing tasks do not "
-    f"change. A caller can set defaults for at most {MAX_TYPES_WITH_DEFAULTS} types.",
+    description="Sets defaults for the caller's own tasks, including tasks of schedules and topologies. Replaces the "
+    "caller's earlier defaults. Options in a creation take precedence over these defaults, which take precedence over "
+    f"the handler's defaults. New tasks get the defaults within {TYPE_DEFAULTS_LIFE // SECOND} seconds; existing tasks "
+    f"do not change. A caller can set defaults for at most {MAX_TYPES_WITH_DEFAULTS} types.",
     body=TypeDefaultsPut,
     errors=(errors.TypesFull,),
     has_open_path=True,

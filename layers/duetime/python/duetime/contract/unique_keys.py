@@ -1,4 +1,4 @@
-"""Unique keys over REST: keys in paths, responses and operations."""
+"""The REST API for unique keys: keys in paths, responses and operations."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
-from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
+from typing_extensions import TypedDict  # required by pydantic before Python 3.12
 
 from duetime.contract.http.operation import Operation, Parameters, Returns
 from duetime.contract.tasks.queries import PageSize
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 UNIQUE_KEY_PATTERN = rf"^[!-~]{{1,{MAX_UNIQUE_KEY_LENGTH}}}$"
 _KEY = re.compile(UNIQUE_KEY_PATTERN)
 _KEPT_ESCAPE = "%25"
-"""The gateway decodes everything in a path except this (Source: observed in `rawPath` of HTTP APIs)."""
+"""The only escape sequence in a path that the gateway does not decode (Source: observed in `rawPath` of HTTP APIs)."""
 
 
 class UniqueKeyHolderResponse(TypedDict):
@@ -49,14 +49,14 @@ class UniqueKeyPage(TypedDict):
     unique_keys: Annotated[
         list[HeldUniqueKeyResponse], Field(description="The keys, ordered by the due times of their tasks.")
     ]
-    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last one.")]
+    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last page.")]
 
 
 class UniqueKeyListQuery(Parameters):
     """Parameters of `GET /v1/unique-keys`."""
 
     limit: Annotated[PageSize, Field(description="Maximum number of keys on a page.")] = MAX_PAGE
-    next_token: Annotated[str | None, Field(description="`next_token` of the previous page.")] = None
+    next_token: Annotated[str | None, Field(description="`next_token` from the previous page.")] = None
 
 
 def unique_key(text: str) -> str:
@@ -71,7 +71,7 @@ def unique_key(text: str) -> str:
 
 
 def decoded_key(text: str) -> str | None:
-    """A key of visible ASCII characters as the caller wrote it, or `None` if the text cannot be one."""
+    """A key of visible ASCII characters as the caller wrote it, or `None` if the text cannot be a key."""
     key = text.replace(_KEPT_ESCAPE, "%")
     return key if _KEY.fullmatch(key) else None
 

@@ -1,4 +1,4 @@
-"""API keys: secrets for programs; only their digests are stored."""
+"""API keys, which are secrets for programs. Only digests of keys are stored."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class ApiKeyState(StrEnum):
 
     Attributes:
         ACTIVE: requests with the key are accepted.
-        EXPIRED: its expiry time has passed.
-        REVOKED: it was revoked.
+        EXPIRED: the key's expiry time has passed.
+        REVOKED: the key was revoked.
     """
 
     ACTIVE = "active"
@@ -45,7 +45,7 @@ class NewApiKey:
 
     Attributes:
         owner: the owner that requests with the key act for; `None` for its creator's owner.
-        expires_at: when it expires; `None` for never.
+        expires_at: when the key expires; `None` if it does not expire.
     """
 
     name: str
@@ -60,14 +60,14 @@ class ApiKey:
 
     Attributes:
         id: public part of the key; ids sort by creation.
-        name: its purpose, for people.
+        name: human-readable purpose of the key.
         owner: the owner that requests with the key act for.
         roles: the roles of requests with the key.
-        digest: SHA-256 of the whole key, in hexadecimal. The secret has 256 random bits, so no slow hash is needed.
-        created_by: who created it.
-        expires_at: when it expires; `None` for never.
-        revoked_at: when it was revoked.
-        used_at: a time of use, at most `API_KEY_USE_PRECISION` before the last use; `None` for never.
+        digest: SHA-256 of the entire key, in hexadecimal. The secret has 256 random bits, so no slow hash is needed.
+        created_by: who created the key.
+        expires_at: when the key expires; `None` if it does not expire.
+        revoked_at: when the key was revoked.
+        used_at: a time of use, at most `API_KEY_USE_PRECISION` before the last use; `None` if the key was never used.
     """
 
     id: str
@@ -97,7 +97,7 @@ class ApiKey:
 
     @property
     def removable_at(self) -> Millis | None:
-        """When the key may be removed: some time after its end, to let people still see it; `None` for never."""
+        """When the key may be removed, some time after its end, so that people can still see it; `None` for no end."""
         ends = [at for at in (self.revoked_at, self.expires_at) if at is not None]
         return min(ends) + API_KEY_KEPT if ends else None
 

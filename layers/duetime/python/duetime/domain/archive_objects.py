@@ -1,8 +1,8 @@
 """Groups the records of ended tasks into archive objects.
 
-An object holds tasks that ended on the same day and are kept for the same time. Its name depends only on its tasks, so
-a redelivered batch is written to the same object. If the stream redelivers records in different batches, they are
-written to other objects, and readers of the archive deduplicate tasks by id and version.
+An object holds tasks that ended on the same day and are kept for the same time. An object's name depends only on its
+tasks, so a redelivered batch is written to the same object. If the stream redelivers records in different batches, they
+are written to other objects, and readers of the archive deduplicate tasks by id and version.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TASKS_PREFIX = "archive/"
 UNREADABLE_PREFIX = "unreadable/"
 """Key prefix of objects that hold unreadable records."""
 KEPT_DAYS_TAG = "kept-days"
-"""Tag of an object that a lifecycle rule removes earlier than other objects; its value is the number of days."""
+"""Tag of an object that a lifecycle rule removes earlier than other objects; the tag's value is the number of days."""
 _DIGEST_BYTES = 12
 _KEPT = re.compile(r"-([0-9]+)d\.jsonl\.gz$")
 
@@ -38,7 +38,7 @@ class RemovedTask:
 
     Attributes:
         task: the last version of the record.
-        removed_at: when it was removed, in whole seconds.
+        removed_at: when TTL removed the record, in whole seconds.
     """
 
     task: Task
@@ -86,7 +86,7 @@ class ArchiveObject:
 
     @property
     def key(self) -> str:
-        """Its key in the bucket."""
+        """The object's key in the bucket."""
         digest = _digest(f"{task.id} {task.version}" for task in self.tasks)
         kept = "" if self.kept_days is None else f"-{self.kept_days}d"
         return f"{TASKS_PREFIX}day={self.day}/{self.tasks[0].id}-{digest}{kept}.jsonl.gz"

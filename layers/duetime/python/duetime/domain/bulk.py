@@ -1,6 +1,7 @@
-"""Bulk operations and their requests: one request for many tasks, processed page by page by the holder of a lease.
+"""Bulk operations and their requests.
 
-A purge removes as much stored data of some tasks or of an owner as possible; its result is a receipt.
+One request covers many tasks, which the holder of a lease processes page by page. A purge removes as much stored data
+of some tasks or of an owner as possible, and its result is a receipt.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 OPERATION = "operation"
-"""Field of the function's event with the operation's id."""
+"""Field of the function's event that contains the operation's id."""
 BACKUP_RETENTION = 35 * DAY
 """How long a table can be restored to a point in time (Source: DynamoDB Developer Guide, "Point-in-time recovery")."""
 STREAM_RETENTION = DAY
@@ -81,7 +82,7 @@ class BulkProgress:
     """Progress of an operation.
 
     Attributes:
-        after: the last examined task; processing continues after it.
+        after: the last examined task, after which processing continues.
         after_name: the last examined schedule, for operations on schedules; for a purge, the archive's last object.
         examined: tasks that were read.
         matched: examined tasks that match.
@@ -120,14 +121,14 @@ class BulkOperation:
     """A bulk operation as stored.
 
     Attributes:
-        id: has the form of a task id; its shard also holds the operation's timers.
+        id: an id in the form of a task id, whose shard also holds the operation's timers.
         topology: the topology whose nodes are processed; `None` for an operation with a filter.
         request: the original request; `None` for a topology.
         holder: the process that runs the operation; empty before the first holder.
         epoch: number of holders so far.
         leased_until: when the holder's lease ends unless the holder saves progress before.
-        not_complete_before: an operation that this one replaces may still change tasks until this time.
-        reason: why it was cancelled, if not by its user.
+        not_complete_before: until this time, an operation that this operation replaces may still change tasks.
+        reason: why the operation was cancelled, unless its user cancelled it.
         actor: name of the requester, if not the owner.
         subject: owner whose data a purge removes, if not the requester.
         until: excludes tasks that were created or ended after this time; `None` for no limit. If a request is repeated
@@ -156,12 +157,12 @@ class BulkOperation:
 
     @property
     def is_running(self) -> bool:
-        """Whether it is still running."""
+        """Whether the operation is still running."""
         return self.state is BulkState.RUNNING
 
     @property
     def expires_at(self) -> Millis | None:
-        """When it expires; `None` while it runs."""
+        """When the operation expires; `None` while it runs."""
         kept = PURGE_RETENTION if self.kind is BulkKind.PURGE else BULK_RETENTION
         return None if self.finished_at is None else self.finished_at + kept
 
@@ -203,12 +204,12 @@ class Latest:
 
 @frozen
 class FilterAction:
-    """Selects tasks of an owner, and limits how many are processed in one piece.
+    """Selects tasks of an owner, and limits how many tasks are processed in one piece.
 
     Attributes:
-        after: id of the last examined task; the bulk operation continues after it.
+        after: id of the last examined task, after which the bulk operation continues.
         after_name: name of the last examined schedule, if the operation is on schedules.
-        limit: maximum number of tasks that are cancelled or changed, or that cannot be.
+        limit: maximum number of tasks that are cancelled or changed, including tasks that cannot be changed.
         per_second: maximum number of these tasks per second; `None` for no limit.
         is_dry: only count, change nothing.
         until: exclude tasks that were created or ended after this time; `None` for no limit.
@@ -242,11 +243,11 @@ class BulkRequest:
     """A user's request.
 
     Attributes:
-        text: the original body in UTF-8; later pieces are decoded from it.
-        force: for a cancel, whether to stop running tasks.
+        text: the original body in UTF-8, from which later pieces are decoded.
+        force: for a cancellation, whether to stop running tasks.
         update: for an update, the new values.
         signal: the signal to send, if any; the filter is not used then.
-        by: who requested it, and why.
+        by: who sent the request, and why.
     """
 
     kind: BulkKind
@@ -328,12 +329,12 @@ class PurgeRequest:
 
     Attributes:
         owner: owner of the tasks.
-        task_ids: the tasks; empty for all that match the filter.
+        task_ids: the tasks; empty for all tasks that match the filter.
         wanted: the filter, which matches every task if it has no conditions.
         is_whole: whether the owner's schedules and other resources are also removed.
         cancels: whether open tasks are cancelled first; otherwise they are not purged.
         per_second: maximum number of tasks per second; `None` for no limit.
-        by: who requested it, and why.
+        by: who sent the request, and why.
     """
 
     owner: str
@@ -354,8 +355,8 @@ class LeftData(StrEnum):
     """A kind of data that a purge cannot remove at once.
 
     Attributes:
-        RECORDS: records of purged tasks without user data: id, owner, type, state and times. They keep a late request,
-            event or attempt from creating the task again.
+        RECORDS: records of purged tasks without user data: id, owner, type, state and times. These records keep a late
+            request, event or attempt from creating the task again.
         KEYS: idempotency keys with a hash of the request's body; unique and ordered keys, which TTL removes within
             days.
         SIGNALS: signals with their payloads, and the keys of events that tasks have waited for.
@@ -374,7 +375,7 @@ class LeftData(StrEnum):
 
 @frozen
 class Leftover:
-    """Data that is left after a purge, and how long it is left at most."""
+    """Data that is left after a purge, and the longest time for which it is left."""
 
     kind: LeftData
     until: Millis

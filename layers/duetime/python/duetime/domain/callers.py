@@ -26,7 +26,7 @@ class Role(StrEnum):
         WRITER: reads, creates, changes and deletes the owner's data.
         WORKER: leases tasks of pulled types, reports on them, and creates tasks for them.
         OPERATOR: like a writer; also sees, stops and limits the tasks of all owners.
-        ADMIN: everything, including creating and revoking API keys, and reading other owners' data.
+        ADMIN: may do everything, including creating and revoking API keys, and reading other owners' data.
     """
 
     READER = "reader"
@@ -118,7 +118,7 @@ class OwnerPatterns:
 
 @frozen
 class Reservations:
-    """Types and resources that are reserved for some owners; everyone may use all others.
+    """Types and resources that are reserved for some owners; everyone may use all other types and resources.
 
     Attributes:
         by_pattern: patterns of types or ARNs, with the owners; the first pattern that matches decides.

@@ -1,4 +1,4 @@
-"""Events that notify other systems about changes of records. Each has a documented kind.
+"""Events that notify other systems about changes to records. Each event has a documented kind.
 
 The documents below are the contract: `docs/reference/events.md` is generated from them. Fields may be added to a kind;
 any other change requires a new version of the kind.
@@ -46,7 +46,9 @@ class EventKind(StrEnum):
 class EventDetail(TypedDict):
     """Fields of every event."""
 
-    id: Annotated[str, "The same for each copy of an event: an event may be delivered more than once."]
+    id: Annotated[
+        str, "Id that is the same for each copy of an event, because an event may be delivered more than once."
+    ]
     owner: Annotated[str, "Owner of the task or schedule."]
 
 
@@ -55,35 +57,41 @@ class TaskDetail(EventDetail):
 
     task_id: Annotated[str, "Id of the task."]
     type: Annotated[str, "Type of the task."]
-    name: Annotated[str, "Name of the task; empty for none."]
+    name: Annotated[str, "Name of the task; empty if there is none."]
     state: Annotated[str, "State after the change."]
-    version: Annotated[int, "Version after the change: a greater version means a later event of the task."]
+    version: Annotated[int, "Version after the change. A greater version means a later event of the task."]
     priority: Annotated[str, "`high`, `normal` or `low`."]
-    due_at: Annotated[str, "When it was due, in UTC."]
-    started_at: Annotated[str | None, "When its first attempt started; null if none has."]
-    lateness_ms: Annotated[int | None, "How long after its due time that was; null if none has started."]
+    due_at: Annotated[str, "When the task was due, in UTC."]
+    started_at: Annotated[str | None, "When the task's first attempt started; null if no attempt has started."]
+    lateness_ms: Annotated[
+        int | None, "How long after the due time the first attempt started; null if no attempt has started."
+    ]
     attempt: Annotated[int, "Number of attempts so far."]
-    tags: Annotated[Mapping[str, str], "Its tags."]
-    schedule: Annotated[str | None, "Name of the schedule that created it; null for none."]
-    topology_id: Annotated[str | None, "Id of the topology whose node it is; null for none."]
-    node: Annotated[str | None, "Name of that node; null for none."]
+    tags: Annotated[Mapping[str, str], "The task's tags."]
+    schedule: Annotated[str | None, "Name of the schedule that created the task; null if there is none."]
+    topology_id: Annotated[str | None, "Id of the topology whose node the task is; null if the task is not a node."]
+    node: Annotated[str | None, "Name of the node in the topology; null if the task is not a node."]
 
 
 class TaskEnded(TaskDetail):
-    """A task has ended: succeeded, failed after its last attempt, was rolled back or cancelled."""
+    """A task has ended: it has succeeded, failed after its last attempt, was rolled back, or was cancelled."""
 
-    error_type: Annotated[str | None, "Type of the error of its last failed attempt; null for none."]
+    error_type: Annotated[str | None, "Type of the error in the task's last failed attempt; null if there is none."]
 
 
 class TaskFailed(TaskEnded):
-    """A task has failed for good, without attempts left. Follows `duetime.task.ended.v1` of the same task."""
+    """A task has failed for good, without attempts left.
+
+    This event follows `duetime.task.ended.v1` of the same task.
+    """
 
 
 class TaskLate(TaskDetail):
     """The first attempt of a task has started a minute or more after its due time.
 
-    A task has at most one such event. It is sent after the target was called, with the next write of the record: the
-    first heartbeat of the attempt or its end. A task that waits for a lock, a rate or a switch has not started.
+    A task has at most one such event. The event is sent after the target was called, with the next write of the record,
+    which is the first heartbeat or the end of the attempt. A task that waits for a lock, a rate or a switch has not
+    started.
     """
 
 
@@ -106,12 +114,12 @@ class ExpectationMissed(EventDetail):
 
     schedule: Annotated[str, "Name of the schedule."]
     deadline: Annotated[str, "The missed deadline, in UTC."]
-    met_at: Annotated[str | None, "The latest success that met its deadline, in UTC; null if none did."]
+    met_at: Annotated[str | None, "The latest success that met its deadline, in UTC; null if there was none."]
     misses: Annotated[int, "How many deadlines the schedule has missed so far."]
 
 
 class CalendarEnding(EventDetail):
-    """The known dates of a schedule's calendar end within thirty days: upload the calendar again."""
+    """The known dates of a schedule's calendar end within thirty days, so upload the calendar again."""
 
     schedule: Annotated[str, "Name of the schedule."]
     calendar: Annotated[str, "Name of the calendar."]
@@ -135,8 +143,8 @@ class Event:
     """An event for other systems.
 
     Attributes:
-        at: when it happened, in whole seconds.
-        detail: a document of its kind.
+        at: when the event happened, in whole seconds.
+        detail: a document of the event's kind.
     """
 
     kind: EventKind
@@ -243,11 +251,13 @@ S = TypeVar("S")
 
 @frozen
 class Change(Generic[S]):
-    """One write of one record. It may be delivered more than once; writes of different records come in any order.
+    """One write of one record.
+
+    A write may be delivered more than once, and writes of different records arrive in any order.
 
     Attributes:
-        id: of the write, the same for each delivery.
-        at: when it was written, in whole seconds.
+        id: id of the write, which is the same for each delivery.
+        at: when the record was written, in whole seconds.
         before: the record before the write; `None` if there was no record.
         after: the record after the write; `None` if the record was removed.
     """
@@ -328,8 +338,8 @@ class ScheduleSnapshot:
 
     Attributes:
         uid: distinguishes it from an earlier schedule with the same name.
-        version: of its definition, the ETag.
-        edition: incremented by every write; continues when the name is reused.
+        version: version of its definition, which is the ETag.
+        edition: number that every write increments, and that continues when the name is reused.
         log: the latest remarks about skipped occurrences.
         expectation: progress of checking its expectations; `None` without expectations, or before the first check.
         calendar_end: its calendars' last reported `known_until`; `None` if none was reported.

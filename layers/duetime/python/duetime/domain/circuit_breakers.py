@@ -1,4 +1,4 @@
-"""Circuit breakers: a host that keeps failing gets no calls for a while, then single probes."""
+"""Circuit breakers: a host that keeps failing gets no calls for a while, and then single probe calls."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Circuit:
     """The circuit for one owner's calls to one host, which does not affect other owners.
 
     Attributes:
-        owner: of the calls.
+        owner: owner of the calls.
         host: hostname as in URLs, with the port unless it is the default.
         openings: number of consecutive openings; 0 while the circuit is closed.
         open_until: no calls are allowed before this time.
@@ -97,7 +97,7 @@ class Circuit:
 
 
 def sign_of(ending: TargetEnding, *, given: Millis, usual: Millis) -> Sign:
-    """Classifies the result of a call: any response except a 5xx shows that the host works.
+    """Classifies the result of a call. Any response except a 5xx shows that the host works.
 
     Failures that no retry would fix, such as a rejected destination, and timeouts that were too short for the host do
     not count against the host.

@@ -27,12 +27,13 @@ class Guard:
     Attributes:
         owner: the record belongs to this owner.
         generation: the record is at this generation.
-        fence: the record is at this fence: nobody has claimed it since it was read.
-        version: the record is at this version: nobody has written it since it was read.
+        fence: the record is at this fence, so nobody has claimed it since it was read.
+        version: the record is at this version, so nobody has written it since it was read.
         due_by: the record's next check is no later than this time.
         leased_until_before: for a record that is or was leased, instead of `generation`: its lease ends no later than
             this time, so the lease may be taken over, or is not shortened.
-        alone: no other task depends on its end: the task is neither a topology nor a node of one, and is `unawaited`.
+        alone: no other task depends on the task's end, because the task is neither a topology nor a topology node, and
+            is `unawaited`.
         unawaited: no other task has the task in its `after`.
         open: the record has an outcome with unfinished follow-ups (`finished_at` is not set).
         not_cancelled: no cancellation of the running attempt was requested.
@@ -54,7 +55,7 @@ class Guard:
 
 @frozen
 class Write:
-    """One conditional write to one existing record; it also sets the nonce and increments the version.
+    """One conditional write to one existing record, which also sets the nonce and increments the version.
 
     Attributes:
         task_id: the record.

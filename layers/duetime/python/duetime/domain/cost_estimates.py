@@ -1,7 +1,7 @@
-"""Derives workloads from requests, to estimate the cost of their tasks.
+"""Derives workloads from requests, in order to estimate the cost of the requested tasks.
 
-Assumes a deployment without other load, and attempts that take no time (unless a node has an expected duration) and
-have no result. `docs/reference/costs.md` lists the units counted here, with their tests.
+The estimates assume a deployment without other load, and attempts that take no time (unless a node has an expected
+duration) and have no result. `docs/reference/costs.md` lists the units counted here, with their tests.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _TOPOLOGY = 12 - TASK_WRITES
 _NODE, _WAITING_NODE, _LAST_NODE, _INNER_TOPOLOGY = 2, 1, 1, 1
 """Additional write units of any node, a node with parents, a node without children, and a sub-topology."""
 _TRANSITIONS = 6
-"""State transitions of a topology; plus one for each last node."""
+"""State transitions of a topology, to which each last node adds one transition."""
 _EXPANSION = 2
 _EXPANSIONS_A_MONTH = MONTH_SECONDS * SECOND // HOUR
 """A schedule with occurrences is expanded once an hour."""
@@ -82,13 +82,13 @@ class Circumstances:
     """The deployment and time for which costs are estimated.
 
     Attributes:
-        owner: of the tasks.
+        owner: owner of the tasks.
         now: the time.
-        soon: the API sends tasks that are due within this many milliseconds, the trigger sends later tasks.
+        soon: the API sends tasks that are due within this many milliseconds, and the trigger sends later tasks.
         pulled_types: types that pull workers run.
         stored_size: returns the compressed size of a payload, in bytes.
         outcome_event: returns the event of an ended task's callback.
-        workload: of a plain task: the deployment's precision, summary, traces and region.
+        workload: workload of a plain task, with the deployment's precision, summary, traces and region.
     """
 
     owner: str
@@ -106,7 +106,7 @@ class RequestWorkload:
 
     Attributes:
         parts: one workload for each group of similar tasks.
-        region: of the price table.
+        region: region of the price table.
         days: the period in days; `None` for all tasks of a request.
         left_out: parts of the request that are not estimated, in words.
     """
@@ -189,12 +189,12 @@ class TaskWorkloads:
         return found + self._payload_writes(spec.payload, INLINE_CONTENT_BYTES)
 
     def _payload_writes(self, payload: bytes, inline: int) -> int:
-        """Write units of a payload: 0 inside the record; otherwise three per KB, and one when the task ends."""
+        """Write units of a payload: 0 inside the record, otherwise three per KB, plus one when the task ends."""
         size = self.circumstances.stored_size(payload) if len(payload) > inline else 0
         return 3 * -(-size // _KILOBYTE) + 1 if size > inline else 0
 
     def _of_graph(self, graph: Graph) -> Iterator[Workload]:
-        """Workloads of all nodes of a graph, including nested ones."""
+        """Workloads of all nodes of a graph, including nested nodes."""
         awaited = {parent for node in graph.nodes for parent in node.depends_on}
         base = replace(self.circumstances.workload, per_request=0)
         for node in graph.nodes:
@@ -267,7 +267,7 @@ def _inner_graph(node: Node) -> Graph | None:
 
 
 def _all_nodes(graph: Graph) -> Iterator[Node]:
-    """The nodes of a graph, including nested ones."""
+    """The nodes of a graph, including nested nodes."""
     for node in graph.nodes:
         yield node
         if node.subgraph is not None:

@@ -1,4 +1,4 @@
-"""Request errors, named after what happened. The API turns each into a problem with the same code."""
+"""Request errors, named after what happened. The API turns each error into a problem with the same code."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class FieldInvalid(RequestError):
 
     Attributes:
         field: its path in the request.
-        reason: human-readable.
-        code: machine-readable.
+        reason: human-readable reason.
+        code: machine-readable code.
     """
 
     def __init__(self, field: str, reason: str, code: FaultCode = FaultCode.INVALID) -> None:
@@ -70,7 +70,7 @@ class TaskNotFound(RequestError):
 
 
 class TaskArchived(TaskNotFound):
-    """The task no longer exists, or never did. If it ended before the retention time, it is in the archive."""
+    """The task no longer exists, or never existed. If it ended before the retention time, it is in the archive."""
 
     def __init__(self, task_id: TaskId, retention: Millis, archived: RetentionPolicy) -> None:
         super().__init__(task_id)
@@ -149,7 +149,7 @@ class LockLost(RequestError):
 
 
 class RateNotFound(RequestError):
-    """The rate does not exist: no task has used it recently, and its owner has set nothing."""
+    """The rate does not exist, because no task has used it recently, and its owner has neither paused nor pinned it."""
 
     def __init__(self, key: str) -> None:
         super().__init__(f"there is no rate {key!r}")
@@ -173,7 +173,7 @@ class OrderedKeyNotFound(RequestError):
 
 
 class LockNotFound(RequestError):
-    """The lock does not exist: no task has used it recently."""
+    """The lock does not exist, because no task has used it recently."""
 
     def __init__(self, key: str) -> None:
         super().__init__(f"there is no lock {key!r}")
@@ -189,7 +189,7 @@ class AttemptOverdue(RequestError):
 
 
 class LeaseNotFound(RequestError):
-    """The lease does not exist: this deployment has not granted it, or its task was removed."""
+    """The lease does not exist, because this deployment has not granted it, or its task was removed."""
 
     def __init__(self) -> None:
         super().__init__("there is no such lease")
@@ -267,7 +267,7 @@ class LinkEnded(RequestError):
     """The link was used, has expired, or belongs to an earlier attempt or run of its task.
 
     Attributes:
-        reason: human-readable.
+        reason: human-readable reason.
     """
 
     def __init__(self, reason: str) -> None:
@@ -399,7 +399,7 @@ class Unavailable(Exception):
 
 
 class RegionNotActive(RequestError):
-    """Another Region is active, so this one accepts only reads."""
+    """Another Region is active, so this Region accepts only reads."""
 
     def __init__(self, active: str, *, is_open: bool) -> None:
         does = "is active: send the request there" if is_open else "is taking over: send the request there in a moment"
@@ -407,7 +407,7 @@ class RegionNotActive(RequestError):
 
 
 class MinutesUnread(Exception):
-    """A tick could not read or process everything that was due; the next tick continues there."""
+    """A tick could not read or process everything that was due; the next tick continues from there."""
 
     def __init__(self, group: int, failures: int, first: str) -> None:
         super().__init__(f"group {group}: {failures} readings of minutes failed; the first one: {first}")
@@ -582,7 +582,7 @@ class GroupNotFound(RequestError):
 
 
 class GroupClosed(RequestError):
-    """The group is closed: no task can join, and the group cannot be closed in another way."""
+    """The group is closed, so no task can join, and the group cannot be closed in another way."""
 
     def __init__(self, group_id: str, reason: str = "no task can join it") -> None:
         super().__init__(f"the group {group_id!r} is closed: {reason}")

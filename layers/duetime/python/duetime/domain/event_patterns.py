@@ -21,7 +21,7 @@ Test: TypeAlias = Callable[[Any], bool]
 
 
 STEPS = 200_000
-"""Maximum number of comparisons of an event with a pattern: less than a second."""
+"""Maximum number of comparisons of an event with a pattern, which take less than a second."""
 
 
 _OR = "$or"
@@ -133,7 +133,7 @@ def _text(test: Callable[[str], bool]) -> Test:
 
 
 def _one_of(given: object, make: Callable[[Any], Test]) -> Test:
-    """A test that passes if the test of any given text passes."""
+    """A test that passes if the test for at least one of the given texts passes."""
     tests = [make(each) for each in (given if isinstance(given, list) else [given])]
     return lambda value: any(test(value) for test in tests)
 
@@ -170,7 +170,7 @@ def _wildcard(wanted: str) -> Test:
         if not value.startswith(first):
             return False
         at = len(first)
-        # The earliest place of each part leaves most of the text for the other parts, so nothing is tried twice.
+        # The earliest place of each part leaves most of the text for the other parts, so no place is tried twice.
         for part in others[:-1]:
             found = value.find(part, at)
             if found < 0:
@@ -262,7 +262,7 @@ def _reject_values(wanted: Sequence[Any], place: tuple[str, ...]) -> None:
 def _reject_comparison(
     comparison: Mapping[str, Any], place: tuple[str, ...], operators: Collection[str] | None = None
 ) -> None:
-    """Rejects an invalid comparison, or an operator that is not among the given ones."""
+    """Rejects an invalid comparison, or an operator that is not among the given operators."""
     if len(comparison) != 1:
         raise PatternInvalid(place, "has a comparison that is not exactly one operator with its value")
     ((name, given),) = comparison.items()

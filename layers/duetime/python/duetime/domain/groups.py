@@ -1,4 +1,4 @@
-"""Groups: an owner's tasks that belong together, and a task or call after the last of them has ended.
+"""Groups: an owner's related tasks, and a task or call that runs after the last of these tasks has ended.
 
 Tasks may join a group until its owner closes it. Each member is a separate item that contains whether and how the task
 has ended, so that an end is counted once despite repetitions, and the members share no counter. A closed group is
@@ -51,7 +51,7 @@ class Group:
         expires_at: when the item may be removed; `None` while the group is closed and not complete.
         completion: id of the task that runs once the group is complete; `None` if no task is declared.
         rule: how the members must have ended for that task to run.
-        request_hash: of the request that closed the group, by which a repetition is recognized.
+        request_hash: hash of the request that closed the group, by which a repeated request is recognized.
         counts: number of members by state when the group was completed.
         version: number of writes; 0 before the first write.
     """
@@ -71,7 +71,7 @@ class Group:
 
     @property
     def state(self) -> GroupState:
-        """Its state."""
+        """The group's state."""
         if self.completed_at is not None:
             return GroupState.COMPLETED
         return GroupState.OPEN if self.closed_at is None else GroupState.CLOSED
@@ -83,7 +83,7 @@ class Group:
 
     @property
     def is_rule_met(self) -> bool:
-        """Whether the completion task runs, given how all members have ended; always for an empty group."""
+        """Whether the completion task runs, given how all members have ended; always true for an empty group."""
         return verdict(self.rule, outcome_counts(self.counts)) is Verdict.READY
 
     def has_expired(self, now: Millis) -> bool:
@@ -91,13 +91,16 @@ class Group:
         return self.expires_at is not None and self.expires_at <= now
 
     def next_check(self, now: Millis) -> Millis:
-        """When to check its completion again, in case a member's end was not recorded: less often with its age."""
+        """When to check the group's completion again, in case a member's end was not recorded.
+
+        The interval grows with the time since the group was closed.
+        """
         age = now - (now if self.closed_at is None else self.closed_at)
         return now + min(max(GROUP_CHECK_FIRST, age // 2), GROUP_CHECK_LONGEST)
 
 
 def outcome_counts(counts: Mapping[State, int]) -> Counts:
-    """Counts of ended members for a rule: a rollback follows a failure, and a cancelled member was skipped."""
+    """Counts of ended members for a rule. Rolled-back members count as failed, and cancelled members as skipped."""
     succeeded, skipped = counts.get(State.SUCCEEDED, 0), counts.get(State.CANCELLED, 0)
     total = sum(counts.values())
     return Counts(total=total, succeeded=succeeded, skipped=skipped, failed=total - succeeded - skipped)
@@ -138,7 +141,7 @@ class GroupStatus:
     """A group with the number of its members.
 
     Attributes:
-        counts: by state; `OPEN_COUNT` for open members whose states were not read.
+        counts: number of members by state; `OPEN_COUNT` for open members whose states were not read.
     """
 
     group: Group
@@ -156,4 +159,4 @@ class GroupStatus:
 
 
 OPEN_COUNT = "open"
-"""In counts by state: members that have not ended, if there are too many to read their states."""
+"""Key in counts by state for members that have not ended, if there are too many members to read their states."""

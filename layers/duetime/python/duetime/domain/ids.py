@@ -20,7 +20,7 @@ _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _BASE_32 = dict.fromkeys(range(128), "!") | str.maketrans(_ALPHABET, "0123456789abcdefghijklmnopqrstuv")
 """Maps Crockford's digits to Python's, and all other characters to an invalid digit."""
 _PAIRS = tuple(first + second for first in _ALPHABET for second in _ALPHABET)
-"""Two letters at a time, for speed: creating a large graph takes tens of thousands of ids."""
+"""Encodes two letters at a time for speed, because creating a large graph takes tens of thousands of ids."""
 TASK_ID_PATTERN = "[0-7][0-9A-HJKMNP-TV-Z]{25}"
 _PATTERN = re.compile(TASK_ID_PATTERN)
 _LENGTH = 26
@@ -43,7 +43,7 @@ class InvalidTaskId(ValueError):
 
 @dataclass(frozen=True, order=True)
 class TaskId:
-    """A task's id; compared and hashed by its text."""
+    """A task's id, which is compared and hashed by its text."""
 
     text: str
 
@@ -139,14 +139,14 @@ def partition_of(minute: int, shard: int) -> str:
 TRACEPARENT = "traceparent"
 """Name of the header, message attribute and field with the trace in which a task was created (W3C Trace Context).
 
-The task's creation context is passed on unchanged: work that starts hours later links to it, rather than being a child
-of a span that ended long ago.
+The task's creation context is passed on unchanged. Work that starts hours later links to the context, rather than being
+a child of a span that ended long ago.
 """
 _TRACEPARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
 _TRACE_VERSION = "00"
 _INVALID_VERSION = "ff"
 _TRACE_FLAGS = 0b11
-"""Sampled, and random trace id; the other flags are reserved and sent as zero."""
+"""The flags for a sampled trace and a random trace id; the other flags are reserved and sent as zero."""
 
 
 def read_traceparent(text: str | None) -> str | None:

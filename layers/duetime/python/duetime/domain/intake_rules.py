@@ -1,4 +1,4 @@
-"""Intake rules: which events create or cancel tasks, or wake tasks that wait for them."""
+"""Intake rules, which decide which events create or cancel tasks, or wake tasks that wait for these events."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class IntakeRule:
             contract.
         fields: fields of `request` that are set from the event: JMESPath expressions by dotted name.
         owner: owner of the tasks.
-        description: for people.
+        description: human-readable description.
         updated_at: when the rule was last set.
         updated_by: who last set the rule.
     """

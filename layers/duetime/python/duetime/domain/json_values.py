@@ -1,4 +1,7 @@
-"""Which values are stored as JSON: one rule for payloads, results and checkpoints. Also escapes text for UTF-8."""
+"""Decides which values are stored as JSON, by one rule for payloads, results and checkpoints.
+
+Also escapes text for UTF-8.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ class ValueRefused(ValueError):
 
 
 def writable(text: str) -> str:
-    r"""Makes a text valid for UTF-8: lone surrogates are escaped as in Python, such as `\udce9`."""
+    r"""Makes a text valid for UTF-8 by escaping lone surrogates as in Python, such as `\udce9`."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -68,7 +71,7 @@ def decoded(text: str) -> Any:  # noqa: ANN401 - any JSON
 
 
 def check_kept(text: str) -> Any:  # noqa: ANN401 - any JSON
-    """Parses JSON that can be stored: without lone surrogates and not nested too deeply.
+    """Parses JSON that can be stored, which has no lone surrogates and is not nested too deeply.
 
     Raises:
         ValueRefused: a value cannot be stored.
@@ -84,7 +87,7 @@ def check_kept(text: str) -> Any:  # noqa: ANN401 - any JSON
 
 
 def json_of(value: object) -> bytes:
-    """Encodes a Python value as compact JSON in UTF-8; does not check values that are larger than a result may be.
+    """Encodes a Python value as compact JSON in UTF-8. Values that are larger than a result may be are not checked.
 
     Raises:
         ValueRefused: the value is not JSON, JSON would change it (two keys become one), or it cannot be stored.

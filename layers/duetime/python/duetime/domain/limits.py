@@ -1,4 +1,4 @@
-"""All limits of duetime. The API enforces them; the docs and the OpenAPI document show them."""
+"""All limits of duetime. The API enforces the limits; the docs and the OpenAPI document list them."""
 
 from __future__ import annotations
 
@@ -85,63 +85,66 @@ from duetime_common.limits import (
 MAX_DUE_AHEAD = 3_653 * DAY
 """How far in the future a task can be due: ten years."""
 MAX_NUMBER_DIGITS = 38
-"""Digits of a number: DynamoDB's own precision (Source: DynamoDB Developer Guide, "Number")."""
+"""Maximum number of digits of a number, which is DynamoDB's precision (Source: DynamoDB Developer Guide, "Number")."""
 MAX_EXPANDED_PAGE = 20
-"""Tasks on one page of a list that shows payloads or results."""
+"""Maximum number of tasks on one page of a list that shows payloads or results."""
 MAX_EXPANDED_BYTES = 2_000_000
-"""Bytes of payloads and results on such a page, which ends before the task that would exceed them."""
+"""Maximum number of bytes of payloads and results on one page, which ends before the task that would exceed this
+limit."""
 MAX_EXAMINED = 1_000
-"""Records that one page of a filtered list reads before returning a continuation token."""
+"""Maximum number of records that one page of a filtered list reads before returning a continuation token."""
 BULK_RETENTION = 7 * DAY
 """How long an ended bulk operation can be read."""
 PURGE_RETENTION = 400 * DAY
 """How long the receipt of a purge can be read."""
 MAX_BULK_PAGE = 50
-"""Bulk operations in a list: the latest ones."""
+"""Maximum number of bulk operations in a list, which contains the latest operations."""
 MIN_BULK_PACE = 0.1
-"""Slowest pace of a bulk operation, in tasks a second."""
+"""Slowest pace of a bulk operation, in tasks per second."""
 MAX_BULK_PACE = 1_000
-"""Fastest pace of a bulk operation, in tasks a second."""
+"""Fastest pace of a bulk operation, in tasks per second."""
 WATCH_TICKET_LIFE = 30 * SECOND
-"""How long a ticket for a WebSocket connection can be used; each opens one connection."""
+"""How long a ticket for a WebSocket connection can be used; each ticket opens one connection."""
 WATCH_CONNECTION_LIFE = 2 * HOUR + 10 * MINUTE
-"""How long a connection and its subscriptions are kept: longer than API Gateway keeps a connection open, which is two
-hours (Source: API Gateway quotas for WebSocket APIs)."""
+"""How long a connection and its subscriptions are kept, which is longer than the two hours for which API Gateway keeps
+a connection open (Source: API Gateway quotas for WebSocket APIs)."""
 MAX_SUBSCRIPTIONS = 20
-"""Subscriptions of one connection."""
+"""Maximum number of subscriptions of one connection."""
 MAX_OWNER_SUBSCRIPTIONS = 1_000
-"""Subscriptions of one owner, over all connections."""
+"""Maximum number of subscriptions of one owner, over all connections."""
 MAX_WATCH_REF_LENGTH = 64
-"""Characters of a client's own name for a subscription."""
+"""Maximum number of characters in a client's own name for a subscription."""
 MAX_WATCH_MESSAGE_BYTES = 16_384
-"""Size of a message from a client, in bytes."""
+"""Maximum size of a message from a client, in bytes."""
 MAX_FRAME_BYTES = 32_768
-"""Size of a message to a client, in bytes: API Gateway bills each 32 KB (Source: API Gateway pricing)."""
+"""Maximum size of a message to a client, in bytes, because API Gateway bills each 32 KB (Source: API Gateway
+pricing)."""
 MAX_PUSHED_CHANGES = 100
-"""Changes per batch of writes that a connection receives; if there are more, the connection is told to read its
-subjects again."""
+"""Maximum number of changes that a connection receives per batch of writes. If there are more changes, the client is
+asked to read its subjects again."""
 MAX_TYPE_LENGTH = 64
 MAX_DEPENDENCIES = 50
-"""Tasks that a task can wait for in its `after`."""
+"""Maximum number of tasks that a task can wait for in its `after`."""
 MAX_NAME_LENGTH = 128
 MAX_OWNER_LENGTH = 128
 MAX_URL_LENGTH = 2_048
 MAX_HTTP_FIELDS = 20
-"""Headers, and query parameters, of an HTTP target."""
+"""Maximum number of headers, and of query parameters, of an HTTP target."""
 MAX_HTTP_FIELD_NAME_LENGTH = 64
-"""Characters of the name of a header or query parameter of an HTTP target, or of a form field."""
+"""Maximum number of characters in the name of a header or query parameter of an HTTP target, or of a form field."""
 MAX_HTTP_FIELD_LENGTH = 1_024
-"""Characters of the value of a header or query parameter of an HTTP target."""
+"""Maximum number of characters in the value of a header or query parameter of an HTTP target."""
 MAX_REQUEST_BYTES = 4_096
-"""Size of the headers, the query and the body of an HTTP target, in bytes of UTF-8; a larger body is a payload."""
+"""Maximum size of the headers, the query and the body of an HTTP target, in bytes of UTF-8. A larger body must be a
+payload."""
 MAX_SUCCESS_STATUSES = 20
-"""Statuses of an HTTP response that mean success."""
+"""Maximum number of statuses of an HTTP response that mean success."""
 MAX_SECRET_NAME_LENGTH = 64
-"""Characters of the name of a secret that HTTP calls use."""
+"""Maximum number of characters in the name of a secret that HTTP calls use."""
 MAX_ARN_LENGTH = 256
-"""Characters of the ARN of an AWS target, which the record keeps."""
+"""Maximum number of characters in the ARN of an AWS target, which the record keeps."""
 MAX_DETAIL_TYPE_LENGTH = 128
-"""Characters of an event's detail type (Source: EventBridge API Reference, PutEventsRequestEntry)."""
+"""Maximum number of characters in an event's detail type (Source: EventBridge API Reference, PutEventsRequestEntry)."""
 MAX_TAGS = 10
 """Tags of one task."""
 MAX_TAG_KEY_LENGTH = 32
@@ -153,60 +156,63 @@ MIN_KEY_SECONDS = 60
 """Shortest time for which a request can have its idempotency key stored; the longest is the retention of ended
 tasks."""
 MAX_UNIQUE_KEY_LENGTH = 128
-"""Characters of a unique key, which is stored in the record."""
+"""Maximum number of characters in a unique key, which is stored in the record."""
 MAX_GROUP_ID_LENGTH = 128
-"""Characters of a group's id, which is stored in each member's record."""
+"""Maximum number of characters in a group's id, which is stored in each member's record."""
 GROUP_LIFE = 400 * DAY
 """How long a group and its members are kept after the last due time of a member, a member's end, and the group's
 completion. Until then, no other group can use its id."""
 MAX_COUNTED_OPEN = 1_000
-"""Open members of a group whose states are read for its counts; if there are more, they are only counted as open."""
+"""Maximum number of open members of a group whose states are read for its counts. If there are more, they are only
+counted as open."""
 MAX_DEBOUNCE_SECONDS = 2_592_000
 """Longest time by which each new creation can delay a task, and longest delay in total."""
 MAX_ATTEMPTS = 100
-"""Attempts in a retry policy."""
+"""Maximum number of attempts in a retry policy."""
 MAX_RETRY_MULTIPLIER = 100
 """Largest multiplier of a retry policy; its powers must fit into a float."""
 WORKER_FUNCTION_SECONDS = 900
-"""How long an invocation of the worker may take: the longest that Lambda allows (Source: AWS Lambda quotas)."""
+"""How long an invocation of the worker may take, which is the longest time that Lambda allows (Source: AWS Lambda
+quotas)."""
 MAX_WORKER_BATCH = 100
 """Largest number of tasks in one invocation of the worker; each has a thread."""
 MAX_TIMEOUT_SECONDS = 840
-"""Longest attempt in a worker function, with all its phases: the function's time, less the time to wait, claim and
-finish."""
+"""Longest attempt in a worker function, with all its phases. This limit is the function's time, less the time to wait,
+claim and finish."""
 MAX_PULLED_TIMEOUT_SECONDS = 1_209_600
 """Longest attempt of a pull worker: fourteen days. The worker is alive as long as its heartbeats renew the lease."""
 MAX_DEADLINE_SECONDS = 2_592_000
 """Longest time limit of an asynchronous attempt: thirty days."""
 MAX_WAIT_SECONDS = 25
-"""Longest time for which a request can wait for a task to end; API Gateway waits thirty seconds."""
+"""Longest time for which a request can wait for a task to end, because API Gateway waits thirty seconds."""
 MAX_LOCK_KEY_LENGTH = 64
 MAX_LOCK_HOLDERS = 100
 """Largest `max_holders` of a lock; each holder takes about 50 bytes of the lock's item."""
 MAX_LOCKS = 5
-"""Locks of a task; each costs two write units."""
+"""Maximum number of locks of a task; each lock costs two write units."""
 MAX_RATE_LIMIT = 10_000
 """Largest `limit` of a rate, and largest `burst`."""
 MAX_RATE_SECONDS = 86_400
 """Largest `per_seconds` of a rate."""
 MAX_FAIR_KEY_LENGTH = 128
-"""Characters of a fair key, which is stored in a task's record and timers."""
+"""Maximum number of characters in a fair key, which is stored in a task's record and timers."""
 MAX_FAIR_WEIGHT = 5
 """Largest weight of a fair key. Each unit is a message group, and SQS prefers other groups only to groups that have
 more than a tenth of the messages in flight, which the groups of a key with weight ten would never have."""
 MAX_EXPLAINED_LINE = 100
-"""Tasks in a lock's line that an explanation reads to find a task's place."""
+"""Maximum number of tasks in a lock's line that an explanation reads to find a task's place."""
 MAX_EXPLAINED_TASKS = 100
-"""Tasks that an explanation reads because another task waits for them: holders of a lock, parents, nodes."""
+"""Maximum number of tasks that an explanation reads because another task waits for them: holders of a lock, parents,
+nodes."""
 MAX_EXPLAINED_PLACES = 1_000
-"""Tasks in an ordered key's line that an explanation counts to find a task's place."""
+"""Maximum number of tasks in an ordered key's line that an explanation counts to find a task's place."""
 MAX_EXPRESSION_LENGTH = 256
-"""Characters of a cron expression, a rate or an interval."""
+"""Maximum number of characters in a cron expression, a rate or an interval."""
 MAX_ZONE_LENGTH = 64
 MAX_TIMINGS = 10
-"""Timings in the `timings` of a schedule."""
+"""Maximum number of timings in the `timings` of a schedule."""
 MAX_DATES = 1_000
-"""Date-times in the `dates` of a schedule."""
+"""Maximum number of date-times in the `dates` of a schedule."""
 MAX_PERIOD_DAYS = 3_653
 """Longest time between two occurrences of a rate or an interval, and longest gap of `permanent`: ten years."""
 MAX_JITTER_SECONDS = 86_400
@@ -222,127 +228,137 @@ MIN_EXPECT_DURATION_FACTOR = 1.1
 MAX_EXPECT_DURATION_FACTOR = 1_000
 """Largest `expect_duration_factor` of a schedule."""
 MAX_OCCURRENCES = 1_000
-"""Occurrences in one preview or list."""
+"""Maximum number of occurrences in one preview or list."""
 MAX_NOTE_LENGTH = 256
-"""Characters of the reason why a schedule is paused."""
+"""Maximum number of characters in the reason why a schedule is paused."""
 MAX_BACKFILL_PER_MINUTE = 6_000
-"""Fastest pace of a backfill, in occurrences a minute."""
+"""Fastest pace of a backfill, in occurrences per minute."""
 MAX_BACKFILLS = 5
-"""Backfills of one schedule that can run at once; the latest ended backfills can also be read."""
+"""Maximum number of backfills of one schedule that can run at once. The latest ended backfills can also be read."""
 MAX_WAITING_RUNS = 100
-"""Occurrences of one schedule that can wait for the running occurrence, with `overlap: buffer_all`."""
+"""Maximum number of occurrences of one schedule that can wait for the running occurrence, with `overlap:
+buffer_all`."""
 MAX_CHANGED_OCCURRENCES = 100
-"""Occurrences of one schedule that can be skipped or moved individually, not counting any that were due a day ago."""
+"""Maximum number of occurrences of one schedule that can be skipped or moved individually, not counting occurrences
+that were due a day ago."""
 MAX_CALENDARS = 8
-"""Calendars that one schedule can use."""
+"""Maximum number of calendars that one schedule can use."""
 MAX_CALENDAR_DATES = 5_000
-"""Dates and spans in one calendar, including dates of recurring events."""
+"""Maximum number of dates and spans in one calendar, including dates of recurring events."""
 MAX_CALENDAR_WINDOWS = 64
 """Windows of one calendar."""
 MAX_CALENDAR_BYTES = 1_048_576
-"""An iCalendar file, in bytes."""
+"""Maximum size of an iCalendar file, in bytes."""
 MAX_CALENDAR_RULES = 100
-"""Recurring events in one iCalendar file."""
+"""Maximum number of recurring events in one iCalendar file."""
 MAX_TOPOLOGY_LEVELS = 4
-"""Levels of nested topologies, including the outermost."""
+"""Maximum number of levels of nested topologies, including the outermost level."""
 MAX_MAP_BYTES = 33_554_432
-"""Bytes of a map's nodes as JSON, each with its item: a short map can describe nodes that do not fit into memory."""
+"""Maximum size of a map's nodes, each with its item, in bytes of JSON. Without this limit, a short map could describe
+nodes that do not fit into memory."""
 MAX_GRAPH_BYTES = 2_097_152
-"""Bytes of a graph as JSON: together with the states of its nodes, it must fit into a response of 6 MB (Source: AWS
-Lambda quotas)."""
+"""Maximum size of a graph, in bytes of JSON. Together with the states of its nodes, the graph must fit into a response
+of 6 MB (Source: AWS Lambda quotas)."""
 MAX_RERUN_NODES = 20
-"""Nodes that a topology's retry can name; their descendants run again without being named."""
+"""Maximum number of nodes that a topology's retry can name. Descendants of these nodes run again without being
+named."""
 MAX_EXPECTED_SECONDS = 2_592_000
 """Longest expected duration of a node: thirty days, as long as an asynchronous attempt can take."""
 MAX_DEFINITION_BYTES = 300_000
-"""Size of a compressed topology definition: it is one item of at most 400 KB (Source: DynamoDB quotas)."""
+"""Maximum size of a compressed topology definition, which is stored in one item of at most 400 KB (Source: DynamoDB
+quotas)."""
 MAX_DEFINITION_VERSIONS = 100
-"""Versions of a topology definition that can be read and run: only the latest ones."""
+"""Maximum number of versions of a topology definition that can be read and run. Only the latest versions are kept."""
 MAX_PARAMETERS = 50
-"""Parameters of a topology definition."""
+"""Maximum number of parameters of a topology definition."""
 MAX_PARAMETERS_BYTES = 4_096
-"""Size of a run's parameters, in bytes of JSON in UTF-8: they are stored in the run's record."""
+"""Maximum size of a run's parameters, in bytes of JSON in UTF-8, because the run's record stores the parameters."""
 MAX_PARAMETER_VALUES = 100
-"""Values in the `enum` of a parameter."""
+"""Maximum number of values in the `enum` of a parameter."""
 MAX_DESCRIPTION_LENGTH = 1_000
-"""Characters of the description of a topology definition, or of a parameter."""
+"""Maximum number of characters in the description of a topology definition, or of a parameter."""
 MAX_OUTPUTS = 100
-"""Nodes whose results can be part of the result of their topology."""
+"""Maximum number of nodes whose results can be part of the result of their topology."""
 MAX_INPUTS_BYTES = 1_048_576
-"""Size of all parents' results that a node receives, in bytes of UTF-8."""
+"""Maximum size of all parents' results that a node receives, in bytes of UTF-8."""
 DEFAULT_APPROVAL_SECONDS = 604_800
 """Default time for which a task waits for an approval: a week."""
 DEFAULT_EVENT_SECONDS = 604_800
 """Default time for which a task waits for an event: a week."""
 MAX_EVENT_KEY_LENGTH = 256
-"""Characters of the key of an event that tasks wait for."""
+"""Maximum number of characters in the key of an event that tasks wait for."""
 SIGNAL_LIFE = 30 * DAY
-"""How long a signal is kept: as long as a task can wait for a signal."""
+"""How long a signal is kept, which is as long as a task can wait for a signal."""
 MAX_LOOKBACK_SECONDS = 2_592_000
 """Longest time before a task's creation at which its signal may have been sent."""
 MAX_EVENT_AHEAD = 5 * MINUTE
 """How far in the future the time of an event that creates tasks can be."""
 MAX_EVENT_NAME_LENGTH = 256
-"""Characters of the id and the source of an event that creates tasks."""
+"""Maximum number of characters in the id and the source of an event that creates tasks."""
 MAX_REASON_LENGTH = 1_000
-"""Characters of the stored reason why an event was rejected."""
+"""Maximum number of characters in the stored reason why an event was rejected."""
 MAX_EVENT_PATTERN_LENGTH = 4_096
-"""Characters of an intake rule's event pattern, as for an EventBridge rule (Source: EventBridge quotas)."""
+"""Maximum number of characters in an intake rule's event pattern, as for an EventBridge rule (Source: EventBridge
+quotas)."""
 MAX_INTAKE_RULES = 100
-"""Intake rules of a deployment."""
+"""Maximum number of intake rules of a deployment."""
 MAX_INTAKE_RULE_FIELDS = 20
-"""Request fields that an intake rule sets from the event."""
+"""Maximum number of request fields that an intake rule sets from the event."""
 MAX_INTAKE_RULES_BYTES = 300_000
-"""Compressed size of all intake rules: they are stored in one item of at most 400 KB (Source: DynamoDB quotas)."""
+"""Maximum compressed size of all intake rules, which are stored in one item of at most 400 KB (Source: DynamoDB
+quotas)."""
 MAX_API_KEY_NAME_LENGTH = 128
-"""Characters of the name of an API key."""
+"""Maximum number of characters in the name of an API key."""
 MAX_LINKS = 50
-"""Links of a task that are listed, including ended links."""
+"""Maximum number of links of a task that are listed, including ended links."""
 MAX_LINK_MESSAGE_LENGTH = 500
-"""Characters of the message that a link shows."""
+"""Maximum number of characters in the message that a link shows."""
 MIN_LINK_LIFE, MAX_LINK_LIFE = MINUTE, 90 * DAY
 """Time for which a link is valid, in milliseconds."""
 MAX_SWITCHES = 100
-"""Switches that operators can set, and switches that owners can set for themselves, besides the switch for all tasks.
-Each kind is stored in one item that every worker reads."""
+"""Maximum number of switches of all operators, and of each owner, besides the switch for all tasks. Each kind of
+switch is stored in one item that every worker reads."""
 MAX_SWITCH_REASON_LENGTH = 128
 MAX_QUOTA_OWNERS = 500
-"""Owners with their own quotas; all are stored in one item that the API and workers read."""
+"""Maximum number of owners with their own quotas, which are stored in one item that the API and workers read."""
 MAX_QUOTA = 1_000_000_000
 """Largest limit of a quota."""
 MAX_TYPES_WITH_DEFAULTS = 100
-"""Types to which an owner can give defaults; all are stored in one item that creations of tasks read."""
+"""Maximum number of types to which an owner can give defaults, which are stored in one item that task creations
+read."""
 MAX_HOST_LENGTH = 253
-"""Characters of a host's name (Source: RFC 1035, 2.3.4, as text)."""
+"""Maximum number of characters in a host's name (Source: RFC 1035, 2.3.4, as text)."""
 MAX_LEASES = 10
-"""Tasks that a pull worker's request can lease, as in an SQS receive (Source: SQS API Reference, ReceiveMessage)."""
+"""Maximum number of tasks that a pull worker's request can lease, as in an SQS receive (Source: SQS API Reference,
+ReceiveMessage)."""
 MAX_PULLED_TYPES = 10
-"""Types in a pull worker's request."""
+"""Maximum number of types in a pull worker's request."""
 MAX_PULL_WAIT_SECONDS = 20
 """Longest wait of a pull worker's request, as for an SQS receive (Source: SQS API Reference, ReceiveMessage)."""
 MIN_LEASE_SECONDS = 5
 """Shortest lease of a pull worker, which leaves time for three heartbeats per lease."""
 MAX_LEASE_SECONDS = 900
-"""Longest lease of a pull worker: a lost worker is detected when its lease ends."""
+"""Longest lease of a pull worker; a lost worker is detected when its lease ends."""
 LEASE_SECONDS = 30
 """Default lease of a pull worker."""
 LEAST_LEASE_SHARE = 2
-"""A pull worker gets a lease only if at least half of its time (1 divided by this) is left; otherwise the task is
-enqueued again."""
+"""A pull worker gets a lease only if at least half of the lease's time (1 divided by this number) is left; otherwise
+the task is enqueued again."""
 MAX_WORKER_NAME_LENGTH = 40
-"""Characters of a pull worker's name, which is stored with the lease and with each attempt."""
+"""Maximum number of characters in a pull worker's name, which is stored with the lease and with each attempt."""
 MAX_LEASED_BYTES = 1_048_576
-"""Total size of payloads and checkpoints in one response to a pull worker, unless the first task's is larger (Source:
-AWS Lambda quotas: a response has at most 6 MB, in which escaped quotation marks count twice)."""
+"""Maximum total size of payloads and checkpoints in one response to a pull worker, unless the first task's content is
+larger (Source: AWS Lambda quotas: a response has at most 6 MB, in which escaped quotation marks count twice)."""
 MAX_LEASE_TOKEN_LENGTH = 2_048
 MAX_ACTION_REASON_LENGTH = 256
-"""Characters of the reason that a user gives for an action on a task."""
+"""Maximum number of characters in the reason that a user gives for an action on a task."""
 MAX_QUERY_ANSWER_BYTES = 65_536
 """Maximum number of bytes of an endpoint's response to a query that are returned."""
 QUERY_TIMEOUT = 10 * SECOND
 """How long an endpoint can take to respond to a query."""
 MIN_LATE_SECONDS = 60
-"""Shortest time after the due time at which a late start can be reported: the trigger checks once a minute."""
+"""Shortest time after the due time at which a late start can be reported, because the trigger checks once per
+minute."""
 MAX_LATE_SECONDS = 604_800
 """Longest time after the due time at which a late start can be reported."""
 MAX_RUNNING_SECONDS = 2_592_000
@@ -356,49 +372,57 @@ MAX_LOCK_WAIT_SECONDS = 2_592_000
 SHORTEST_WORKER_LEASE_SECONDS = 15
 """Shortest lease of the worker functions, which must leave time for a second renewal before their process ends."""
 MAX_METRIC_VALUES = 20
-"""Owners, and task types, that can have their own metrics: CloudWatch bills each metric."""
+"""Maximum number of owners, and of task types, that can have their own metrics, because CloudWatch bills each
+metric."""
 MAX_EPOCH = 999
-"""How often a table can be restored: a fence has at most twelve digits."""
+"""How often a table can be restored, because a fence has at most twelve digits."""
 MAX_RETENTION_DAYS = 3_653
-"""Days for which ended tasks can be read: ten years."""
+"""Maximum number of days for which ended tasks can be read: ten years."""
 MAX_ARCHIVE_DAYS = 3_653
-"""Days for which the archive can keep ended tasks: ten years."""
+"""Maximum number of days for which the archive can keep ended tasks: ten years."""
 MAX_SUMMARY_OWNERS = 25
-"""Owners on a page of `GET /v1/summary/owners`: their counts are read one owner at a time."""
+"""Maximum number of owners on a page of `GET /v1/summary/owners`, whose counts are read one owner at a time."""
 MAX_SUMMARY_TYPES = 100
-"""Types in one response of `GET /v1/summary`: the types with the most tasks."""
+"""Maximum number of types in one response of `GET /v1/summary`, which contains the types with the most tasks."""
 
 
 MAX_REMARKS = 20
-"""Entries in the `skipped_runs` of a schedule."""
+"""Maximum number of entries in the `skipped_runs` of a schedule."""
 MAX_REMARK_LENGTH = 160
-"""Characters of the reason in an entry of a schedule's `skipped_runs`."""
+"""Maximum number of characters in the reason in an entry of a schedule's `skipped_runs`."""
 MAX_REVISION_ENDS = 200
-"""Earlier definitions of a schedule with the same timing that are distinguished; definitions without an occurrence do
-not count."""
+"""Maximum number of earlier definitions of a schedule with the same timing that are distinguished. Definitions without
+an occurrence do not count."""
 MAX_STOPPED_OCCURRENCES = 1_000
-"""Occurrences of a schedule that are stored as stopped by their user, so that later changes do not run them again."""
+"""Maximum number of occurrences of a schedule that are stored as stopped by their user, so that later changes do not
+run these occurrences again."""
 MAX_WAIT_REASON_LENGTH = 80
-"""Characters of the stored reason why a task waits."""
+"""Maximum number of characters in the stored reason why a task waits."""
 MAX_RECORDED_WAITS = 6
-"""Stored waits of a task with their start times: the latest waits, and the first wait for its lock."""
+"""Maximum number of stored waits of a task with their start times, which are the latest waits and the first wait for
+its lock."""
 MAX_RECORDED_WAIT_LENGTH = 40
-"""Characters of a wait's stored reason."""
+"""Maximum number of characters in a wait's stored reason."""
 ATTEMPT_ERROR_LENGTH = 96
-"""Characters of an earlier attempt's stored error message; the last attempt's message is stored in full."""
+"""Maximum number of characters in an earlier attempt's stored error message. The last attempt's message is stored in
+full."""
 MAX_LOGGED_TRACEBACK_LENGTH = 100_000
-"""Characters of a logged traceback, counted from its end (Source: CloudWatch Logs quotas, 256 KB a line)."""
+"""Maximum number of characters in a logged traceback, counted from its end (Source: CloudWatch Logs quotas, 256 KB a
+line)."""
 MAX_TRACEBACK_BYTES = 900
-"""Compressed size of a stored traceback: with its keys, one write unit. An encrypted traceback takes up to four."""
+"""Maximum compressed size of a stored traceback, which with its keys takes one write unit. An encrypted traceback takes
+up to four write units."""
 ATTEMPTS_INLINE = 5
-"""Attempts that are stored in the record; older attempts are moved to separate items."""
+"""Maximum number of attempts that are stored in the record; older attempts are moved to separate items."""
 ACTIONS_INLINE = 10
-"""User actions in a task's record; if there are more, the oldest are dropped and counted."""
+"""Maximum number of user actions in a task's record. If there are more, the oldest actions are dropped and counted."""
 ACTIONS_INLINE_BYTES = 1_000
-"""Total size of the actions in a record before compression, in bytes; the newest action is kept whatever its size."""
+"""Maximum total size of the actions in a record before compression, in bytes. The newest action is kept regardless of
+its size."""
 INLINE_CONTENT_BYTES = 512
 """A compressed payload or result up to this size is stored in the record, which must stay below 1 KB."""
 INLINE_EVENT_BYTES = 640
 """The compressed event of a callback up to this size is stored in the callback's record."""
 ITEM_CONTENT_BYTES = 200_000
-"""A compressed payload or result up to this size is stored in a separate item; a larger one in S3."""
+"""A compressed payload or result up to this size is stored in a separate item; a larger payload or result is stored in
+S3."""

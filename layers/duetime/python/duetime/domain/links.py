@@ -40,7 +40,7 @@ class LinkAction(StrEnum):
         APPROVE: approve a task that waits for an approval.
         REJECT: reject a task that waits for an approval.
         COMPLETE: report the success of an attempt that is completed from outside.
-        FAIL: report the failure of such an attempt.
+        FAIL: report the failure of an attempt that is completed from outside.
         WATCH: see the task's state and progress, which every other link also permits.
     """
 
@@ -120,7 +120,7 @@ class Link:
 
     @property
     def removable_at(self) -> Millis:
-        """When the link may be removed: some time after its end, so that people can still see how it was used."""
+        """When the link may be removed, some time after its end, so that people can still see how it was used."""
         return self.expires_at + LINK_KEPT
 
     def accepts(self, token: str) -> bool:

@@ -1,4 +1,4 @@
-"""Live updates: which changes a WebSocket connection receives."""
+"""Decides which changes a WebSocket connection receives as live updates."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class WatchedChange:
 
     Attributes:
         subject: the record's topic.
-        version: of the record after the change; for a removal, one more than before.
+        version: version of the record after the change; for a removal, one more than before.
         before: the record before the change; `None` if the record was created.
         after: the record after the change; `None` if the record was removed for its owner.
     """
@@ -62,7 +62,7 @@ class Push:
 
     Attributes:
         notices: the changes; empty if there are too many.
-        stale: subscriptions whose subjects should be read again instead.
+        stale: subscriptions whose subjects should be read again, because there are too many changes.
     """
 
     connection: str
@@ -76,7 +76,7 @@ class Push:
 
 
 def watched(batch: ChangeBatch) -> list[WatchedChange]:
-    """The changes that can be watched: changes of tasks and schedules, as visible to their owners."""
+    """The changes that can be watched, which are changes to tasks and schedules, as visible to their owners."""
     writes: list[TaskChange | ScheduleChange] = [*batch.tasks, *batch.schedules]
     found = map(_watched, writes)
     return [change for change in found if change is not None]
@@ -90,12 +90,12 @@ def topic_of(record: Watched) -> Topic:
 
 
 def version_of(record: Watched) -> int:
-    """A number that grows with every write of a record, even if its name is reused."""
+    """A number that grows with every write of a record, even if the record's name is reused."""
     return record.edition if isinstance(record, ScheduleSnapshot) else record.version
 
 
 def latest(changes: Iterable[WatchedChange]) -> list[WatchedChange]:
-    """Merges changes, in any order, to one per record: from the state before the first to the state after the last.
+    """Merges changes, in any order, to one change per record, from its first to its last state.
 
     A batch may contain duplicates, and changes that were processed before.
     """
@@ -117,8 +117,8 @@ def pushes(subscriptions: Iterable[Subscription], changes: Sequence[WatchedChang
     """The changes that each connection receives.
 
     Args:
-        subscriptions: of one owner.
-        changes: of the same owner, one for each record.
+        subscriptions: subscriptions of one owner.
+        changes: changes of the same owner, one for each record.
     """
     of_connection: dict[str, list[Subscription]] = defaultdict(list)
     for each in subscriptions:
@@ -164,7 +164,7 @@ def _watched(change: TaskChange | ScheduleChange) -> WatchedChange | None:
 
 
 def _visible(record: Watched | None) -> Watched | None:
-    """The record as visible to its owner: erased tasks stay in the table for a while, but are hidden."""
+    """The record as visible to its owner. Erased tasks are kept in the table for a while, but are hidden."""
     return None if isinstance(record, TaskSnapshot) and record.erased else record
 
 
@@ -213,7 +213,7 @@ class Topic:
     """The topic of a subscription.
 
     Attributes:
-        name: the id of the task or topology, the name of the schedule; empty for all tasks of the owner.
+        name: the id of the task or topology, or the name of the schedule; empty for all tasks of the owner.
     """
 
     kind: TopicKind
@@ -229,7 +229,7 @@ class Ticket:
     """A ticket that opens one connection, once.
 
     Attributes:
-        digest: of the ticket's text. The text is not stored, so readers of the table cannot connect.
+        digest: digest of the ticket's text. The text is not stored, so readers of the table cannot connect.
         owner: for whom the connection is opened.
         session_ends_at: when the caller's token expires; `None` if unknown.
     """

@@ -1,4 +1,4 @@
-"""Locks: named resources with a limited number of concurrent holders. Decisions as values."""
+"""Locks: named resources with a limited number of concurrent holders. Decisions are returned as values."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class LockClaim:
     """A task's request for a lock.
 
     Attributes:
-        limit: maximum number of holders; if tasks disagree, each uses its own.
+        limit: maximum number of holders; if tasks disagree, each task uses its own limit.
         scope: the part of an attempt during which the lock is held.
         is_shared: whether others may share the lock; exclusive and shared holders exclude each other.
     """
@@ -52,7 +52,7 @@ class Holder:
     """A task that holds a lock.
 
     Attributes:
-        fence: of the attempt; `RESERVED` while the lock is reserved for the task.
+        fence: fence of the attempt; `RESERVED` while the lock is reserved for the task.
         expires_at: when the hold expires unless a heartbeat renews it.
         is_shared: whether the task shares the lock.
     """
@@ -68,7 +68,7 @@ class Waiter:
     """A task that waits for a lock. Lines are ordered by due time.
 
     Attributes:
-        generation: of the task while it waits; at another generation, the task no longer waits.
+        generation: generation of the task while it waits; at another generation, the task no longer waits.
         is_shared: whether the task wants to share the lock.
     """
 
@@ -101,10 +101,10 @@ class Lock:
         return claim.limit - len(self.holders)
 
     def is_closed_for(self, claim: LockClaim, task_id: TaskId, ahead: Sequence[Waiter]) -> bool:
-        """Whether a task must wait: it has no place, and each free place is for a task ahead in line.
+        """Whether a task must wait, because it has no place, and each free place is for a task ahead in line.
 
-        A task of the other mode ahead in line also keeps the task out: otherwise tasks that share the lock could keep
-        an exclusive task waiting forever.
+        A task of the other mode that is ahead in line also keeps the task out. Otherwise, tasks that share the lock
+        could keep an exclusive task waiting forever.
         """
         held = self.holder(task_id)
         others = self if held is None else self.without(task_id, held.fence)
@@ -124,13 +124,13 @@ class Lock:
         return held is not None and held.fence > holder.fence
 
     def held_by(self, holder: Holder) -> Lock:
-        """The lock with another holder, which replaces the task's earlier hold, but not a later attempt's."""
+        """The lock with another holder, which replaces the task's earlier hold, but not the hold of a later attempt."""
         if self.is_held_by_later(holder):
             return self
         return replace(self, holders=(*self.without(holder.task_id, holder.fence).holders, holder))
 
     def without(self, task_id: TaskId, fence: int) -> Lock:
-        """The lock without a task's hold, if the hold has this fence or an earlier one."""
+        """The lock without a task's hold, if the hold has this fence or an earlier fence."""
         kept = tuple(h for h in self.holders if h.task_id != task_id or h.fence > fence)
         return replace(self, holders=kept)
 
@@ -142,7 +142,7 @@ class Lock:
 
     @staticmethod
     def renewal_expires_at(now: Millis, until: Millis) -> Millis:
-        """When a lock can be removed, computed without knowing holds other than the renewed one.
+        """When a lock can be removed, computed without knowing any hold except the renewed hold.
 
         Other tasks may share the lock, which must not be removed before every hold has ended. The next acquisition or
         release reads all holders and sets an earlier time.
@@ -238,5 +238,5 @@ class HandOver:
 
 
 def _checks_before(task: Task, end: Millis) -> bool:
-    """Whether a task is about to take its locks: an attempt has started, or starts before `end`."""
+    """Whether a task is about to take its locks, because an attempt has started, or starts before `end`."""
     return task.state in LEASED or (task.state in STARTABLE and task.next_at < end)

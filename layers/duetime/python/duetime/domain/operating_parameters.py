@@ -1,4 +1,7 @@
-"""Intervals, leases, margins and sizes of duetime's own operation. The docs show them; they do not reject requests."""
+"""Intervals, leases, margins and sizes for duetime's own operation.
+
+The docs list these values; no request is rejected because of them.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ BULK_INLINE = 1_200
 BULK_INLINE_NODES = 500
 """A topology with more nodes than this is paused, resumed or cancelled by a bulk operation."""
 CHILDREN_AT_ONCE = 100
-"""Children of a task that are read and cancelled at once."""
+"""Maximum number of a task's children that are read and cancelled at once."""
 MOST_CHILDREN_CANCELLED = 500
 """A request responds after cancelling this many children, and must be repeated for more."""
 MOST_CHILDREN_TIME = 10 * SECOND
@@ -19,30 +22,31 @@ BULK_STEP = 5 * SECOND
 PURGE_PATIENCE = DAY
 """How long a purge waits for attempts that it has asked to stop."""
 BULK_LEASE = 30 * SECOND
-"""If a bulk operation has stored no progress for this long, another invocation continues it. Longer than a step and the
-longest pause between tasks."""
+"""If a bulk operation has stored no progress for this long, another invocation continues it. This time is longer than a
+step and the longest pause between tasks."""
 BULK_INVOCATION = 12 * MINUTE
 """How long one invocation runs a bulk operation before another invocation continues it."""
 CONTENT_OUTLIVES_RECORD = 7 * DAY
-"""How much later than its record a payload, a result or an old attempt record expires: DynamoDB removes expired items
-within a few days, in any order (Source: DynamoDB Developer Guide, "Time to Live")."""
+"""How much later than its record a payload, a result or an old attempt record expires, because DynamoDB removes expired
+items within a few days, in any order (Source: DynamoDB Developer Guide, "Time to Live")."""
 UNREFERENCED_CONTENT_LIFE = 90 * DAY
 """Expiry, after the due time, of content that is written before its record refers to it. Writing the reference removes
 the expiry, so no content is leaked if its writer fails in between."""
 UNREFERENCED_OBJECT_LIFE_DAYS = 400
-"""`UNREFERENCED_CONTENT_LIFE` for S3 objects, in days since the write: lifecycle rules cannot use the due time."""
+"""`UNREFERENCED_CONTENT_LIFE` for S3 objects, in days since the write, because lifecycle rules cannot use the due
+time."""
 UPLOAD_LIFE = 15 * MINUTE
 """How long the address of an upload, or of an uploaded payload, is valid."""
 ABANDONED_UPLOAD_DAYS = 1
 """Days after which an upload is removed if no task was created with it."""
 LOCK_CHECK_INTERVAL = 5 * MINUTE
-"""How often a task that waits for a lock checks it; it is also notified when the lock is released."""
+"""How often a task that waits for a lock checks the lock. The task is also notified when the lock is released."""
 LOCK_LIFE = DAY
 """A lock is removed this long after its last use, and a waiting entry this long after the latest end of its lock's
 hold."""
 LONGEST_LOCK_HOLD = 31 * DAY
-"""Longest hold of a lock after it was taken or renewed: an asynchronous attempt can take `MAX_DEADLINE_SECONDS`, and a
-topology `TOPOLOGY_MARGIN` longer."""
+"""Longest hold of a lock after it was taken or renewed, because an asynchronous attempt can take
+`MAX_DEADLINE_SECONDS`, and a topology `TOPOLOGY_MARGIN` longer."""
 SHORTEST_ORDER_CHECK = 5 * MINUTE
 """How often the second task in an ordered key's line checks the line; tasks behind it check less often. A task is also
 enqueued when its turn comes."""
@@ -60,7 +64,7 @@ PERMANENT_CHECK_INTERVAL = 5 * MINUTE
 """How often a permanent schedule is checked, in case its chain of runs has broken."""
 RULE_CHANGE_PATIENCE = DAY
 """How late an occurrence still runs, regardless of `catch_up_seconds`, if newer time zone rules moved it before the
-timer of its schedule: no zone has moved by more than a day."""
+timer of its schedule. No zone has moved by more than a day."""
 CHANGED_OCCURRENCE_LIFE = DAY
 """How long a schedule keeps the change of a moved or skipped occurrence after its time."""
 LONGEST_SLEEP = 7 * DAY
@@ -69,26 +73,29 @@ CALENDAR_NOTICE = 30 * DAY
 """How long before a calendar's `known_until` its schedules report it; each calendar is checked once per
 `LONGEST_SLEEP`."""
 OVERLAP_CHECK_INTERVAL = MINUTE
-"""How often an occurrence that waits for the previous run checks it; it is also notified when that run ends."""
+"""How often an occurrence that waits for the previous run checks that run. The occurrence is also notified when the run
+ends."""
 WORKING_MOMENT_HORIZON = 731 * DAY
 """How far ahead to search for a time that no calendar excludes, for a moved occurrence: two years."""
 MAX_ROLL_DAYS = 31
 """Maximum number of days by which `previous_day` and `next_day` of `on_excluded` move an occurrence."""
 EDGES_PER_CHUNK = 100
-"""A node's dependencies that are counted in one item, so that the item stays within one write unit."""
+"""Maximum number of a node's dependencies that are counted in one item, so that the item stays within one write
+unit."""
 EDGES_PER_GROUP = 4
-"""Parents of a node that read each other's records when they end, instead of writing to a counter: at most three
-consistent reads, which cost less than a write."""
+"""Maximum number of a node's parents that read each other's records when they end, instead of writing to a counter. At
+most three consistent reads cost less than a write."""
 WAITS_AT_ONCE = 40
-"""Nodes that one execution waits for at a time (Source: Step Functions Developer Guide, inline Map state)."""
+"""Maximum number of nodes that one execution waits for at a time (Source: Step Functions Developer Guide, inline Map
+state)."""
 SHORTEST_CHECK_INTERVAL = 5 * MINUTE
 """Age at which a running topology or job is first checked; the next check comes whenever the age has grown by a
 quarter."""
 LONGEST_CHECK_INTERVAL = HOUR
 """Longest time between two checks of a running topology."""
 LONGEST_JOB_CHECK_INTERVAL = 30 * MINUTE
-"""Longest time between two checks of a job in AWS, in case the event of its end was lost: ECS describes a stopped task
-for an hour (Source: ECS API Reference, DescribeTasks)."""
+"""Longest time between two checks of a job in AWS, in case the event of its end was lost, because ECS describes a
+stopped task for an hour (Source: ECS API Reference, DescribeTasks)."""
 JOB_MARGIN = 15 * MINUTE
 """How long after its time limit a job may take to stop; the next attempt does not start earlier."""
 JOB_STOP_CHECK = MINUTE
@@ -103,9 +110,10 @@ NODE_MARGIN = 2 * DAY
 """How much longer nodes are kept than their topology. TTL removes items within two days (Source: DynamoDB Developer
 Guide, "Using time to live"), so a topology that can be read or retried has all its nodes."""
 DEPENDENT_LIFE = 30 * DAY
-"""How long a task stays listed as a dependent of another task; each check, at least once a day, renews the entry."""
+"""How long a task is listed as a dependent of another task; each check, at least once a day, renews the entry."""
 OUTCOME_REMEMBERED = 3 * DAY
-"""A task that waits for others remembers outcomes whose records expire sooner than this. It is checked once a day."""
+"""A task that waits for other tasks remembers outcomes whose records expire sooner than this. Such a task is checked
+once a day."""
 OCCURRENCE_PATIENCE = 5 * MINUTE
 """How long after an occurrence's due time other tasks still wait for its task to be created."""
 SOONEST_NEXT_LOOK = 15 * SECOND
@@ -121,12 +129,13 @@ REGION_LIFE = 5 * SECOND
 REGION_TRUST = 30 * SECOND
 """How long a process relies on its Region being active if the record cannot be read."""
 REGION_OVERLAP = 15 * MINUTE
-"""A takeover by another Region repeats the last minutes, which may not have been replicated: cursors go back by this
+"""A takeover by another Region repeats the last minutes, which may not have been replicated. Cursors go back by this
 time, and the ends of tasks within this time are completed again."""
 REGION_SETTLES = 10 * SECOND
 """How long a takeover waits after naming the active Region, so that the other Region stops if replication works."""
 SWITCHES_TRUST = 60 * SECOND
-"""How long a process uses cached switches if it cannot read them: an idle process may have read them hours ago."""
+"""How long a process uses cached switches if it cannot read them, because an idle process may have read the switches
+hours ago."""
 TYPE_DEFAULTS_LIFE = 5 * SECOND
 """How long a process caches an owner's type defaults."""
 TYPE_DEFAULTS_TRUST = 60 * SECOND
@@ -137,9 +146,9 @@ INTAKE_KEPT = 4 * DAY
 """How long the intake's queue keeps an event, and for how long a repeated delivery of an event that cancels tasks is
 recognized."""
 EVENT_WAITER_KEPT = DAY
-"""How long after its time limit a task stays listed among the tasks that wait for an event."""
+"""How long after its time limit a task is still listed among the tasks that wait for an event."""
 INTAKE_RULES_LIFE = 10 * SECOND
-"""How long a process caches intake rules. If they cannot be read after that, events are redelivered."""
+"""How long a process caches intake rules. If the rules cannot be read after that time, events are redelivered."""
 QUOTA_WINDOW = 5 * SECOND
 """Time over which a quota per second is averaged."""
 QUOTA_USE_LIFE = SECOND
@@ -147,10 +156,10 @@ QUOTA_USE_LIFE = SECOND
 QUOTA_COUNT_WAIT = 5 * SECOND
 """When to repeat a request that a quota other than a per-second quota has rejected."""
 QUOTA_COUNTS_KEPT = HOUR
-"""How long a window's usage is stored: longer than clocks may differ."""
+"""How long a window's usage is stored, which is longer than clocks may differ."""
 QUOTA_DISPATCHES_PER_ATTEMPT = 5
-"""Messages per second that the trigger lets arrive for each attempt that an owner may run at once: enough for attempts
-of a fifth of a second."""
+"""Messages per second that the trigger lets arrive for each attempt that an owner may run at once, which is enough for
+attempts that take a fifth of a second."""
 SHORTEST_QUOTA_WAIT = 4 * SECOND
 """How long a due task first waits if its owner already runs as many attempts as allowed; the wait doubles each time."""
 LONGEST_QUOTA_WAIT = 2 * MINUTE
@@ -158,11 +167,12 @@ LONGEST_QUOTA_WAIT = 2 * MINUTE
 SHORTEST_STOP = 30 * SECOND
 """Shortest time until a task that is stopped by a switch is checked again."""
 LONGEST_STOP = 85 * SECOND
-"""Longest time until a task that is stopped by a switch is checked again: with `SWITCHES_LIFE`, within 90 seconds."""
+"""Longest time until a task that is stopped by a switch is checked again, which with `SWITCHES_LIFE` is within 90
+seconds."""
 SHORTEST_NOT_SENT_WAIT = SECOND
 """Shortest wait of a task whose call was not sent because the receiving service was throttled."""
 LONGEST_NOT_SENT_WAIT = MINUTE
-"""Longest wait of a task whose call was not sent; it grows with the time since the due time."""
+"""Longest wait of a task whose call was not sent; the wait grows with the time since the due time."""
 CIRCUIT_THRESHOLD = 5
 """Consecutive failed calls of one owner to a host, within one process, that open the circuit."""
 CIRCUIT_PATIENCE = 10 * SECOND
@@ -175,7 +185,7 @@ CIRCUIT_LONGEST_OPEN = 10 * MINUTE
 API_KEY_USE_PRECISION = HOUR
 """Precision of an API key's last use, which is written at most once in this time."""
 API_KEY_KEPT = 30 * DAY
-"""How long an API key stays visible after its end."""
+"""How long an API key is visible after its end."""
 LINK_KEPT = 7 * DAY
 """How long a link is listed after its expiry."""
 API_KEY_SESSION = 10 * MINUTE
@@ -187,14 +197,14 @@ CIRCUIT_SPREAD = 15 * SECOND
 CIRCUIT_FORGOTTEN = DAY
 """A circuit is removed if its host was not called for this long after it opened."""
 MAX_CIRCUITS_KNOWN = 1_000
-"""Circuits that a process caches, one per owner and host."""
+"""Maximum number of circuits that a process caches, one per owner and host."""
 MAX_CLOCK_DIFFERENCE = 5 * SECOND
 """Largest assumed difference between clocks; a lease is taken over only this long after its end."""
 LATEST_ARRIVAL = MINUTE
 """How long after sending a write that timed out may still take effect."""
 DELETION_MARKER_LIFE = 7 * DAY
-"""How long the deletion marker of a schedule or calendar is kept, so that a late write cannot restore it: much longer
-than any process runs or a write takes (`LATEST_ARRIVAL`)."""
+"""How long the deletion marker of a schedule or calendar is kept, so that a late write cannot restore it. This time is
+much longer than any process runs or a write takes (`LATEST_ARRIVAL`)."""
 DIRECT_SLACK = 30 * SECOND
 """How much later than planned the trigger may have read a minute, including clock differences."""
 CLOCK_TOLERANCE = DIRECT_SLACK
@@ -215,46 +225,48 @@ SEND_STEP = 100
 SHORTEST_WAIT_SENT_IN_TIME = 3 * SECOND
 """Messages that must arrive within this time are sent at once."""
 FEWEST_WAITED_FOR = 2
-"""The trigger does not wait to send fewer messages than this on time: its time costs twice as much as the time of the
-workers that would hold the messages (`sizes`)."""
+"""The trigger does not wait to send fewer messages than this on time, because its time costs twice as much as the time
+of the workers that would hold the messages (`sizes`)."""
 LATEST_SEND = 50
 """Milliseconds by which sending a message may be late before its queue delay is recomputed, because a shorter delay is
 needed then."""
 CLAIM_LEAD = 10
 """How many milliseconds before the due time a worker claims a task, so that the claim does not make it late."""
 SPAN_EXPORT_TIME = SECOND
-"""How long an invocation may take at its end to export spans; the rest are dropped or wait."""
+"""How long an invocation may take at its end to export spans; other spans are dropped or wait."""
 CALLBACK_ATTEMPTS = 60
-"""Attempts of a callback, which take about a day, with waits that average half of the longest. The outcome does not
-change if all attempts fail."""
+"""Maximum number of attempts of a callback, which take about a day with waits that average half of the longest waits.
+The task's outcome does not change if all attempts fail."""
 CALLBACK_FIRST_WAIT = SECOND
-"""Longest wait before the second attempt of a callback; doubles with each attempt."""
+"""Longest wait before the second attempt of a callback; the wait doubles with each attempt."""
 CALLBACK_LONGEST_WAIT = HOUR
 """Longest wait between two attempts of a callback."""
 CALLBACK_TIMEOUT = 10 * SECOND
 """Time limit of one attempt of a callback."""
 GROUP_PARTS = 8
-"""Partitions over which the members of a group are spread: DynamoDB writes 1 000 items of one partition a second."""
+"""Number of partitions over which the members of a group are spread, because DynamoDB writes 1 000 items of one
+partition per second."""
 GROUP_CHECK_FIRST = 2 * SECOND
 """Shortest interval at which a closed group's completion task checks whether members are open. Usually the end of the
 last member wakes the task; the checks find an end whose process crashed before recording it."""
 GROUP_CHECK_LONGEST = 5 * MINUTE
-"""Longest interval between checks of a closed group: the longer a group has been closed, the less often."""
+"""Longest interval between checks of a closed group. The longer a group has been closed, the less often it is
+checked."""
 GROUP_MEMBER_LOST = 3 * MINUTE
 """How long a member's creation or reopening may take after the member's item was written; if the record is missing or
 ended after that, the process has crashed."""
 GROUP_CHECKED = 10
-"""Open members of a group whose records are read at once to find unrecorded ends."""
+"""Maximum number of a group's open members whose records are read at once to find unrecorded ends."""
 GROUP_WAKE_TRIES = 5
-"""Attempts to wake a group's completion task while a worker is checking it."""
+"""Maximum number of attempts to wake a group's completion task while a worker is checking it."""
 GROUP_WAKE_PAUSE = 200
 """Wait between two attempts to wake a group's completion task, in milliseconds."""
 NOTICE_TRIES = 3
-"""Attempts to send a notice; the task is not affected if all attempts fail."""
+"""Maximum number of attempts to send a notice; the task is not affected if all attempts fail."""
 NOTICE_TIMEOUT = 5 * SECOND
 """Time limit of one attempt to send a notice."""
 NOTICE_PAUSE = SECOND
-"""Wait before the second attempt to send a notice; doubles with each attempt."""
+"""Wait before the second attempt to send a notice; the wait doubles with each attempt."""
 NOTICE_MARGIN = 20 * SECOND
 """Additional time that a worker gets after an outcome to send a notice."""
 CONTENT_RETRY = 30 * SECOND
@@ -269,18 +281,18 @@ invocation runs them."""
 PROCESS_END_TIME = 3 * SECOND
 """How long a terminating process may take to store the state of its unfinished attempts."""
 HEARTBEATS_PER_LEASE = 3
-"""Renewals during one lease; an attempt that cannot renew its lease is terminated with its process."""
+"""Number of renewals during one lease; an attempt that cannot renew its lease is terminated with its process."""
 LEASE_RETURN_MARGIN = MAX_CLOCK_DIFFERENCE + SECOND
 """A message whose task is leased becomes visible again this long after the end of the lease."""
 MAX_UNACKNOWLEDGED_LEASES = 3
-"""Consecutive leases of a task that may end without a pull worker's response before more such leases count as attempts:
-the task may be crashing its workers."""
+"""Number of a task's consecutive leases that may end without a pull worker's response. More such leases count as
+attempts, because the task may be crashing its workers."""
 FENCES_PER_EPOCH = 1_000_000_000
 """A fence is `epoch * FENCES_PER_EPOCH + claims`. The epoch rises when a table is restored, so the fences of attempts
 from the lost table are below all others."""
 TIMER_LIFE = 400 * DAY
 """A timer is removed this long after its minute. The trigger and its last recovery scan must have read the timer by
-then, so this is the longest outage of the trigger that loses nothing."""
+then, so this is the longest outage of the trigger that loses no timers."""
 RECOVERY_SCAN_DELAYS = (2 * MINUTE, HOUR, DAY)
 """How long after its end a minute is scanned again."""
 RESCAN_PATIENCE = 15 * MINUTE
@@ -289,12 +301,13 @@ minutes, like a running task."""
 RECOVERY_SCAN_BACKLOG = 1_000
 """A recovery scan waits while its queue has more messages than this, so that it does not enlarge a backlog."""
 EARLY_SCAN_AGES = (10 * SECOND, 75 * SECOND)
-"""Each tick also looks for tasks that are overdue by a time in this range: if the queue is short, their messages are
-probably lost. Ticks are a minute apart, so each task is found."""
+"""Each tick also looks for tasks that are overdue by a time in this range, because if the queue is short, their
+messages are probably lost. Ticks are a minute apart, so each task is found."""
 EARLY_SCAN_BACKLOG = 100
 """If a queue has more messages than this, tasks that have not started are assumed to wait there."""
 EARLY_SCAN_PAGES = 4
-"""Pages that the early scan reads of each shard's minute; items beyond them are left to the recovery scans."""
+"""Number of pages that the early scan reads of each shard's minute; items beyond them are left to the recovery
+scans."""
 TICK_BUDGET = 50 * SECOND
 """How long one invocation of the trigger reads before the next invocation continues."""
 GROUP_HOLD = 70 * SECOND
@@ -306,16 +319,16 @@ LONGEST_ROUND = 150 * SECOND
 CURSOR_SAVE_INTERVAL = 10 * SECOND
 """How often the trigger saves its cursors while reading; after a crash, it continues from the saved cursors."""
 MINUTE_PAGE = 250
-"""Items in one page of a shard's minute: the trigger has at most one page of each shard in memory."""
+"""Number of items in one page of a shard's minute. The trigger has at most one page of each shard in memory."""
 SLICE = 500
-"""Items of a minute that are processed before the next open minute continues."""
+"""Number of items of a minute that are processed before the next open minute continues."""
 LONGEST_PASSING = 5 * SECOND
 """How long the items of other queues are skipped before the next open minute continues."""
 OPEN_MINUTES = 4
-"""Minutes that are read concurrently, so that a slow minute does not delay later minutes."""
+"""Number of minutes that are read concurrently, so that a slow minute does not delay later minutes."""
 LARGE_MINUTE = 5_000
-"""Messages of one queue in one minute. A queue with more messages, or with more than a tick can send, is processed
-separately, so that other queues do not wait for it."""
+"""Maximum number of messages of one queue in one minute. A queue with more messages, or with more messages than a tick
+can send, is processed separately, so that other queues do not wait for it."""
 SHARDS_SETTLE = HOUR
 """How long after its announcement a new number of shards is first used for reproducible ids; by then, every process has
 read the number."""
@@ -327,20 +340,23 @@ also contains when the message was sent and received."""
 LATE_EVENT_AFTER = MINUTE
 """An event reports a first attempt that starts at least this late."""
 SUMMARY_STEPS_KEPT = 3 * DAY
-"""How long after a write its step in the summary's counts is stored: a stream may redeliver the write for a day."""
+"""How long after a write its step in the summary's counts is stored, because a stream may redeliver the write for a
+day."""
 SUMMARY_SPANS = (MINUTE, 10 * SECOND, SECOND)
-"""Spans of time for which the summary's steps are stored in one item. First, all steps of a minute share an item, so
-that one transaction counts a whole delivery. When that item is full, more steps are stored by ten seconds, then by
-second, to keep items small, because each write costs the item's whole size."""
+"""Time spans for which the summary's steps are stored in one item. First, all steps of a minute share an item, so that
+one transaction counts an entire delivery. When that item is full, more steps are stored by ten seconds, then by second,
+to keep items small, because each write costs the item's entire size."""
 SUMMARY_STEPS_TOGETHER = 250
 """Number of steps, of 8 bytes each, at which an item is full; an item for a second is never full."""
 SUMMARY_TYPES_AT_ONCE = 90
-"""Task types whose counts are written at once: a transaction can have 100 items (Source: DynamoDB API Reference)."""
+"""Maximum number of task types whose counts are written at once, because a transaction can have 100 items (Source:
+DynamoDB API Reference)."""
 SUMMARY_PAGES = 10
-"""Pages of a megabyte that are read from one part of an owner's counts: about 40 000 task types."""
+"""Maximum number of one-megabyte pages that are read from one part of an owner's counts, for about 40 000 task
+types."""
 SUMMARY_GAP = 20 * HOUR
-"""If a change is counted this long after it was made, or nothing has read changes for this long, changes may have been
-lost: the table's stream keeps them for a day. The counts then start anew."""
+"""If a change is counted this long after it was made, or no process has read changes for this long, changes may have
+been lost, because the table's stream keeps them for a day. The counts then start over."""
 SUMMARY_SEEN_EVERY = HOUR
 """Shortest interval at which the time of reading changes is stored."""
 SUMMARY_RESTART_DELAY = 2 * MINUTE
@@ -349,32 +365,35 @@ after its start the first recount starts."""
 SUMMARY_KNOWN = MINUTE
 """How long a process caches the generation of the counts."""
 SUMMARY_ENDED_KEPT = DAY
-"""How long after its end a generation of counts is kept: longer than any process can still use the generation."""
+"""How long after its end a generation of counts is kept, which is longer than any process can still use the
+generation."""
 SUMMARY_OWNERS_AT_ONCE = 100
-"""Owners whose ended counts are given a TTL in one run of the recount."""
+"""Maximum number of owners whose ended counts are given a TTL in one run of the recount."""
 SUMMARY_RECOUNT_EVERY = 5 * MINUTE
 """Interval at which a part of the table is read while older tasks are recounted."""
 SUMMARY_RECOUNT_RUN = 30 * SECOND
 """Longest time for which one part of the table is read."""
 SUMMARY_RECOUNT_LEASE = 15 * MINUTE
-"""After this time, the process that counts a part is considered dead: longer than an invocation may run."""
+"""After this time, which is longer than an invocation may run, the process that counts a part is considered dead."""
 SUMMARY_RECOUNT_AGAIN = 6 * HOUR
-"""Shortest interval between two recounts; doubles with each recount."""
+"""Shortest interval between two recounts; the interval doubles with each recount."""
 SUMMARY_RECOUNT_AT_LEAST = 30 * DAY
 """Longest interval between two recounts."""
 SUMMARY_RECOUNT_KEPT = 60 * DAY
 """How long a recount's counts are used without a later recount."""
 OWNER_SPREAD = 4
-"""Partitions of an owner's list, each for a thousand new tasks a second (Source: DynamoDB Developer Guide, "Best
-practices for designing and using partition keys"); a page of the list queries all of them. A constant: another value
-requires rewriting the index."""
+"""Number of partitions of an owner's list, each for a thousand new tasks per second (Source: DynamoDB Developer Guide,
+"Best practices for designing and using partition keys"); a page of the list queries all partitions. This value must not
+change, because another value requires rewriting the index."""
 LIST_FROM = 256
-"""Lists by state, type, name, tag and more are kept once one partition of an owner's list has this many tasks: about a
-thousand in all, which one page reads."""
+"""Lists by state, type, name, tag and more are kept once one partition of an owner's list has this many tasks, which is
+about a thousand tasks in total, as many as one page reads."""
 LIST_EXAMINED = 4_000
-"""Tasks that are read for a list ordered by end if an owner has no lists: more than such an owner can have."""
+"""Maximum number of tasks that are read for a list ordered by end if an owner has no lists, which is more than such an
+owner can have."""
 LIST_BLOCK = 45
-"""Postings in one item of a list: 18 bytes each, so that the item and its key cost one write unit."""
+"""Maximum number of postings in one item of a list. Each posting has 18 bytes, so that the item and its key cost one
+write unit."""
 LIST_SPAN = 5 * SECOND
 """Longest time between the postings of one item. A longer time means fewer write units if the stream is read in longer
 batches, but more to read for a page of a busy list, because items overlap."""
@@ -390,16 +409,16 @@ LIST_SWEEP_TASKS = 1_000
 LIST_KNOWN = 30 * SECOND
 """How long a process caches that an owner has no lists."""
 LIST_BUILD_DELAY = MINUTE
-"""How long after an owner's lists were started existing tasks are added: by then, every process has checked again
+"""How long after an owner's lists were started existing tasks are added. By then, every process has checked again
 whether there are lists, and follows changes."""
 LIST_BUILD_TASKS = 2_000
 """Maximum number of existing tasks added to lists with one batch of changes."""
 
 
 MAX_STARTS_PER_RATE_PART = 250
-"""Starts per second that one item counts: faster rates are divided among several items. DynamoDB allows 1,000 writes
-per second to one item (Source: DynamoDB Developer Guide, "Designing partition keys"); the rest is for tasks that join a
-line."""
+"""Number of starts per second that one item counts. Faster rates are divided among several items. DynamoDB allows 1,000
+writes per second to one item (Source: DynamoDB Developer Guide, "Designing partition keys"); the rest is for tasks that
+join a line."""
 RATE_SLACK = 200
 """Longest time between the grant of a start and the start, in milliseconds; at most a twentieth of a short window."""
 RATE_HOLD = SECOND
@@ -407,7 +426,8 @@ RATE_HOLD = SECOND
 RATE_LATE_COMER = 30 * SECOND
 """A task that comes this long after its turn takes a new place if it cannot start at once."""
 RATE_BUSY_WAIT = 5 * SECOND
-"""Longest additional wait, after the first second, of a task whose rate could not be read, or not soon enough."""
+"""Longest additional wait, after the first second, of a task whose rate could not be read, or could not be read soon
+enough."""
 BACKLOG_WITHOUT_ESTIMATE = 1_000
 """If this many messages wait in a queue, no start is predicted, because the workers' speed is unknown."""
 RATE_LIFE = 7 * DAY

@@ -1,4 +1,4 @@
-"""Ordered keys: a key's tasks run one after another, in the order of their creation. Decisions as values.
+"""Ordered keys: a key's tasks run one after another, in the order of their creation. Decisions are returned as values.
 
 Each key has a line. A task joins the line at its creation, with the key's next number, and leaves at its end. One task
 at a time has the turn, from before its first attempt to its outcome, including retries and pauses. So an attempt needs
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 WAITS_FOR_ITS_TURN = "order "
-"""Beginning of the wait reason of a task whose turn has not come; the key follows."""
+"""Beginning of the wait reason of a task whose turn has not come, before the key."""
 
 
 @frozen(order=True)
@@ -44,7 +44,7 @@ class LinePlace:
     """The place of a task in a line.
 
     Attributes:
-        number: its number, greater than the number of any task whose creation request had ended before.
+        number: number of the place, greater than the number of any task whose creation request had ended before.
         since: when the place was written, just before the task's record.
     """
 
@@ -53,7 +53,7 @@ class LinePlace:
     since: Millis
 
     def is_being_created(self, now: Millis) -> bool:
-        """Whether its task's missing record may still come; the creator may also have crashed."""
+        """Whether the missing record of the place's task may still be written; the creator may also have crashed."""
         return now < self.since + LATEST_ARRIVAL + MAX_CLOCK_DIFFERENCE
 
 
@@ -65,7 +65,7 @@ class OrderLine:
         turn: the task that has or last had the turn; `None` if no task ever had the turn.
         version: incremented whenever the turn is given; 0 before the first turn.
         places: the first places, in order.
-        is_whole: whether these are all places.
+        is_whole: whether `places` has all places in the line.
     """
 
     name: LineName
@@ -92,7 +92,7 @@ class OrderedKey:
     """An ordered key as shown to users.
 
     Attributes:
-        turn: the task that the others wait for; `None` if no task has the turn.
+        turn: the task that the other tasks wait for; `None` if no task has the turn.
         waiting: the first tasks that wait behind that task, in order; empty in lists.
     """
 
@@ -149,10 +149,10 @@ def is_waiting_for_turn(task: Task) -> bool:
 
 
 def check_interval(index: int, first: Task | None, now: Millis) -> Millis:
-    """The time until a task checks its line again; when its turn comes, it is enqueued at once.
+    """The time until a task checks its line again. When its turn comes, the task is enqueued at once.
 
     Args:
-        index: how many places are known to be ahead of the task's.
+        index: how many places are known to be ahead of the task's place.
         first: the task that it waits for, if its record exists.
         now: the time.
     """

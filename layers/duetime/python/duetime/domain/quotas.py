@@ -1,4 +1,4 @@
-"""Quotas, which limit an owner's use of a deployment. Decisions as values."""
+"""Quotas, which limit an owner's use of a deployment. Decisions are returned as values."""
 
 from __future__ import annotations
 
@@ -36,24 +36,24 @@ class Quotas:
     """The quotas of an owner, or the defaults of a deployment; `None` for no limit."""
 
     creates_per_second: int | None = None
-    """Tasks, topologies and schedules that its requests create in a second."""
+    """Tasks, topologies and schedules that the owner's requests create per second."""
     payload_bytes_per_second: int | None = None
-    """Bytes of the bodies of these requests in a second."""
+    """Bytes in the bodies of creating requests per second."""
     reads_per_second: int | None = None
-    """Requests that read (`GET`) in a second."""
+    """Read requests (`GET`) per second."""
     open_tasks: int | None = None
-    """Tasks that have not ended: at the limit, no request creates another one. Needs `summary_spread`."""
+    """Tasks that have not ended. At the limit, no request creates another task. This quota needs `summary_spread`."""
     concurrent_attempts: int | None = None
-    """Attempts that worker functions run at once: at the limit, due tasks wait. An attempt that waits for a
+    """Attempts that worker functions run at once. At the limit, due tasks wait. An attempt that waits for a
     notification, for a job or for a pull worker does not count."""
     schedules: int | None = None
     """Schedules."""
     topology_nodes: int | None = None
-    """Nodes of the topologies that run at once: at the limit, due topologies wait."""
+    """Nodes of the topologies that run at once. At the limit, due topologies wait."""
     long_polls: int | None = None
     """Requests that wait (`wait_seconds`) at once."""
     pull_leases: int | None = None
-    """Tasks that a pull worker with this identity has leased at once, whoever owns them."""
+    """Tasks that a pull worker with this identity has leased at once, regardless of the tasks' owners."""
 
     def limit(self, quota: Quota) -> int | None:
         """The limit of one quota; `None` for no limit."""
@@ -81,9 +81,9 @@ class OwnerQuotas:
 
     Attributes:
         own: the quotas that differ from the defaults.
-        reason: for people.
-        updated_at: when they were set.
-        updated_by: who set them.
+        reason: human-readable reason.
+        updated_at: when the quotas were set.
+        updated_by: who set the quotas.
     """
 
     owner: str
@@ -122,7 +122,7 @@ class QuotaStatus:
     Attributes:
         own: the quotas that an operator has set.
         limits: the quotas in force.
-        used: the owner's usage of each counted quota, in a second or at once.
+        used: the owner's usage of each counted quota, per second or at once.
     """
 
     own: OwnerQuotas
@@ -131,9 +131,9 @@ class QuotaStatus:
 
 
 RATES = (Quota.CREATES, Quota.PAYLOAD_BYTES, Quota.READS)
-"""Quotas per second; the others limit how much an owner has at once."""
+"""The quotas per second; the other quotas limit how much an owner has at once."""
 OPEN_TASKS_PER_CREATE = 100
-"""If creates have no limit, they are counted as if their limit were `open_tasks` divided by this."""
+"""If creations have no limit, they are counted as if their limit were `open_tasks` divided by this number."""
 _COARSE, _FINE = 20, 100
 """Divisors of a per-second limit that give a process's portion, below and above half of the limit."""
 
@@ -189,7 +189,7 @@ class WindowCounts:
         return math.ceil(in_window(limit) - counts.used(quota, now) + counts.present.get(quota, 0))
 
     def retry_after(self, quota: Quota, limit: int, now: Millis) -> Millis:
-        """Time until the usage is below a per-second limit if nothing more is used; 0 if it already is."""
+        """Time until the usage is below a per-second limit if nothing more is used; 0 if it is already below."""
         most = in_window(limit)
         if self.used(quota, now) < most:
             return 0

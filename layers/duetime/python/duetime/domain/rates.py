@@ -1,4 +1,4 @@
-"""Rates: how often attempts at tasks with the same key may start. Decisions as values.
+"""Rates: how often attempts at tasks with the same key may start. Decisions are returned as values.
 
 The generic cell rate algorithm counts starts (GCRA; Source: ITU-T Recommendation I.371, annex A): one number is the
 time of the next start if all starts were evenly spaced, and a start may be ahead of that time by the burst. In
@@ -47,9 +47,9 @@ if TYPE_CHECKING:
 MICROS = 1_000
 """Microseconds per millisecond."""
 STARTS = "starts"
-"""Field that counts starts: the time of the next start if all were evenly spaced."""
+"""Field that counts starts, as the time of the next start if all starts were evenly spaced."""
 INTERVAL = "interval"
-"""Field for the interval at which starts are counted: the interval of the fastest rate in use."""
+"""Field for the interval at which starts are counted, which is the interval of the fastest rate in use."""
 _PRIORITIES = tuple(Priority)
 LINES = tuple(f"line_{priority}" for priority in _PRIORITIES)
 """Fields for the end of each priority's line, highest priority first; no line ends before a higher priority's line."""
@@ -67,9 +67,9 @@ FIELDS = (STARTS, INTERVAL, *LINES, *DISPLACED[1:], *ASKED, CONTROL, PAUSED, *PI
 """All stored fields of a part; an absent field means 0, a time in the distant past."""
 _HOLD = RATE_HOLD * MICROS
 _SLACK_SHARE = 20
-"""The slack is at most this fraction (1 divided by this) of a window."""
+"""The slack is at most a window divided by this number."""
 MOST_PARTS = -(-MAX_RATE_LIMIT // MAX_STARTS_PER_RATE_PART)
-"""Number of parts of the fastest rate: an action is written to all of them, because tasks may use any part next."""
+"""Number of parts of the fastest rate. An action is written to all parts, because tasks may use any part next."""
 
 
 @frozen
@@ -118,7 +118,7 @@ def part_of(rate: Rate, owner: str, task_id: TaskId) -> tuple[RateName, Pace]:
 
 
 def pace_of(rate: Rate, part: int) -> Pace:
-    """The pace of one part: the limits and bursts of all parts add up to the rate's."""
+    """The pace of one part. The limits and bursts of all parts add up to the limit and burst of the rate."""
     parts = parts_of(rate)
     limit, burst = ((whole + parts - 1 - part) // parts for whole in (rate.limit, rate.burst))
     window = rate.per_seconds * 1_000 * MICROS
@@ -143,7 +143,7 @@ class RateState:
 
     @property
     def is_controlled(self) -> bool:
-        """Whether its owner has paused or pinned the rate, which must therefore not expire."""
+        """Whether the owner has paused or pinned the rate, which must therefore not expire."""
         return self.is_paused or bool(self.of(PINNED[0]))
 
     def pin(self, key: str) -> Rate | None:
@@ -151,7 +151,7 @@ class RateState:
         return self._rate(key, PINNED)
 
     def asked(self, key: str) -> Rate | None:
-        """The rate that the latest task requested; `None` if no task has."""
+        """The rate that the latest task requested; `None` if no task has requested a rate."""
         return self._rate(key, ASKED)
 
     def _rate(self, key: str, fields: tuple[str, str, str]) -> Rate | None:
@@ -161,7 +161,7 @@ class RateState:
 
 @frozen
 class RateUpdate:
-    """One conditional write: fields to set, to add to, and conditions.
+    """One conditional write, with fields to set, fields to add to, and conditions.
 
     Attributes:
         at_most: upper bounds of fields; absent fields are below any bound.
@@ -190,21 +190,24 @@ class RateUpdate:
 
 @frozen
 class Start:
-    """The attempt may start: this update grants it, if nothing has changed."""
+    """The attempt may start. This update grants the start, unless the state has changed."""
 
     update: RateUpdate
 
 
 @frozen
 class Convert:
-    """The part's count is for a slower rate: this update converts it to the current rate, if nothing has changed."""
+    """The part's count is for a slower rate.
+
+    This update converts the count to the current rate, unless the state has changed.
+    """
 
     update: RateUpdate
 
 
 @frozen
 class Join:
-    """The attempt must wait: this update takes the next place in its line, if nothing has changed."""
+    """The attempt must wait. This update takes the next place in its line, unless the state has changed."""
 
     update: RateUpdate
 
@@ -277,7 +280,7 @@ class StartRequest:
         return RateState({**state.values, **self._convert(state).update.sets})
 
     def turn(self, state: RateState) -> int:
-        """When a task without a place could start, in microseconds: now, or after all tasks ahead in line."""
+        """When a task without a place could start (now, or after all tasks ahead in line), in microseconds."""
         ahead = [state.of(line) for line in LINES[: self._rank + 1]]
         return max(self._slot(state), *(end for end in ahead if end > self.at + self._interval(state)), 0)
 
@@ -306,7 +309,7 @@ class StartRequest:
         return min(self.pace.interval, state.of(INTERVAL) or self.pace.interval)
 
     def _shifts(self, interval: int) -> dict[str, int]:
-        """How far a start shifts lower priorities' lines; empty for a task with a place, which already shifted them."""
+        """How far a start shifts the lines of lower priorities; empty for a task whose place already shifted them."""
         if self.place is not None:
             return {}
         below = self._rank + 1
@@ -314,7 +317,7 @@ class StartRequest:
 
     def _convert(self, state: RateState) -> Convert:
         counted, interval = state.of(STARTS), state.of(INTERVAL)
-        # No start was counted before its time. Uses the latest possible clock, so that no start is left out.
+        # No start was counted before its time. The latest possible clock is used, so that no start is left out.
         now = min(counted - interval, self.at + MAX_CLOCK_DIFFERENCE * MICROS)
         starts = now - (-(counted - now) * self.pace.interval // interval)
         sets = {STARTS: starts, INTERVAL: self.pace.interval, **dict.fromkeys(LINES, 0)}
@@ -326,7 +329,7 @@ class StartRequest:
         return max(self.at, state.of(STARTS) - self.pace.burst * self._interval(state))
 
     def _start(self, state: RateState, *, is_in_step: bool = False) -> Start:
-        """Counts a start: one interval after the previous one if starts are in step, else from now."""
+        """Counts a start one interval after the previous start if starts are in step, else from now."""
         interval = self.pace.interval
         if self._interval(state) < interval:
             return self._slower_start(state)
@@ -357,13 +360,13 @@ class StartRequest:
         return Start(RateUpdate(sets, self._shifts(faster), same, {**self._bounds(faster), **same}, needed))
 
     def _bounds(self, interval: int) -> dict[str, int]:
-        """Conditions for a start: no other task has started or queued ahead in the meantime."""
+        """Conditions for a start, so that no other task has started or queued ahead in the meantime."""
         if self.place is None:
             return {LINES[self._rank]: self.at + interval}
         return {DISPLACED[self._rank]: self.at + _HOLD - self.place} if self._rank else {}
 
     def join(self, state: RateState) -> Join:
-        """Takes the next place in the line, at the time of the request at the earliest."""
+        """Takes the next place in the line, no earlier than the time of the request."""
         rank, interval = self._rank, self._interval(state)
         begins = max(self._slot(state), *(state.of(line) for line in LINES[:rank]), 0)
         sets: dict[str, int] = {}
@@ -400,7 +403,7 @@ class RateControl:
     """An owner's settings for a rate.
 
     Attributes:
-        number: of the action that made the settings.
+        number: number of the action that made the settings.
         paused_at: when the rate was paused; `None` if it is not paused.
         pin: the rate that replaces the tasks' rates; `None` if not pinned.
         resets: whether this action also resets the count of starts and the lines.
@@ -453,7 +456,7 @@ class RateStatus:
     Attributes:
         rate: the rate in force: the pinned rate, or the latest task's; `None` if no task has used the rate yet.
         asked: the rate that the latest task requested.
-        used: number of starts that still count, and reduce how many can follow at once.
+        used: number of starts that still count, and reduce how many starts can follow at once.
         available: number of starts that are possible at once.
         waiting: number of places in line that are still to come, including tasks cancelled since; `None` while the rate
             is paused, because tasks get no places then.

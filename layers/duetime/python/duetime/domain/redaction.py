@@ -18,7 +18,7 @@ _CONTENTS = frozenset({"payload", "result", "json", "form"})
 _PARAMETERS = frozenset({"parameters", "default"})
 """Fields with topology definition parameters, whose values may be for nodes of any type."""
 _CHANGED = frozenset({"from", "to"})
-"""Fields of a difference; its `path` is the place of their values."""
+"""Fields of a difference, whose `path` is the place of the fields' values."""
 _BODY = "body"
 """Field with the content of a request, in one of several forms, or with a target's response to a query."""
 _SCHEMA = "payload_schema"
@@ -37,7 +37,7 @@ class Paths:
     """The hidden parts of a type.
 
     Attributes:
-        all: whether nothing is shown.
+        all: whether everything is hidden.
         names: fields at any depth.
         pointers: JSON pointers, as their steps; `*` stands for any field or element.
     """
@@ -83,7 +83,7 @@ class Redaction:
     by_pattern: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def texts_of(self, task_type: str | None) -> list[str]:
-        """The paths of a type, as in the settings; of all types if the type is unknown."""
+        """The paths of a type, as in the settings; the paths of all types if the type is unknown."""
         return [
             text
             for pattern, texts in self.by_pattern.items()

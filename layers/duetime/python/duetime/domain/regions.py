@@ -28,8 +28,8 @@ class ActiveRegion:
     """The Region that may work, as recorded in the replicated table.
 
     Attributes:
-        name: of the Region.
-        epoch: of its fences; raised by each takeover.
+        name: name of the Region.
+        epoch: epoch of its fences; raised by each takeover.
         since: when the takeover began.
         is_open: whether the Region works; no Region works until the takeover has ended.
     """
@@ -80,7 +80,7 @@ def taken_over(task: Task, region: ActiveRegion, now: Millis, *, keeps_leases: b
     """The record of a task in the epoch of the active Region; `None` if there is nothing to take over.
 
     Each open task gets a timer, because its own timer may not have been replicated. A task that had just ended is
-    completed again: its follow-ups may not have been replicated either, and are idempotent.
+    completed again, because its follow-ups may not have been replicated either, and are idempotent.
 
     Args:
         task: an open task, or one that has ended since shortly before the takeover.
@@ -113,10 +113,10 @@ def _timer(task: Task, at: Millis) -> Timer:
 
 
 def cursors_behind(cursors: Cursors, now: Millis) -> Cursors:
-    """The cursors with which a Region takes over: the other Region's, moved back to minutes with unreplicated timers.
+    """The other Region's cursors for a takeover, moved back to minutes with unreplicated timers.
 
     Args:
-        cursors: of the other Region.
+        cursors: cursors of the other Region.
         now: the time.
     """
     return cursors.limited([minute_of(now - delay - REGION_OVERLAP) - 1 for delay in (0, *RECOVERY_SCAN_DELAYS)])

@@ -45,8 +45,8 @@ class AfterRestore(StrEnum):
 
     Attributes:
         SKIP: tasks that had ended end the same way again, without an attempt; tasks that had only begun are paused.
-        RERUN: they run again.
-        ASK: they are paused.
+        RERUN: the tasks run again.
+        ASK: the tasks are paused.
     """
 
     SKIP = "skip"
@@ -87,7 +87,7 @@ class Takeover:
 
     Attributes:
         task: the record in the new epoch.
-        divergence: from the record in the replaced table.
+        divergence: how the restored record differs from the record in the replaced table.
         timer: the timer of its check, to be written first; `None` if an earlier timer is sufficient.
         copies_contents: whether the replaced table has contents that the record refers to.
     """
@@ -132,7 +132,7 @@ def take_over(
     Args:
         restored: the record, without `finished_at`.
         replaced: its last record in the replaced table, if any.
-        divergence: as returned by `divergence_of`.
+        divergence: divergence as returned by `divergence_of`.
         after: what happens to tasks that had run.
         epoch: the new epoch.
         now: the time.
@@ -154,7 +154,7 @@ def take_over(
 def _check_of(restored: Task, task: Task, now: Millis) -> Timer | None:
     """The timer of a record that was taken over; `None` if not needed, or if the record is in the minute of its check.
 
-    A restored table may lack the timer: a backup does not keep the order of writes to different items.
+    A restored table may lack the timer, because a backup does not keep the order of writes to different items.
     """
     if task.state in {State.PAUSED, State.BLOCKED}:
         return None
@@ -201,7 +201,7 @@ def freed(task: Task, epoch: int, now: Millis) -> Task:
     if task.state not in LEASED:
         return replace(raised, lease_expires_at=None)
     if is_job(task.target) and task.awaiting_notification:
-        # The attempt continues: the job runs in AWS, even if the table does not contain it.
+        # The attempt continues, because the job runs in AWS, even if the table does not contain the job.
         return replace(raised, deferred_fence=fence)
     cut_off = replace(raised, lease_expires_at=now, deferred_fence=None, unacknowledged=None)
     if task.state is State.ROLLING_BACK or task.requested_action is not None:
@@ -223,7 +223,7 @@ def freed(task: Task, epoch: int, now: Millis) -> Task:
 def is_left_over(node: Task, topology: Task | None, run_state: RunState | None) -> bool:
     """Whether no run of its topology will start or end a node.
 
-    That happens if its topology, or the plan that created it, was not replicated or restored, if another plan has
+    This is the case if its topology, or the plan that created it, was not replicated or restored, if another plan has
     replaced that plan, or if the end of its topology is there but the node's own end is not.
 
     Args:
@@ -257,7 +257,7 @@ def _held(task: Task, now: Millis) -> Task:
 
 
 def _decided(task: Task, replaced: Task | None, after: AfterRestore, epoch: int, now: Millis) -> Takeover | None:
-    """A held task after the operator's decision for all held tasks; `None` if the task stays paused."""
+    """A held task after the operator's decision for all held tasks; `None` if the task is still paused."""
     has_ended = replaced is not None and replaced.is_terminal
     if after is AfterRestore.SKIP and replaced is not None and has_ended:
         ended = _ended_as(task, replaced, epoch, now)

@@ -52,7 +52,7 @@ class Step:
     """The effect of one write on the counts.
 
     Attributes:
-        mark: of the write, the same for each delivery.
+        mark: mark of the write, which is the same for each delivery.
         left: the group before the write; `None` if the task was in no group.
         entered: the group after the write; `None` if the task is in no group.
         at: when the write was made, in whole seconds; the same for each delivery.
@@ -71,17 +71,17 @@ class Step:
 
 @frozen
 class StepSet:
-    """Steps that are counted and stored together: from writes to one part of an owner's tasks, in one span of time.
+    """Steps that are counted and stored together: steps of writes to one part of an owner's tasks in one time span.
 
     The time of the writes determines the span, so a redelivered step belongs to the same sets. A step is stored in the
     widest set that was not full when the step was counted. A full set no longer changes. So a step is uncounted if
     neither the full sets nor the first set that is not full contain it.
 
     Attributes:
-        part: of the owner's counts, as returned by `part_of`.
+        part: part of the owner's counts, as returned by `part_of`.
         begins_at: start of the span.
         span: its length, one of `SUMMARY_SPANS`.
-        generation: of the counts.
+        generation: generation of the counts.
     """
 
     owner: str
@@ -109,8 +109,8 @@ class CountedSteps:
     """The counted steps of a set.
 
     Attributes:
-        marks: of the steps.
-        version: of this value; 0 if nothing is stored.
+        marks: marks of the steps.
+        version: version of this value; 0 if nothing is stored.
     """
 
     marks: frozenset[bytes] = frozenset()
@@ -164,7 +164,7 @@ def steps_of(
     Args:
         changes: the writes.
         spread: number of parts of each owner's counts.
-        generation: of the counts.
+        generation: generation of the counts.
         since: writes to tasks that were created earlier are ignored.
     """
     found: dict[StepSet, list[Step]] = defaultdict(list)
@@ -226,7 +226,7 @@ def are_old(steps: Iterable[Step], now: Millis) -> bool:
 
 @frozen
 class Recount:
-    """One recount, which reads the whole table.
+    """One recount, which reads the entire table.
 
     Attributes:
         number: later recounts have greater numbers.
@@ -250,7 +250,7 @@ class OlderTasks:
     """Older tasks that were read from one part of the table.
 
     Attributes:
-        counts: their number, by owner and group.
+        counts: number of these tasks, by owner and group.
         cursor: start of the next part; empty if there is no next part.
     """
 
@@ -263,7 +263,7 @@ class EndedCounts:
     """Progress of setting the TTL of ended generations' counts.
 
     Attributes:
-        before: the counts of all generations before this one have a TTL.
+        before: the counts of all generations before this generation have a TTL.
         owner: the last owner whose counts of later generations have a TTL; empty for no owner.
     """
 
@@ -276,13 +276,13 @@ class Generation:
     """A generation of counts.
 
     Attributes:
-        number: from 0; later generations have greater numbers.
+        number: number of the generation, from 0; later generations have greater numbers.
         since: tasks created at or after this time are counted by their changes; 0 for all tasks.
         seen_at: the latest stored time at which changes were read.
         recounting: the current recount, if any.
         recounted: the last complete recount, if any.
         ended_counts: progress for the counts of ended generations.
-        version: of this value; 0 if nothing is stored.
+        version: version of this value; 0 if nothing is stored.
     """
 
     number: int
@@ -304,7 +304,7 @@ class Generation:
         return Generation(self.number + 1, now + SUMMARY_RESTART_DELAY, now, ended_counts=ended, version=self.version)
 
     def is_complete(self, now: Millis) -> bool:
-        """Whether all tasks are counted, older tasks as of the last recount."""
+        """Whether all tasks are counted, including older tasks as of the last recount."""
         if not self.since:
             return True
         return self.recounted is not None and now - self.recounted.started_at < SUMMARY_RECOUNT_KEPT

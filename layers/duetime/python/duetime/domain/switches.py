@@ -1,4 +1,4 @@
-"""Switches, which stop tasks or limit their concurrency without a deployment. Decisions as values."""
+"""Switches, which stop tasks or limit their concurrency without a deployment. Decisions are returned as values."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class SwitchKey:
     """Name of a switch.
 
     Attributes:
-        name: of the type or the owner; `all` for the switch for all tasks.
+        name: name of the type or the owner; `all` for the switch for all tasks.
     """
 
     scope: SwitchScope
@@ -76,9 +76,9 @@ class Switch:
     Attributes:
         stopped: whether none of these tasks may start.
         max_concurrent: maximum number of concurrently running tasks; `None` for no limit.
-        reason: for people.
-        updated_at: when it was set.
-        updated_by: who set it.
+        reason: human-readable reason.
+        updated_at: when the switch was set.
+        updated_by: who set the switch.
         rate: limit for starts of their attempts; `None` for no limit.
     """
 
@@ -121,7 +121,7 @@ class Switches:
         return tuple(self.by_key[key] for key in keys if key in self.by_key)
 
     def verdict(self, task: Task) -> str | None:
-        """Why a task may not start, in words; `None` if it may."""
+        """Why a task may not start, in words; `None` if it may start."""
         stopped = next((switch for switch in self.of(task) if switch.stopped), None)
         if stopped is None:
             return None

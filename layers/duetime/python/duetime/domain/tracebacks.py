@@ -1,6 +1,6 @@
-"""The loggable facts about an error: its location for our own defects, its traceback for a handler's errors.
+"""Loggable facts about an error: its location for duetime's own defects, its traceback for a handler's errors.
 
-Because the error's class may be a user's, none of these functions raises, whatever the class does.
+Because the error's class may be a user's class, these functions never raise, regardless of what the class does.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class AttemptTraceback:
     """The traceback of a failed attempt.
 
     Attributes:
-        fence: of the attempt.
+        fence: fence of the attempt.
         text: the traceback, truncated and without secrets.
     """
 

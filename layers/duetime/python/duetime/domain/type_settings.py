@@ -20,8 +20,9 @@ class RetentionPolicy:
     """How long the record of an ended task is kept, in milliseconds.
 
     Attributes:
-        default: for types that no pattern matches.
-        by_pattern: by type pattern, in which `*` stands for any characters; the first matching pattern decides.
+        default: retention for types that no pattern matches.
+        by_pattern: retention by type pattern, in which `*` stands for any characters; the first matching pattern
+            decides.
     """
 
     default: Millis
@@ -63,7 +64,7 @@ class PackagedTypes:
     functions: Mapping[str, str]
 
     def __bool__(self) -> bool:
-        """Whether there are any such functions."""
+        """Whether there are functions that run handler packages."""
         return bool(self.functions)
 
     def function_of(self, task_type: str) -> str | None:

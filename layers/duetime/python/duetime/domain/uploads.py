@@ -28,7 +28,7 @@ class Upload:
 
     Attributes:
         owner: only this owner's tasks can be created with the upload.
-        id: chosen by the client; each owner has separate ids.
+        id: id that the client chose; each owner has separate ids.
     """
 
     owner: str
@@ -36,7 +36,10 @@ class Upload:
 
     @property
     def key(self) -> str:
-        """The key of its object, with a hash of the owner, whose name may have characters that keys should not have."""
+        """The key of the upload's object.
+
+        The key contains a hash of the owner, whose name may have characters that keys should not have.
+        """
         return f"{UPLOADS}{hashlib.sha256(self.owner.encode()).hexdigest()[:32]}/{self.id}"
 
 

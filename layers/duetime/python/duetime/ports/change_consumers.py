@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 class ChangeConsumer(Protocol):
     """Processes writes to records after they were made.
 
-    A consumer gets each write at least once. Its errors are logged and counted, and do not affect other consumers.
+    A consumer gets each write at least once. A consumer's errors are logged and counted, and do not affect other
+    consumers.
     """
 
     @property
@@ -44,7 +45,7 @@ class ArchiveEncoder(Protocol):
     """Encodes a task as a line of the archive."""
 
     def line(self, task: Task, older: Sequence[AttemptRecord]) -> str:
-        """A task with its attempts and events, without a line break.
+        """The line for a task with its attempts and events, without a line break.
 
         Args:
             task: the record, with its available contents.

@@ -22,8 +22,8 @@ class Delivery:
     Attributes:
         message: the message.
         receipt: handle of this delivery, needed to change its visibility.
-        id: the queue's id for the message, by which a batch reports it.
-        sent_at: when the message was sent; 0 if the queue does not say.
+        id: the queue's id for the message, by which a batch reports the message.
+        sent_at: when the message was sent; 0 if unknown.
     """
 
     message: Message
@@ -53,7 +53,7 @@ class MessagePace(Protocol):
 
 
 class WorkQueues(Protocol):
-    """One queue per priority, and one per pulled type; delivery is at least once, in any order.
+    """One queue per priority and per pulled type. Messages are delivered at least once, in any order.
 
     A message whose pulled type has no queue goes to the queue of its priority.
     """
@@ -105,7 +105,7 @@ class Reject:
     """An event that cannot become a task.
 
     Attributes:
-        body: body as received.
+        body: body of the event as it was received.
         reason: the reason in words.
     """
 

@@ -70,7 +70,7 @@ class TableRestore(Protocol):
     """Restores tables from their continuous backup."""
 
     def begin(self, source: str, target: str, at: Millis) -> None:
-        """Begin to restore a table as it was at a given time; does nothing if the restore is running or finished.
+        """Begin to restore a table as it was at a given time, unless the restore is already running or finished.
 
         Raises:
             TableFailed: AWS rejected the restore.
@@ -95,7 +95,7 @@ class TableRestore(Protocol):
         The call may be repeated.
 
         Args:
-            source: the table that the restored one replaces; empty if it is lost.
+            source: the table that the restored table replaces; empty if that table is lost.
             target: the restored table.
             epoch: the restored table's epoch, which is stored in a tag.
 
@@ -109,7 +109,7 @@ class RecordRewriter(Protocol):
     """Reads and rewrites records of one table in ways that functions never do."""
 
     def read_many(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Task]:
-        """Read records consistently; missing and unreadable records are left out."""
+        """Read records consistently, without missing and unreadable records."""
         ...
 
     def rewrite(self, before: Task, after: Task) -> bool:
@@ -153,7 +153,7 @@ class RegionStore(Protocol):
         ...
 
     def save(self, region: ActiveRegion) -> bool:
-        """Store the record, unless the stored one is of a later epoch."""
+        """Store the record, unless the stored record is of a later epoch."""
         ...
 
     def put_probe(self, probe: str) -> None:
@@ -173,5 +173,5 @@ class RegionRecords(RecordRewriter, Protocol):
         ...
 
     def running_tasks(self, now: Millis) -> int:
-        """The number of tasks with a running attempt, not counting topologies; reads the whole table."""
+        """The number of tasks with a running attempt, not counting topologies. This method reads the entire table."""
         ...

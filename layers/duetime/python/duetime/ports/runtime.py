@@ -59,23 +59,23 @@ class OpenSpan(Protocol):
 
 
 class Tracer(Protocol):
-    """Creates spans. Never waits for their export, except in `flush`."""
+    """Creates spans. Only `flush` waits until spans are exported."""
 
     def span(self, span: Span) -> AbstractContextManager[OpenSpan]:
         """A span around a block."""
         ...
 
     def current(self) -> str | None:
-        """The `traceparent` of the open span of this thread; `None` if no span is open, or it is not exported."""
+        """The `traceparent` of this thread's open span; `None` if no span is open or the span is not exported."""
         ...
 
     def flush(self) -> None:
-        """Export ended spans, for a limited time. Never raises."""
+        """Export ended spans, for a limited time. This method never raises."""
         ...
 
 
 class Untraced:
-    """The tracer of a deployment that exports no spans; also serves as each of its spans."""
+    """The tracer of a deployment that exports no spans, which also serves as each of its spans."""
 
     context: str | None = None
 
@@ -84,7 +84,7 @@ class Untraced:
         return nullcontext(self)
 
     def current(self) -> str | None:
-        """Always `None`: no span is open."""
+        """Always `None`, because no span is open."""
         return None
 
     def flush(self) -> None:
@@ -115,15 +115,15 @@ class RandomSource(Protocol):
     """Randomness."""
 
     def bits(self, count: int) -> int:
-        """A number with the given number of random bits."""
+        """A whole number with the given number of random bits."""
         ...
 
     def below(self, bound: int) -> int:
-        """A whole number of at least 0 and less than `bound`."""
+        """A random whole number of at least 0 and less than `bound`."""
         ...
 
     def fraction(self) -> float:
-        """A number of at least 0 and less than 1."""
+        """A random number of at least 0 and less than 1."""
         ...
 
     def nonce(self) -> str:
@@ -152,7 +152,10 @@ class Executor(Protocol):
         ...
 
     def map(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
-        """Call `work` for each item, several in parallel; results in the items' order. Raises the errors of `work`."""
+        """Call `work` for each item, several in parallel, and return the results in order.
+
+        Errors of `work` are raised.
+        """
         ...
 
 
@@ -194,8 +197,8 @@ class Runtime:
         executor: runs calls concurrently.
         telemetry: counts, measures and logs.
         tracer: creates spans.
-        epochs: returns the epoch for the fences of new and reopened tasks; it rises when the table is restored, and
-            when     another Region takes over.
+        epochs: returns the epoch for the fences of new and reopened tasks; the epoch rises when the table is restored,
+            and when another Region takes over.
     """
 
     clock: Clock
@@ -223,7 +226,7 @@ class Heartbeat(Protocol):
     """A heartbeat for an external monitor."""
 
     def send(self, beat_id: str) -> None:
-        """Send a heartbeat, without waiting for a response. Never raises."""
+        """Send a heartbeat, without waiting for a response. This method never raises."""
         ...
 
 

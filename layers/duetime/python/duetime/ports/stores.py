@@ -1,4 +1,4 @@
-"""The stores other than those for tasks and topologies: a protocol for each kind, and all of them together."""
+"""The stores except those for tasks and topologies, with a protocol for each kind of store and one for all stores."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class GroupStore(Protocol):
         ...
 
     def save(self, group: groups.Group, nonce: str) -> bool:
-        """Write the next version of a group; returns whether the group still had the version that was read."""
+        """Write the next version of a group, and return whether the group still had the version that was read."""
         ...
 
     def list_after(self, owner: str, after: str, limit: int) -> Sequence[groups.Group]:
@@ -68,7 +68,7 @@ class GroupStore(Protocol):
         ...
 
     def add_member(self, owner: str, group_id: str, task_id: TaskId, now: Millis) -> bool:
-        """Write the item of a member that joins, or joins again before it ends; returns whether that was done."""
+        """Write the item of a member that joins, or joins again before it ends, and return whether it was written."""
         ...
 
     def note(
@@ -81,7 +81,7 @@ class GroupStore(Protocol):
             group_id: id of the group.
             member: the new values.
             expires_at: when the item may be removed; `None` while the task is open.
-            read: the item as read, which must be unchanged; `None` if any item will do.
+            read: the item as read, which must be unchanged; `None` if the stored item does not matter.
         """
         ...
 
@@ -114,7 +114,7 @@ class GroupStore(Protocol):
         ...
 
     def remove(self, owner: str, group_id: str) -> bool:
-        """Remove some members of a group, and the group once no member is left; returns whether it is removed."""
+        """Remove some members of a group, and the group once no member is left; return whether the group is removed."""
         ...
 
 
@@ -266,7 +266,7 @@ class LockStore(Protocol):
     def save(self, lock: Lock, nonce: str, expires_at: Millis, taker: Holder | None = None) -> bool:
         """Store a lock's holders, if the lock still has the version that was read.
 
-        Safe to resend: a rejection by an item with the save's own nonce counts as success.
+        The call is safe to resend, because a rejection by an item with the save's own nonce counts as success.
 
         Args:
             lock: lock with the version that was read, and the new holders.
@@ -280,7 +280,7 @@ class LockStore(Protocol):
         ...
 
     def renew(self, name: LockName, holder: Holder, expires_at: Millis) -> bool:
-        """Extend a hold to the holder's new end; a delayed renewal shortens nothing.
+        """Extend a hold to the holder's new end; a delayed renewal does not shorten the hold.
 
         Args:
             name: name of the lock.
@@ -313,12 +313,12 @@ class SignalStore(Protocol):
         ...
 
     def since(self, event: AwaitedEvent, first: TaskId, page: int) -> Iterator[SentSignal]:
-        """The signals of an event from the given id on, in order of ids, read consistently.
+        """The signals of an event, starting with the given id, in order of ids, read consistently.
 
         Args:
             event: the event.
             first: the lowest id.
-            page: how many signals one request reads; the next request is sent when they are used up.
+            page: how many signals one request reads; the next request is sent when these signals are used up.
         """
         ...
 
@@ -371,7 +371,7 @@ class OrderLineStore(Protocol):
     def give_turn(self, line: OrderLine, task_id: TaskId, nonce: str, now: Millis) -> bool:
         """Give the turn to a task, unless the turn was given since the line was read.
 
-        Safe to resend: a rejection by an item with the write's own nonce counts as success.
+        The call is safe to resend, because a rejection by an item with the write's own nonce counts as success.
 
         Returns:
             Whether the task has the turn.
@@ -388,10 +388,10 @@ class OrderLineStore(Protocol):
 
 
 class LongPollStore(Protocol):
-    """Places for waiting API requests: each place has at most one holder at a time."""
+    """Places for waiting API requests. Each place has at most one holder at a time."""
 
     def take(self, place: int, nonce: str, now: Millis, until: Millis) -> bool:
-        """Take a place, unless another request holds it. Safe to resend.
+        """Take a place, unless another request holds it. The call is safe to resend.
 
         Args:
             place: number of the place.
@@ -418,12 +418,12 @@ class RateStore(Protocol):
         ...
 
     def apply(self, name: RateName, update: RateUpdate, expires_at: Millis | None) -> tuple[bool, RateState]:
-        """Make an update, if its conditions hold. An update sent twice may be made twice, which wastes a start.
+        """Make an update, if its conditions are met. An update sent twice may be made twice, which wastes a start.
 
         Args:
             name: name of the part.
             update: values to set and to add, and their conditions.
-            expires_at: when the part may be removed; `None` for never.
+            expires_at: when the part may be removed; `None` for no expiry.
 
         Returns:
             Whether the update was made; and the state after it, or the state that rejected it.
@@ -444,7 +444,7 @@ class TypeDefaultsStore(Protocol):
     def save(self, owner: str, types: OwnerTypes, nonce: str) -> bool:
         """Store all defaults of an owner, if they still have the version that was read.
 
-        Safe to resend: a rejection by an item with the save's own nonce counts as success.
+        The call is safe to resend, because a rejection by an item with the save's own nonce counts as success.
 
         Returns:
             Whether the defaults are stored.
@@ -462,7 +462,7 @@ class SwitchStore(Protocol):
     def save(self, switches: Switches, nonce: str) -> bool:
         """Store the switches of a setter, if they still have the version that was read.
 
-        Safe to resend: a rejection by an item with the save's own nonce counts as success.
+        The call is safe to resend, because a rejection by an item with the save's own nonce counts as success.
 
         Returns:
             Whether the switches are stored.
@@ -480,7 +480,7 @@ class IntakeRuleStore(Protocol):
     def save(self, rules: IntakeRules, nonce: str) -> bool:
         """Store all intake rules, if they still have the version that was read.
 
-        Safe to resend: a rejection by an item with the save's own nonce counts as success.
+        The call is safe to resend, because a rejection by an item with the save's own nonce counts as success.
 
         Returns:
             Whether the rules are stored.
@@ -492,7 +492,7 @@ class IntakeRuleStore(Protocol):
 
 
 class QuotaStore(Protocol):
-    """The quotas of the owners that have quotas of their own."""
+    """The quotas of the owners that have their own quotas."""
 
     def read(self, *, consistent: bool) -> StoredQuotas:
         """Read all owners' quotas; empty while nothing is stored."""
@@ -501,7 +501,7 @@ class QuotaStore(Protocol):
     def save(self, quotas: StoredQuotas, nonce: str) -> bool:
         """Store all owners' quotas, if they still have the version that was read.
 
-        Safe to resend: a rejection by an item with the save's own nonce counts as success.
+        The call is safe to resend, because a rejection by an item with the save's own nonce counts as success.
 
         Returns:
             Whether the quotas are stored.
@@ -513,7 +513,7 @@ class QuotaUseStore(Protocol):
     """The owners' usage of their quotas."""
 
     def counts(self, owner: str, now: Millis) -> WindowCounts:
-        """Read an owner's usage in the current window and the two before, eventually consistent."""
+        """Read an owner's usage in the current window and the two previous windows, eventually consistent."""
         ...
 
     def add(
@@ -539,11 +539,11 @@ class QuotaUseStore(Protocol):
         ...
 
     def hold(self, owner: str, quota: Quota, name: str, hold: Hold, expires_at: Millis) -> None:
-        """Store something that counts towards an owner's quota. Safe to resend."""
+        """Store something that counts towards an owner's quota. The call is safe to resend."""
         ...
 
     def take(self, owner: str, quota: Quota, place: int, nonce: str, now: Millis, until: Millis) -> bool:
-        """Take a place, unless another taker has it; the same taker renews its hold. Safe to resend.
+        """Take a place, unless another taker has it; the same taker renews its hold. The call is safe to resend.
 
         Args:
             owner: the owner.
@@ -559,7 +559,10 @@ class QuotaUseStore(Protocol):
         ...
 
     def drop(self, owner: str, quota: Quota, name: str, nonce: str = "") -> None:
-        """Remove what an owner no longer holds; with a nonce, only if that taker held it. Safe to resend."""
+        """Remove what an owner no longer holds; with a nonce, only if that taker held it.
+
+        The call is safe to resend.
+        """
         ...
 
 
@@ -573,7 +576,7 @@ class CircuitStore(Protocol):
     def save(self, circuit: Circuit, nonce: str, expires_at: Millis) -> bool:
         """Store a circuit, if it still has the version that was read.
 
-        Safe to resend: a rejection by an item with the save's own nonce counts as success.
+        The call is safe to resend, because a rejection by an item with the save's own nonce counts as success.
 
         Returns:
             Whether the circuit is stored.
@@ -601,15 +604,16 @@ class ScheduleStore(Protocol):
         ...
 
     def read_removed(self, owner: str, name: str) -> RemovedSchedule | None:
-        """What is left of the schedule last deleted under a name, for some hours, unless the name is used again."""
+        """Leftovers of the schedule last deleted under a name, kept for some hours unless the name is used again."""
         ...
 
     def save(self, stored: StoredSchedule, nonce: str) -> bool:
         """Store a schedule, if its identity and edition are as read; store a new schedule if the name is vacant.
 
-        The `uid` identifies the schedule: another schedule with the same name is not changed, whatever its edition.
+        The `uid` identifies the schedule, so another schedule with the same name is not changed, regardless of its
+        edition.
 
-        Safe to resend: a rejection by an item with the save's own nonce counts as success.
+        The call is safe to resend, because a rejection by an item with the save's own nonce counts as success.
 
         Returns:
             Whether the schedule is stored, at the next edition.
@@ -627,7 +631,7 @@ class ScheduleStore(Protocol):
         ...
 
     def save_activity(self, owner: str, name: str, activity: Activity, nonce: str) -> bool:
-        """Store the activity, if it still has the version that was read. Safe to resend.
+        """Store the activity, if it still has the version that was read. The call is safe to resend.
 
         Returns:
             Whether the activity is stored, at the next version.
@@ -650,7 +654,7 @@ class CalendarStore(Protocol):
     """Calendars."""
 
     def put(self, owner: str, calendar: Calendar, incarnation: Incarnation, nonce: str) -> bool:
-        """Store a calendar, if its name still has the edition that was read. Safe to resend.
+        """Store a calendar, if its name still has the edition that was read. The call is safe to resend.
 
         Returns:
             Whether the calendar is stored, at the next edition.
@@ -694,7 +698,7 @@ class SummaryStore(Protocol):
         ...
 
     def count(self, of: StepSet, counted: CountedSteps, steps: Sequence[Step], nonce: str) -> bool:
-        """Add steps to the counts and record them, both or neither, if the set is unchanged since it was read.
+        """Add steps to the counts and record them in one transaction, if the set is unchanged since it was read.
 
         Args:
             of: set to which the steps belong.
@@ -703,7 +707,8 @@ class SummaryStore(Protocol):
             nonce: nonce of this write.
 
         Returns:
-            Whether the steps are counted. If not, another process has counted, or is counting: read again.
+            Whether the steps are counted. If not, another process has counted, or is counting, and the set must be read
+            again.
         """
         ...
 
@@ -712,7 +717,7 @@ class SummaryStore(Protocol):
         ...
 
     def expire_counts(self, owner: str, part: int, generation: int, expires_at: Millis) -> None:
-        """Set the TTL for one part of an owner's counts of all earlier generations. Safe to resend."""
+        """Set the TTL for one part of an owner's counts of all earlier generations. The call is safe to resend."""
         ...
 
 
@@ -748,7 +753,7 @@ class SummaryRecounts(Protocol):
     def add_older(
         self, generation: Generation, recount: Recount, owner: str, type_: str, numbers: Mapping[Group, int]
     ) -> None:
-        """Add the result for the current part of a recount. Safe to resend."""
+        """Add the result for the current part of a recount. The call is safe to resend."""
         ...
 
     def read_older(self, generation: Generation, recount: Recount, owner: str) -> Summary:
@@ -760,7 +765,7 @@ class SummaryRecounts(Protocol):
         ...
 
     def owners(self, after: str, limit: int) -> Sequence[str]:
-        """The owners that have or had tasks, after the given one, in order."""
+        """The owners that have or had tasks, after the given owner, in order."""
         ...
 
 
@@ -768,7 +773,10 @@ class TracebackStore(Protocol):
     """One traceback per task: the traceback of the attempt with the highest fence."""
 
     def keep(self, task_id: TaskId, traceback: AttemptTraceback, expiry: Expiry) -> None:
-        """Store a traceback, replacing an earlier attempt's, but not a later attempt's. Safe to resend."""
+        """Store a traceback, which replaces an earlier attempt's traceback, but not a later attempt's.
+
+        The call is safe to resend.
+        """
         ...
 
     def find(self, task_id: TaskId) -> AttemptTraceback | None:
@@ -777,18 +785,18 @@ class TracebackStore(Protocol):
 
 
 class StepStore(Protocol):
-    """The results of tasks' steps. They are erased with the contents of their task."""
+    """The results of tasks' steps, which are erased with the contents of their task."""
 
     def list_of(self, task_id: TaskId) -> list[StepResult]:
         """The steps of a task in the order in which they ended, read consistently."""
         ...
 
     def keep(self, task_id: TaskId, step: StepResult) -> StepResult:
-        """Store a step, unless it is already stored; returns the stored step. Safe to resend."""
+        """Store a step, unless it is already stored, and return the stored step. The call is safe to resend."""
         ...
 
     def extend(self, task_id: TaskId, step: StepResult, expires_at: Millis) -> None:
-        """Set the expiry of a step, if it is still stored. Safe to resend."""
+        """Set the expiry of a step, if it is still stored. The call is safe to resend."""
         ...
 
 
@@ -834,7 +842,7 @@ class CursorStore(Protocol):
         ...
 
     def replace(self, group: int, cursors: Cursors) -> None:
-        """Store cursors in place of any others, without a holder; an invocation that holds the group loses it."""
+        """Replace any stored cursors, and remove the holder; an invocation that holds the group loses it."""
         ...
 
 
@@ -846,7 +854,7 @@ class ShardStore(Protocol):
         ...
 
     def announce(self, shards: int, now: Millis) -> ShardHistory:
-        """Announce that tasks may be in this number of shards from now on. Safe to resend.
+        """Announce that tasks may be in this number of shards from now on. The call is safe to resend.
 
         Returns:
             All announced numbers.
@@ -866,7 +874,7 @@ class BulkStore(Protocol):
         ...
 
     def save(self, operation: BulkOperation, nonce: str) -> bool:
-        """Store an operation, if it still has the version that was read. Safe to resend.
+        """Store an operation, if it still has the version that was read. The call is safe to resend.
 
         Returns:
             Whether the operation is stored, at the next version.
@@ -882,7 +890,9 @@ class BulkStore(Protocol):
         ...
 
     def set_latest(self, latest: Latest, nonce: str, expires_at: Millis) -> bool:
-        """Store which operation starts on a topology, unless another was stored since the last read. Safe to resend.
+        """Store which operation starts on a topology, unless another operation was stored since the last read.
+
+        The call is safe to resend.
 
         Returns:
             Whether the start is stored.
@@ -894,12 +904,12 @@ class BulkStarter(Protocol):
     """Starts bulk operations."""
 
     def start(self, operation_id: TaskId) -> None:
-        """Start an operation now, without waiting for it. If the start is lost, the operation's timer starts it."""
+        """Start an operation now, asynchronously. If the start is lost, the operation's timer starts it."""
         ...
 
 
 class BulkSteps(Protocol):
-    """Runs steps of one kind of bulk operation. Two processes may run the same step, so it may be done twice."""
+    """Runs steps of one kind of bulk operation. Two processes may run the same step, so a step may be done twice."""
 
     def step(self, operation: BulkOperation, until: Millis) -> BulkProgress:
         """Do as much of an operation as fits before `until`, and return its progress.
@@ -940,7 +950,7 @@ class PurgeRequestReader(Protocol):
         ...
 
     def is_meant(self, request: PurgeRequest, line: str) -> bool:
-        """Whether a purge removes a line of the archive; an unreadable line stays."""
+        """Whether a purge removes a line of the archive; an unreadable line is kept."""
         ...
 
 
@@ -960,7 +970,7 @@ class LinkStore(Protocol):
     """Links with which people without credentials act on a task."""
 
     def put(self, link: Link) -> None:
-        """Store a new link; safe to resend."""
+        """Store a new link. The call is safe to resend."""
         ...
 
     def read(self, task_id: TaskId, id_: str) -> Link | None:
@@ -972,7 +982,10 @@ class LinkStore(Protocol):
         ...
 
     def note_use(self, link: Link) -> None:
-        """Store the time and purpose of a link's use, unless a use is stored or the link is deleted; safe to resend."""
+        """Store the time and purpose of a link's use, unless a use is stored or the link is deleted.
+
+        The call is safe to resend.
+        """
         ...
 
     def delete(self, task_id: TaskId, id_: str) -> None:
@@ -984,7 +997,7 @@ class ApiKeyStore(Protocol):
     """API keys."""
 
     def put(self, key: ApiKey) -> None:
-        """Store a new key; safe to resend."""
+        """Store a new key. The call is safe to resend."""
         ...
 
     def read(self, id_: str) -> ApiKey | None:
@@ -992,7 +1005,7 @@ class ApiKeyStore(Protocol):
         ...
 
     def revoke(self, key: ApiKey) -> bool:
-        """Store that a key is revoked, unless it already is; safe to resend.
+        """Store that a key is revoked, unless it is already revoked. The call is safe to resend.
 
         Returns:
             `False` if the key does not exist.
@@ -1000,7 +1013,10 @@ class ApiKeyStore(Protocol):
         ...
 
     def note_use(self, id_: str, at: Millis, unless_since: Millis) -> None:
-        """Store a time of use, unless one after `unless_since` is stored, or the key is deleted; safe to resend."""
+        """Store a time of use, unless a time after `unless_since` is stored or the key is deleted.
+
+        The call is safe to resend.
+        """
         ...
 
     def list(self, after: str, limit: int) -> tuple[Sequence[ApiKey], str | None]:
@@ -1016,7 +1032,7 @@ class WatchStore(Protocol):
         ...
 
     def redeem(self, digest: str, connection_id: str, now: Millis) -> Ticket | None:
-        """Use a ticket. Safe to resend: the connection that has used the ticket may use it again.
+        """Use a ticket. The call is safe to resend, because the connection that has used the ticket may use it again.
 
         Returns:
             The ticket; `None` if it is unknown, has expired, or was used by another connection.
@@ -1032,11 +1048,11 @@ class WatchStore(Protocol):
         ...
 
     def close(self, connection: Connection) -> None:
-        """Remove a connection and its subscriptions; safe to resend."""
+        """Remove a connection and its subscriptions. The call is safe to resend."""
         ...
 
     def subscribe(self, subscription: Subscription) -> bool:
-        """Store a subscription in its slot; safe to resend.
+        """Store a subscription in its slot. The call is safe to resend.
 
         Returns:
             `False` if the slot has a subscription with another name.
@@ -1048,7 +1064,7 @@ class WatchStore(Protocol):
         ...
 
     def subscriptions(self, owner: str) -> list[Subscription]:
-        """Read the subscriptions of an owner, consistently: every subscription stored before is included."""
+        """Read the subscriptions of an owner, consistently, so that every subscription stored before is included."""
         ...
 
 
@@ -1066,11 +1082,11 @@ class ConnectionSender(Protocol):
     """Sends messages to connections."""
 
     def send(self, connection_id: str, text: str) -> Delivery:
-        """Send a message to a connection. Never raises."""
+        """Send a message to a connection. This method never raises."""
         ...
 
     def close(self, connection_id: str) -> None:
-        """Close a connection. Never raises: a connection that could not be closed gets no more messages."""
+        """Close a connection. This method never raises; a connection that could not be closed gets no more messages."""
         ...
 
 

@@ -57,9 +57,9 @@ class Work:
         task: the claimed record; its `attempt` and `fence` are this attempt's.
         payload: JSON text in UTF-8.
         checkpoint: checkpoint of an earlier attempt; JSON text in UTF-8.
-        deadline: end of the attempt with all its phases; the cleanup has a deadline of its own.
+        deadline: end of the attempt with all its phases; the cleanup has its own deadline.
         seconds: seconds left until the deadline.
-        report: reports the task's progress and renews the lease; `None` only renews the lease.
+        report: reports the task's progress and renews the lease; progress `None` only renews the lease.
         requested_action: the user's request to the attempt, as of the last heartbeat.
         inputs: for a topology node, the results of the parents that it names; for a task that runs after a group, the
             counts of the group's members: one JSON object in UTF-8.
@@ -108,7 +108,7 @@ class BatchGroups(Protocol):
             member: passed to the call, in the order of joining.
             call: called once per group, with its members and the current time; must not raise.
             max_size: maximum number of members.
-            max_wait: longest wait for other members after the first has joined.
+            max_wait: longest wait for other members after the first member has joined.
 
         Returns:
             The call's result for this member.
@@ -120,11 +120,14 @@ class TargetRunner(Protocol):
     """Calls targets."""
 
     def phases(self, task: Task) -> frozenset[Phase]:
-        """The phases that the task's target offers; always includes `run`."""
+        """The phases that the task's target offers, which always include `run`."""
         ...
 
     def run(self, work: Work) -> TargetEnding:
-        """Run one phase of the target and wait for its end. Never raises: every error becomes a `Failed`."""
+        """Run one phase of the target and wait for its end.
+
+        This method never raises; every error becomes a `Failed`.
+        """
         ...
 
 
@@ -187,7 +190,7 @@ class Callbacks(Protocol):
     """Notifies users and endpoints of outcomes."""
 
     def notify(self, task: Task, address: str, notice: Notice) -> Failed | None:
-        """Send a notice to an address once; returns the error, if any. Never raises."""
+        """Send a notice to an address once, and return the error, if any. This method never raises."""
         ...
 
     def outcome_event(self, task: Task) -> bytes:
@@ -199,7 +202,7 @@ class StartGate(Protocol):
     """Decides which due tasks must not start now."""
 
     def held(self, task: Task) -> Postponed | Skipped | None:
-        """Whether a just-claimed task must wait or be skipped, and why; `None` if it may begin."""
+        """Whether a just-claimed task must wait or be skipped, and why; `None` if the task may begin."""
         ...
 
 
@@ -207,7 +210,7 @@ class SwitchRates(Protocol):
     """Limits how often attempts at selected tasks may start."""
 
     def rates(self, task: Task) -> tuple[Rate, ...]:
-        """The rates that apply to a task besides its own."""
+        """The rates that apply to a task besides the task's own rate."""
         ...
 
 
@@ -228,11 +231,11 @@ class ConcurrencyCaps(Protocol):
     """Limits how many of the selected tasks may run at once."""
 
     def caps(self, task: Task) -> tuple[LockClaim, ...]:
-        """The locks that enforce the caps on a task, besides its own locks."""
+        """The locks that enforce the caps on a task, besides the task's own locks."""
         ...
 
     def look_again(self) -> None:
-        """Have the caps read again before their next use."""
+        """Ensure that the caps are read again before their next use."""
         ...
 
 
@@ -243,13 +246,13 @@ class InputReader(Protocol):
         """A task's inputs as one JSON object in UTF-8; `None` if the task needs no inputs.
 
         Raises:
-            InputsTooLarge: the inputs are too large together; a retry does not help.
+            InputsTooLarge: the inputs are too large in total, so a retry does not help.
         """
         ...
 
 
 class TopologyChecker(Protocol):
-    """Ensures that running topologies end, whatever happens to their executions."""
+    """Ensures that running topologies end, regardless of what happens to their executions."""
 
     def check_topology(self, task: Task) -> None:
         """Check a topology.
@@ -287,7 +290,7 @@ class JobChecker(Protocol):
 
 
 class OccurrenceListener(Protocol):
-    """Updates a schedule after the end of an occurrence; may be repeated."""
+    """Updates a schedule after the end of an occurrence; the update may be repeated."""
 
     def follow(self, task: Task) -> None:
         """Process the end of this occurrence.
@@ -310,7 +313,7 @@ class DependencyListener(Protocol):
         ...
 
     def follow(self, ended: Task) -> None:
-        """Check the tasks that wait for a task that has ended; may be repeated.
+        """Check the tasks that wait for a task that has ended. The check may be repeated.
 
         Raises:
             Unavailable: the call must be repeated.
@@ -319,7 +322,7 @@ class DependencyListener(Protocol):
 
 
 class NodeListener(Protocol):
-    """Updates a topology after the end of a node, and its nodes after its own end; may be repeated."""
+    """Updates a topology after the end of a node, and its nodes after its own end. Updates may be repeated."""
 
     def follow(self, task: Task) -> Millis | None:
         """Process the end of this node or topology.

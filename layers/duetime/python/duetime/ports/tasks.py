@@ -39,7 +39,7 @@ class ListQuery:
         children_of: the task that started the children, to list only its children.
         in_group: the group whose members are listed; empty for all tasks.
         limit: maximum number of ids.
-        since: earliest time of the listed ids; a descending list ends there.
+        since: earliest time of the listed ids; a descending list ends at this time.
         with_nodes: whether to list topology nodes too.
         by_end: whether `TaskReader.list` orders by the times of the ends, and lists only ended tasks.
         part: a part of the list, from `TaskStore.parts_of`; empty for the whole list.
@@ -90,7 +90,7 @@ class TaskStore(Protocol):
     def create(self, task: Task, taking: KeyTaking | None = None) -> bool:
         """Write a new record, unless its id exists; if it has a unique key, in a transaction with the key's item.
 
-        Safe to resend: if the record exists with this task's own nonce, this call wrote it.
+        The call is safe to resend: if the record exists with this task's own nonce, this call wrote the record.
 
         Returns:
             Whether the stored record is this task.
@@ -98,7 +98,10 @@ class TaskStore(Protocol):
         ...
 
     def insert(self, tasks: Sequence[Task]) -> Insertions:
-        """Write new records with few requests, each unless its id exists; never raises `Unavailable`."""
+        """Write new records with few requests, except records whose ids exist.
+
+        This method never raises `Unavailable`.
+        """
         ...
 
     def read(self, task_id: TaskId) -> Task | None:
@@ -112,15 +115,17 @@ class TaskStore(Protocol):
     def apply(self, write: Write, key_write: KeyWrite | None = None) -> WriteResult:
         """Make one conditional write, in one request, without a read before or after it.
 
-        Safe to resend: a rejection by a record with the write's own nonce means that the write was applied. If it also
-        writes a key's item, it is rejected too if that item was written first, and the record is read afterwards.
+        The call is safe to resend, because a rejection by a record with the write's own nonce means that the write was
+        applied. A write that includes a key's item is also rejected if that item was written first, and the record is
+        then read.
         """
         ...
 
     def add_timer(self, timer: Timer) -> None:
         """Write a timer into the minute of its check; writing it again changes nothing.
 
-        A timer with other data is not replaced: it may belong to an accepted change while this one is rejected.
+        A timer with other data is not replaced, because it may belong to an accepted change while this change is
+        rejected.
         """
         ...
 
@@ -137,11 +142,11 @@ class TaskStore(Protocol):
         ...
 
     def is_notified(self, timer: LateTimer) -> bool:
-        """Whether the notice of a late timer was sent, or the timer is removed; read consistently."""
+        """Whether the notice of a late timer was sent, or the timer is removed, read consistently."""
         ...
 
     def mark_notified(self, timer: LateTimer) -> None:
-        """Mark a late timer's notice as sent, so that later readings ignore it. A removed timer stays removed."""
+        """Mark a late timer's notice as sent, so that later readings ignore it. A removed timer is not restored."""
         ...
 
     def read_page(self, minute: int, shard: int, after: str, *, consistent: bool) -> MinutePage:
@@ -160,7 +165,10 @@ class TaskStore(Protocol):
         ...
 
     def parts_of(self, query: ListQuery) -> Sequence[ListQuery]:
-        """The parts of a list; `list_ids` reads a page of each with one request, so parts can be read in parallel."""
+        """The parts of a list.
+
+        `list_ids` reads a page of each part with one request, so parts can be read in parallel.
+        """
         ...
 
     def count_listed(self, owner: str, limit: int) -> int:
@@ -172,11 +180,11 @@ class TaskListStore(Protocol):
     """Lists of owners' tasks by state, type, name, tag and more."""
 
     def head(self, owner: str) -> ListHead | None:
-        """The progress of an owner's lists, eventually consistent; `None` if they have none."""
+        """The progress of an owner's lists, eventually consistent; `None` if the owner has no lists."""
         ...
 
     def save_head(self, head: ListHead, nonce: str) -> bool:
-        """Store the progress, unless it was changed since it was read. Safe to resend.
+        """Store the progress, unless it was changed since it was read. The call is safe to resend.
 
         Returns:
             Whether the progress is stored.
@@ -213,7 +221,7 @@ class TaskListStore(Protocol):
 
 
 class ContentStore(Protocol):
-    """Payloads and results too large for a record."""
+    """Payloads and results that are too large for a record."""
 
     def keep(
         self,
@@ -227,16 +235,16 @@ class ContentStore(Protocol):
 
         Args:
             task_id: the task that the bytes belong to.
-            name: name of the content; becomes `Content.name`. Storing the same name again changes nothing; an existing
-                item keeps its expiry.
+            name: name of the content, which becomes `Content.name`. Storing the same name again changes nothing; an
+                existing item keeps its expiry.
             data: the bytes.
-            expiry: when bytes outside the record may be removed; `None` for never.
+            expiry: when bytes outside the record may be removed; `None` for no expiry.
             inline: maximum compressed size in the record.
         """
         ...
 
     def fetch(self, task_id: TaskId, content: Content) -> bytes:
-        """The bytes of a content, wherever it is stored.
+        """The bytes of a content, regardless of where they are stored.
 
         Raises:
             ContentExpired: the bytes have expired.
@@ -244,7 +252,7 @@ class ContentStore(Protocol):
         ...
 
     def fetch_or_link(self, task_id: TaskId, content: Content) -> bytes:
-        """The bytes of a content, as `fetch`; for an uploaded payload, a temporary address from which to read it.
+        """The bytes of a content, as in `fetch`; for an uploaded payload, a temporary address of the bytes.
 
         Raises:
             ContentExpired: the bytes have expired.
@@ -252,7 +260,7 @@ class ContentStore(Protocol):
         ...
 
     def expire(self, task_id: TaskId, content: Content, expiry: Expiry) -> bool:
-        """Set the expiry of a content outside the record; returns whether it exists."""
+        """Set the expiry of a content outside the record, and return whether the content exists."""
         ...
 
     def retain(self, task_id: TaskId, content: Content, expiry: Expiry | None = None) -> None:
@@ -260,7 +268,7 @@ class ContentStore(Protocol):
         ...
 
     def expire_items(self, task_id: TaskId, expiry: Expiry) -> None:
-        """Set the expiry of all items outside a record; a later expiry stays."""
+        """Set the expiry of all items outside a record; a later expiry is kept."""
         ...
 
     def erase(self, task_id: TaskId, contents: Sequence[Content]) -> None:
@@ -268,7 +276,7 @@ class ContentStore(Protocol):
         ...
 
     def store_attempt(self, task_id: TaskId, line: AttemptRecord) -> None:
-        """Store an attempt record that no longer fits into the task's record; storing it again changes nothing."""
+        """Store an attempt record that no longer fits into the task's record; repeating the call changes nothing."""
         ...
 
     def attempts_outside(self, task_id: TaskId) -> list[Content]:
@@ -345,7 +353,7 @@ class KeyStore(Protocol):
         ...
 
     def redirect(self, redirect: KeyRedirect) -> None:
-        """Point a key to a different task than planned, unless it already points elsewhere."""
+        """Point a key to a different task than planned, unless the key already points elsewhere."""
         ...
 
     def find(self, owner: str, key: str, now: Millis) -> RememberedKey | None:
@@ -354,7 +362,7 @@ class KeyStore(Protocol):
 
 
 class UniqueKeyStore(Protocol):
-    """The task that took a unique key last; keys are taken by `TaskStore.create` and `TaskStore.apply`."""
+    """The task that last took a unique key; `TaskStore.create` and `TaskStore.apply` take keys."""
 
     def find(self, owner: str, key: str) -> KeyHolder | None:
         """The task that took a key last, read consistently; `None` if the key was never taken, or its item is gone."""

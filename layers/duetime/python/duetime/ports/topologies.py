@@ -26,7 +26,7 @@ class GraphReader(Protocol):
         """The graph in a payload.
 
         Raises:
-            FieldInvalid: the payload is not a graph; accepted topologies have a valid one.
+            FieldInvalid: the payload is not a graph; accepted topologies have a valid graph.
         """
         ...
 
@@ -59,7 +59,7 @@ class DefinitionStore(Protocol):
         ...
 
     def put(self, owner: str, definition: Definition, incarnation: Incarnation, nonce: str) -> bool:
-        """Store the next version, if the name still has the edition that was read. Safe to resend.
+        """Store the next version, if the name still has the edition that was read. The call is safe to resend.
 
         Returns:
             Whether the version is stored, at the next edition, whose number is the version.
@@ -70,11 +70,14 @@ class DefinitionStore(Protocol):
         ...
 
     def keep_earlier(self, owner: str, definition: Definition) -> None:
-        """Store a version that is about to be replaced, separately from the latest version. Safe to repeat."""
+        """Store a version that is about to be replaced, separately from the latest version.
+
+        The call is safe to repeat.
+        """
         ...
 
     def forget_earlier(self, owner: str, name: str, version: int) -> None:
-        """Remove an earlier version, which may already be removed."""
+        """Remove an earlier version, unless it is already removed."""
         ...
 
     def list_earlier(self, owner: str, name: str) -> list[VersionInfo]:
@@ -114,7 +117,7 @@ class TopologyStore(Protocol):
         ...
 
     def save(self, run_state: RunState, nonce: str, expires_at: Millis | None) -> bool:
-        """Store the run state of a topology, if it still has the version that was read. Safe to resend.
+        """Store the run state of a topology, if it still has the version that was read. The call is safe to resend.
 
         Args:
             run_state: run state, with the version that was read.
@@ -143,7 +146,7 @@ class TopologyStore(Protocol):
         ...
 
     def add_report(self, node: TaskId, edges: int, chunk: int, counts: Counts, expires_at: Millis) -> JoinCount:
-        """Store a chunk's report, unless a fuller report is stored; returns the counts."""
+        """Store a chunk's report, unless a fuller report is stored, and return the counts."""
         ...
 
     def read_join_count(self, node: TaskId, edges: int) -> JoinCount:
@@ -151,7 +154,7 @@ class TopologyStore(Protocol):
         ...
 
     def put_token(self, node: TaskId, token: str, expires_at: Millis) -> None:
-        """Store the token that reports a node's end to the run's execution, replacing an older one."""
+        """Store the token that reports a node's end to the run's execution, replacing an older token."""
         ...
 
     def read_token(self, node: TaskId) -> str | None:
@@ -182,8 +185,8 @@ class TopologyRollback(Protocol):
             until: when to stop.
 
         Returns:
-            `Succeeded` once all are rolled back, `Failed` if one cannot be; otherwise the next step's time
-            (`Postponed`).
+            `Succeeded` once all nodes are rolled back, `Failed` if a node cannot be rolled back; otherwise the next
+            step's time (`Postponed`).
 
         Raises:
             Unavailable: a store did not answer; the call must be repeated.

@@ -237,7 +237,9 @@ class HandlerRunner:
 def _ended_by_all(error: BaseException, work: Work, rule: RetryRule) -> Ending:
     """The ending of one attempt in a batch whose handler raised an exception."""
     if issubclass(type(error), AttemptPaused | AttemptCancelled) and work.requested_action() is None:
-        return failure("BatchStopped", "the handler stopped the batch because of a request to another of its tasks")
+        return failure(
+            "BatchStopped", "the handler stopped the batch because of a request to another task in the batch"
+        )
     return _ended_by(error, work.task, rule)
 
 

@@ -1,1 +1,1 @@
-"""Bulk requests and bulk operations over REST."""
+"""The REST API for bulk requests and bulk operations."""

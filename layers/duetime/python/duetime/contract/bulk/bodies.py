@@ -37,18 +37,18 @@ if TYPE_CHECKING:
 
 
 WRAPPED = 1
-"""Levels of nesting around the update in a body."""
+"""Nesting levels around the update in a request body."""
 
 
 def _as_filter(schema: dict[str, Any]) -> None:
-    """Makes times optional, not nullable."""
+    """Makes times optional but not nullable in the schema."""
     for field in schema["properties"].values():
         if field.get("format") == "date-time":
             field.pop("default", None)
 
 
 class Conditions(TaskConditions):
-    """Conditions of a filter, as in the parameters of a list."""
+    """Filter conditions, which are the same as a list's query parameters."""
 
     model_config = ConfigDict(json_schema_extra=_as_filter)
 
@@ -58,7 +58,7 @@ class Conditions(TaskConditions):
 
     @property
     def task_filter(self) -> TaskFilter:
-        """The filter of the conditions."""
+        """The filter that these fields describe."""
         return replace(self.conditions, tags=self.tags, error_type=self.error_type, schedule=self.schedule)
 
     @property
@@ -74,7 +74,7 @@ class OpenTaskFilter(Conditions):
 
     @property
     def task_filter(self) -> TaskFilter:
-        """The filter of the conditions."""
+        """The filter that these fields describe."""
         return replace(super().task_filter, states=self.state)
 
 
@@ -86,7 +86,7 @@ class FailedTaskFilter(Conditions):
 
     @property
     def task_filter(self) -> TaskFilter:
-        """The filter of the conditions, always limited to failed tasks."""
+        """The filter that these fields describe, always limited to failed tasks."""
         finished = Range(self.finished_after, self.finished_before)
         return replace(super().task_filter, states=(State.FAILED,), finished=finished)
 
@@ -101,12 +101,15 @@ class EndedTaskFilter(FailedTaskFilter):
 
     state: Annotated[
         States,
-        Field(description="Only tasks in this final state, or in any of these; if left out, in any final state."),
+        Field(
+            description="Only tasks in this final state, or in any of these final states. If left out, tasks in any "
+            "final state."
+        ),
     ] = ()
 
     @property
     def task_filter(self) -> TaskFilter:
-        """The filter of the conditions, always limited to final states."""
+        """The filter that these fields describe, always limited to final states."""
         return replace(super().task_filter, states=self.state or _FINAL)
 
     @property
@@ -122,12 +125,12 @@ S = TypeVar("S", bound="FilterActionBody")
 
 
 class FilterActionBody(Body):
-    """Selects the caller's tasks, and limits the pace."""
+    """Selects the caller's tasks and limits the pace of the action."""
 
     filter: Annotated[Conditions, Field(description="The tasks to act on; an empty filter needs `all: true`.")]
     all: Annotated[bool, Field(description="Confirms an empty filter, which matches every task.")] = False
     order: Annotated[
-        Literal["asc", "desc"], Field(description="By due time: earliest first (`asc`) or latest first (`desc`).")
+        Literal["asc", "desc"], Field(description="Order by due time: earliest first (`asc`) or latest first (`desc`).")
     ] = "desc"
     limit: Annotated[
         int | None,
@@ -142,7 +145,7 @@ class FilterActionBody(Body):
         Field(
             ge=MIN_BULK_PACE,
             le=MAX_BULK_PACE,
-            description="Maximum number of tasks per second; null for as fast as possible.",
+            description="Maximum number of tasks per second; null for no limit.",
         ),
     ] = None
     reason: Reason = ""
@@ -150,13 +153,14 @@ class FilterActionBody(Body):
         False
     )
     next_token: Annotated[
-        str | None, Field(description="`next_token` of the previous response; filter and order must be the same.")
+        str | None,
+        Field(description="`next_token` from the previous response. The filter and the order must be the same."),
     ] = None
     confirmation_token: Annotated[
         str | None,
         Field(
-            description="Token from a dry run with the same filter and action; excludes tasks that were created or "
-            "ended after the dry run. Null for all tasks that match the filter."
+            description="Token from a dry run with the same filter and action. Tasks that were created or ended after "
+            "the dry run are excluded. Null to act on all tasks that match the filter."
         ),
     ] = None
 
@@ -237,12 +241,12 @@ def kind_of(body: FilterActionBody) -> BulkKind:
 
 
 def is_forced(body: FilterActionBody) -> bool:
-    """Whether a stop of running tasks is requested."""
+    """Whether the request also stops running tasks."""
     return isinstance(body, BulkCancel) and body.force
 
 
 def is_piece(body: FilterActionBody) -> bool:
-    """Whether only one piece is processed or counted, without a bulk operation."""
+    """Whether the request processes or counts only one piece, without a bulk operation."""
     return body.dry_run or body.limit is not None
 
 
@@ -312,17 +316,17 @@ def confirmation_token(body: FilterActionBody, owner: str, deployment: str, unti
     Args:
         body: body of the dry run.
         owner: owner of the tasks.
-        deployment: name of the deployment's table: a token is valid for only one deployment.
+        deployment: name of the deployment's table, because a token is valid for only one deployment.
         until: time of the dry run.
     """
     return page_tokens.text_token(str(until), _scope(body, owner, deployment))
 
 
 def confirmed_until(body: FilterActionBody, owner: str, deployment: str, now: Millis) -> Millis | None:
-    """The time of the dry run, after which tasks are excluded; `None` for no such limit.
+    """The time of the dry run, which excludes tasks that were created or ended later; `None` for no time limit.
 
-    A dry run starts with the current time. Its later pieces must send the same token, so that all pieces count up to
-    the same time.
+    A dry run's first piece uses the current time. The dry run's later pieces must send the same token, so that all
+    pieces count up to the same time.
 
     Raises:
         FieldsInvalid: the token belongs to another deployment, owner, filter or action.
@@ -338,7 +342,7 @@ def confirmed_until(body: FilterActionBody, owner: str, deployment: str, now: Mi
 
 
 def _scope(body: FilterActionBody, owner: str, deployment: str) -> str:
-    """The confirmed content, which excludes pace and order."""
+    """The content that a dry run confirms, which excludes pace and order."""
     update = body.update.model_dump(mode="json", exclude_unset=True) if isinstance(body, BulkUpdate) else None
     wanted = body.filter.model_dump(mode="json")
     return json.dumps([CONFIRMATION, deployment, owner, kind_of(body), is_forced(body), wanted, update], sort_keys=True)

@@ -1,4 +1,4 @@
-"""Bulk operations over REST: responses, and operations that start, show and cancel them."""
+"""The REST API for bulk operations: responses, and operations that start, show and cancel them."""
 
 from __future__ import annotations
 
@@ -49,13 +49,15 @@ class BulkOperationResponse(TypedDict):
     finished_at: Instant | None
     examined: Annotated[int, Field(description="How many tasks or schedules were read.")]
     matched: Annotated[
-        int, Field(description="How many of the examined ones match the filter and can still be acted on.")
+        int,
+        Field(description="How many of the examined tasks or schedules match the filter and can still be acted on."),
     ]
-    affected: Annotated[int, Field(description="How many of the matched ones were acted on.")]
+    affected: Annotated[int, Field(description="How many of the matching tasks or schedules were acted on.")]
     refused: Annotated[
-        Mapping[str, int], Field(description="How many of the matched ones could not be acted on, by problem code.")
+        Mapping[str, int],
+        Field(description="How many of the matching tasks or schedules could not be acted on, by problem code."),
     ]
-    reason: Annotated[str | None, Field(description="Why the operation was cancelled, if not by a request.")]
+    reason: Annotated[str | None, Field(description="Why the operation was cancelled, unless a request cancelled it.")]
 
 
 class BulkOperationList(TypedDict):
@@ -89,22 +91,29 @@ class FilterActionResult(TypedDict):
 
     examined: Annotated[int, Field(description="How many tasks or schedules were read.")]
     matched: Annotated[
-        int, Field(description="How many of the examined ones match the filter and can still be acted on.")
+        int,
+        Field(description="How many of the examined tasks or schedules match the filter and can still be acted on."),
     ]
     affected: Annotated[
-        int, Field(description="How many of the matched ones were updated, cancelled, asked to stop, or retried.")
+        int,
+        Field(
+            description="How many of the matching tasks or schedules were updated, cancelled, asked to stop, or "
+            "retried."
+        ),
     ]
     refused: Annotated[
-        Mapping[str, int], Field(description="How many of the matched ones could not be acted on, by problem code.")
+        Mapping[str, int],
+        Field(description="How many of the matching tasks or schedules could not be acted on, by problem code."),
     ]
     next_token: Annotated[
-        str | None, Field(description="Token to continue where this request stopped; null at the end.")
+        str | None, Field(description="Token to continue where this request stopped; null if everything is done.")
     ]
     confirmation_token: Annotated[
         str | None,
         Field(
-            description="Returned by a dry run. A request with this token acts only on counted tasks, not on tasks "
-            "that were created later. Later pieces of the dry run need the token, too. Null if nothing was counted."
+            description="Token that a dry run returns. A request with this token acts only on counted tasks, not on "
+            "tasks that were created later. Later pieces of the dry run need the token, too. Null if nothing was "
+            "counted."
         ),
     ]
 
@@ -135,9 +144,9 @@ def done_response(operation: BulkOperation) -> FilterActionResult:
 
 PIECES = (
     "If everything finishes within about a second, the response is 200 with the result. Otherwise the response is 202, "
-    "and a bulk operation does the rest in the background, even after crashes. Repeating the request with the same "
-    f"idempotency key returns the same operation. With `limit` or `dry_run`, one piece of at most {MAX_EXAMINED} tasks "
-    "is processed or counted: repeat the request with the response's `next_token` until `next_token` is null."
+    "and a bulk operation does the rest in the background and continues after crashes. Repeating the request with the "
+    f"same idempotency key returns the same operation. With `limit` or `dry_run`, one piece of at most {MAX_EXAMINED} "
+    "tasks is processed or counted: repeat the request with the response's `next_token` until `next_token` is null."
 )
 """How requests with a filter are processed."""
 _OPEN_TASKS = f"{PIECES} Repeating a piece does no harm. Tasks that have ended are skipped."
@@ -182,17 +191,17 @@ RETRY_MANY = filter_action(
     "retryTasksByFilter",
     "POST /v1/tasks/retry",
     "Retry all failed tasks that match a filter",
-    "Retries each task like `retryTask`: from the first attempt, with the full retry policy. A task that fails again "
-    f"matches again when a piece is repeated. {PIECES}",
+    "Retries each task like `retryTask`, starting with the first attempt and the full retry policy. A task that fails "
+    f"again matches again when a piece is repeated. {PIECES}",
     bodies.BulkRetry,
 )
 DELETE_MANY = filter_action(
     "deleteTasksByFilter",
     "POST /v1/tasks/delete",
     "Delete all ended tasks that match a filter",
-    "Deletes each task like `deleteTask`, with payload, result and attempts; topologies with their nodes. This cannot "
-    "be undone. Tasks that cannot be deleted now are counted in `refused`: topology nodes, and tasks whose "
-    f"follow-up work is not done. {PIECES}",
+    "Deletes each task like `deleteTask`, with its payload, result and attempts. Topologies are deleted with their "
+    "nodes. A deletion cannot be undone. `refused` counts the tasks that cannot be deleted now, which are topology "
+    f"nodes and tasks whose follow-up work is not done. {PIECES}",
     bodies.BulkDelete,
 )
 LIST = Operation(
@@ -209,16 +218,16 @@ READ = Operation(
     "Get a bulk operation",
     Returns(BulkOperationResponse, "The operation."),
     description="The operation with its progress. Counts are exact unless the function that runs the operation "
-    "crashes: the tasks of the current page may then be counted twice or not counted.",
+    "crashes, in which case the current page's tasks may be counted twice or not counted.",
 )
 CANCEL = Operation(
     "cancelBulkOperation",
     "POST /v1/bulk-operations/{operation_id}/cancel",
     "Cancel a bulk operation",
     Returns(BulkOperationResponse, "The cancelled operation."),
-    description="Changes so far are kept, and some more tasks may be changed for a few seconds. Repeating the request "
-    "changes nothing. An operation on topology nodes cannot be cancelled: send the topology another request instead, "
-    "such as `resumeTopology`.",
+    description="Changes made so far are kept, and a few more tasks can change in the next few seconds. Repeating the "
+    "request changes nothing. An operation on topology nodes cannot be cancelled: send the topology another request "
+    "instead, such as `resumeTopology`.",
     body=operations.EmptyRequest,
     errors=(for_bulk.BulkEnded, for_bulk.BulkOfTopology),
 )

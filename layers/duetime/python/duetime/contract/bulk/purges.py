@@ -1,4 +1,4 @@
-"""Purges over REST: request bodies, responses and receipts."""
+"""The REST API for purges: request bodies, responses and receipts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 NESTING = 1
-"""Levels of nesting around a filter in a body."""
+"""Nesting levels around a filter in a request body."""
 
 
 class PurgeFilter(Conditions):
@@ -47,7 +47,7 @@ class PurgeFilter(Conditions):
 
     @property
     def task_filter(self) -> TaskFilter:
-        """The filter of the conditions."""
+        """The filter that these fields describe."""
         finished = Range(self.finished_after, self.finished_before)
         return replace(super().task_filter, states=self.state, finished=finished)
 
@@ -93,7 +93,7 @@ class PurgeCreate(Body):
         Field(
             ge=MIN_BULK_PACE,
             le=MAX_BULK_PACE,
-            description="Maximum number of tasks per second; null for as fast as possible.",
+            description="Maximum number of tasks per second; null for no limit.",
         ),
     ] = None
     reason: Reason = ""
@@ -108,7 +108,7 @@ class PurgeLeftover(TypedDict):
             description="`records`: records of purged tasks with id, owner, type, state and times, but no user data. "
             "`keys`: idempotency keys with a hash of the body, unique and ordered keys. `signals`: "
             "signals with their payloads, and event keys. `names`: names of deleted schedules, calendars and "
-            "definitions. `stream`: expired records that were not archived yet: purge again after this time. "
+            "definitions. `stream`: expired records that are not archived yet, so purge again after this time. "
             "`backups`: the table's backups for point-in-time recovery."
         ),
     ]
@@ -118,8 +118,8 @@ class PurgeLeftover(TypedDict):
 class PurgeReceipt(TypedDict):
     """The results of a purge, and the data that is left."""
 
-    owner: Annotated[str, Field(description="Whose data was purged.")]
-    removed: Annotated[Mapping[Removed, int], Field(description="How much was removed, by kind.")]
+    owner: Annotated[str, Field(description="The owner whose data was purged.")]
+    removed: Annotated[Mapping[Removed, int], Field(description="How much data was removed, by kind.")]
     left: Annotated[
         Sequence[PurgeLeftover],
         Field(description="Data that is left, with its expiry; empty until the purge ends."),
@@ -211,9 +211,9 @@ CREATE = Operation(
     "Purge tasks, or everything that an owner has",
     Returns(PurgeResponse, "The purge.", {"Location": "Path of the purge."}, status=202),
     description="Removes records, payloads, results, attempts, topology nodes, list entries, unique keys and archive "
-    "rows. This cannot be undone. A bulk operation of kind `purge` runs in the background, even after crashes; "
-    "repeating the request does no harm. Its receipt lists what was removed, and what is left until when; the receipt "
-    f"is kept for {PURGE_RETENTION // DAY} days.",
+    "rows. A purge cannot be undone. A bulk operation of the kind `purge` runs in the background and continues after "
+    "crashes. Repeating the request does no harm. The purge's receipt lists what was removed, and what is left and "
+    f"until when. The receipt is kept for {PURGE_RETENTION // DAY} days.",
     body=PurgeCreate,
     nesting=NESTING,
     errors=(errors.OperatorRequired,),
@@ -223,5 +223,6 @@ READ = Operation(
     "GET /v1/purges/{operation_id}",
     "Get a purge with its receipt",
     Returns(PurgeResponse, "The purge."),
-    description="Only for the owner who requested the purge. A purge can be cancelled like any bulk operation.",
+    description="Only the owner who requested the purge can read it. A purge can be cancelled in the same way as "
+    "other bulk operations.",
 )

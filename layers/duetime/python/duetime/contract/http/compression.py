@@ -8,7 +8,7 @@ from duetime.contract.http.request_errors import BodyTooLarge, BodyUnreadable, E
 
 _GZIP = 16 + zlib.MAX_WBITS
 _QUICK = 1
-"""Level 1 takes a third of the time of the default level 6, for hardly larger pages of tasks."""
+"""Compression level 1 takes a third of the time of the default level 6, and its pages of tasks are hardly larger."""
 
 
 def unpack(data: bytes, encoding: str, limit: int) -> bytes:
@@ -16,11 +16,11 @@ def unpack(data: bytes, encoding: str, limit: int) -> bytes:
 
     Args:
         data: the compressed body.
-        encoding: `Content-Encoding`: `gzip`, the only supported one, or `identity`.
+        encoding: the `Content-Encoding`, which must be `gzip` or `identity`.
         limit: maximum decompressed size in bytes, also in memory.
 
     Raises:
-        EncodingUnsupported: another encoding, or several.
+        EncodingUnsupported: the body has another encoding or several encodings.
         BodyTooLarge: the decompressed body exceeds the limit.
         BodyUnreadable: the body is not valid gzip, or incomplete.
     """

@@ -1,4 +1,4 @@
-"""Entity tags, quoted as in RFC 9110: a version of a record, or a version and a hash.
+"""Entity tags, which are quoted as in RFC 9110 and contain a record's version, or a version and a hash.
 
 A response composed of many records has no version. Its tag consists of the main record's version and a hash of the
 response, so the tag changes whenever the response changes. Requests that change only the main record use the version.
@@ -12,14 +12,14 @@ import re
 from duetime.contract.http.request_errors import FaultCode, ParametersInvalid
 
 NO_VERSION = 0
-"""Stands for a tag that matches no task: versions start at 1."""
+"""Stands for a tag that matches no task, because versions start at 1."""
 MAX_CONDITION_LENGTH = 1_024
 _MOST_DIGITS = 15
 _ENTITY_TAG = r'(?:W/)?"[!#-~\x80-\xff]*"'
 IF_MATCH_PATTERN = rf"^[ \t]*(?:\*|{_ENTITY_TAG})[ \t]*$"
-"""One tag, because a change applies to one version, or `*` for any."""
+"""One tag, because a change applies to one version, or `*` for any version."""
 IF_NONE_MATCH_PATTERN = rf"^[ \t]*(?:\*|{_ENTITY_TAG}(?:[ \t]*,[ \t]*{_ENTITY_TAG})*)[ \t]*$"
-"""Comma-separated tags, or `*` for any (Source: RFC 9110, 13.1.2)."""
+"""Comma-separated tags, or `*` for any tag (Source: RFC 9110, 13.1.2)."""
 _TAG = re.compile(r'(?P<weak>W/)?"(?P<text>[!#-~\x80-\xff]*)"')
 _LIST = re.compile(IF_NONE_MATCH_PATTERN.removeprefix("^").removesuffix("$"))
 _BLANKS = " \t"
@@ -28,12 +28,12 @@ _VERSION_OF = re.compile(rf"(?P<version>[0-9]{{1,{_MOST_DIGITS}}})(-[0-9a-f]{{{2
 
 
 def etag_of(version: int) -> str:
-    """The tag for a version: `"7"`."""
+    """The tag for a version, such as `"7"`."""
     return f'"{version}"'
 
 
 def content_etag(version: int, text: str) -> str:
-    """The tag of a response composed of more than the record at this version: `"7-5f0c2a9be1d34c77"`."""
+    """The tag of a response composed of more than the record at this version, such as `"7-5f0c2a9be1d34c77"`."""
     return f'"{version}-{hashlib.blake2b(text.encode(), digest_size=_HASH_BYTES).hexdigest()}"'
 
 

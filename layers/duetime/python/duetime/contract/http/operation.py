@@ -1,10 +1,10 @@
 """Declarations of operations, and routing: `Allow`, the OpenAPI document and the docs follow from the declarations.
 
-The API does not know its path prefix: an API stage, a custom domain with a base path, the local stack or a proxy may
-add one. Therefore prefixes of request paths are ignored, and references are relative.
+The API does not know its path prefix, because an API stage, a custom domain with a base path, the local stack or a
+proxy may add one. Therefore prefixes of request paths are ignored, and references are relative.
 
-Modules that declare operations are imported when a request first needs them: requests for tasks should not wait for the
-models of schedules, graphs and bulk operations.
+Modules that declare operations are imported when a request first needs them, because requests for tasks should not wait
+for the models of schedules, graphs and bulk operations.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic
 from urllib.parse import parse_qsl
 
 from pydantic import BeforeValidator, WithJsonSchema
-from typing_extensions import TypeVar  # with a default, before Python 3.13
+from typing_extensions import TypeVar  # required for defaults before Python 3.13
 
 from duetime.contract.http import request_errors
 from duetime.contract.http.etags import IF_MATCH_PATTERN, IF_NONE_MATCH_PATTERN, MAX_CONDITION_LENGTH
@@ -206,8 +206,8 @@ KEY = Header(
 )
 KEY_LIFE = Header(
     "Idempotency-Key-Seconds",
-    f"How many seconds the idempotency key is remembered; at most as long as the deployment keeps ended tasks of any "
-    f"type; by default, {IDEMPOTENCY_KEY_LIFE // SECOND}.",
+    "How many seconds the idempotency key is remembered; at most as long as the deployment keeps ended tasks of any "
+    f"type. The default is {IDEMPOTENCY_KEY_LIFE // SECOND}.",
     {"pattern": "^[0-9]{1,9}$", "example": "604800"},
 )
 LEASE = Header(
@@ -225,7 +225,8 @@ TRACEPARENT = Header(
 )
 IF_MATCH = Header(
     "If-Match",
-    "Apply the request only if the resource still has this ETag; without the header, or with `*`, for any version.",
+    "Applies the request only if the resource still has this ETag. Without the header, or with `*`, the request "
+    "applies to any version.",
     {"pattern": IF_MATCH_PATTERN, "maxLength": MAX_CONDITION_LENGTH, "example": '"3"'},
 )
 IF_NONE_MATCH = Header(
@@ -235,16 +236,16 @@ IF_NONE_MATCH = Header(
 )
 
 FOR_A_LEASE = (errors.TypeNotPulled, errors.LeaseNotFound, errors.FenceMismatch)
-"""Errors of a request with `LEASE`."""
+"""Errors that a request with `LEASE` can cause."""
 
 REPLAYED = "Idempotent-Replayed"
-"""Response header: an earlier request with the same idempotency key received the same response."""
+"""Response header that shows that an earlier request with the same idempotency key received the same response."""
 
 ON_CONFLICT = "Duetime-On-Conflict"
-"""Response header: the task in the response holds the unique key of the task that was to be created."""
+"""Response header that shows that the task in the response holds the unique key of the task that was to be created."""
 
 CONDITIONS = (IF_MATCH.name, IF_NONE_MATCH.name, "If-Unmodified-Since", KEY.name, KEY_LIFE.name)
-"""Headers that decide whether a request takes effect: operations with side effects never ignore them."""
+"""Headers that decide whether a request takes effect, so operations with side effects never ignore these headers."""
 
 _ALWAYS = (request_errors.ParametersInvalid,)
 _OF_A_CALLER = (
@@ -280,7 +281,7 @@ _NOT_FOUND: Mapping[str, tuple[type[Exception], ...]] = {
     "/calendars/{name}": (for_schedules.CalendarNotFound,),
     "/{backfill_id}": (for_schedules.BackfillNotFound,),
 }
-"""Errors by path parameter: the named resource may not exist."""
+"""Errors for resources that do not exist, by path parameter."""
 
 
 @frozen
@@ -413,7 +414,7 @@ class Operation(Generic[Q]):
 
     @property
     def all_errors(self) -> tuple[type[Exception], ...]:
-        """All possible errors except unexpected ones."""
+        """All possible errors except unexpected errors."""
         return (
             *_ALWAYS,
             *(() if self.is_public else _OF_A_CALLER),
@@ -444,7 +445,7 @@ def _beginning(day: date) -> datetime:
 
 
 CONTRACT_VERSION = "1.0.0"
-"""Independent of the package version, which may change without a change of the contract."""
+"""The contract's version, which is independent of the package version: the package can change without the contract."""
 TASKS = "duetime.contract.tasks.operations"
 _BULK = "duetime.contract.bulk.operations"
 _EXPLANATIONS = "duetime.contract.explanations"
@@ -484,14 +485,14 @@ DECLARED_IN: Mapping[str, Sequence[str]] = {
     "health": (_HEALTH,),
     "openapi.json": (_HEALTH,),
 }
-"""The modules that declare the operations whose paths start with `/v1/` and this part. Modules in frequent use come
-first, but fixed paths come before patterns that also match them."""
+"""The modules that declare operations, by the part of the path after `/v1/`. Frequently used modules come first, but
+fixed paths come before patterns that also match them."""
 _VERSION = "v1"
 _ALLOW_ORDER = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
 def operations_of(module: str) -> Sequence[Operation[Any]]:
-    """All operations that a module declares, so that no list of operations can be incomplete."""
+    """All operations that a module declares, found by type, so that no list can be incomplete."""
     return tuple(value for value in vars(import_module(module)).values() if isinstance(value, Operation))
 
 
@@ -503,9 +504,8 @@ def subject_of(path: str) -> str:
 def path_within(path: str) -> str:
     """The part of a request's path that starts with the API's version.
 
-    An API stage and a custom domain's base path may come before that part (Source: API Gateway Developer Guide, "
-        ""Create AWS
-    Lambda proxy integrations for HTTP APIs").
+    An API stage and a custom domain's base path may come before that part (Source: API Gateway Developer Guide, "Create
+    AWS Lambda proxy integrations for HTTP APIs").
     """
     parts = path.split("/")
     for index, part in enumerate(parts):
@@ -515,7 +515,7 @@ def path_within(path: str) -> str:
 
 
 def reference_to(path: str, request_path: str) -> str:
-    """A path relative to the path of the request, for responses; works with any prefix.
+    """A path relative to the path of the request, which works in responses with any path prefix.
 
     Args:
         path: the path to refer to, such as `/v1/tasks/ID`.
@@ -561,7 +561,7 @@ def methods_at(path: str) -> Sequence[str]:
 
 
 def _is_fixed_where(one: str, other: str) -> bool:
-    """Whether a pattern has a fixed part where another has its first parameter: fixed parts take precedence."""
+    """Whether a pattern takes precedence because it has a fixed part where another pattern has its first parameter."""
     places = zip(one.split("/"), other.split("/"), strict=False)
     differing = next(
         ((mine, others) for mine, others in places if mine.startswith("{") != others.startswith("{")), None

@@ -1,7 +1,7 @@
-"""Page tokens: opaque to clients, and valid only for the list that returned them.
+"""Page tokens, which are opaque to clients and valid only for the list that returned them.
 
-A token grants nothing, because lists are always read on behalf of the caller. A checksum in the token ensures that a
-token that was truncated, changed or taken from another list is rejected instead of returning an unrelated page.
+A token grants no permissions, because lists are always read on behalf of the caller. A checksum in the token ensures
+that a token that was truncated, changed or taken from another list is rejected instead of returning an unrelated page.
 """
 
 from __future__ import annotations

@@ -29,7 +29,10 @@ class ProblemFault(TypedDict):
 
 
 class Problem(TypedDict):
-    """Problem details (RFC 9457). `code` is stable, for programs; `instance` is the request's id, also in the logs."""
+    """Problem details (RFC 9457).
+
+    Programs can rely on `code`. `instance` is the request's id, which is also in the logs.
+    """
 
     type: str
     title: str
@@ -92,7 +95,7 @@ def _detail(error: Exception, kind: Kind) -> str:
 
 
 class ProblemCode(StrEnum):
-    """Code of a problem, for programs: codes are never renamed."""
+    """Code that identifies a kind of problem to programs. Codes are never renamed."""
 
     INTERNAL = "internal"
     BODY_UNREADABLE = "body_unreadable"

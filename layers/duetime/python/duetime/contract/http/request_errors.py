@@ -17,7 +17,7 @@ MOST_FAULTS = 20
 
 @frozen
 class Fault:
-    """A request field and the reason for its rejection. The field `body` stands for the whole body."""
+    """A request field and the reason for its rejection. The field `body` stands for the entire body."""
 
     field: str
     reason: str
@@ -89,7 +89,7 @@ class PathNotFound(RequestError):
 
 
 def allowed(declared: Sequence[str]) -> tuple[str, ...]:
-    """The methods of a path including implied ones: paths with GET also accept HEAD (RFC 9110, 9.1)."""
+    """The methods that a path accepts, including HEAD for paths with GET (RFC 9110, 9.1)."""
     found = [each for method in declared for each in (("GET", "HEAD") if method == "GET" else (method,))]
     return (*found, "OPTIONS")
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 BODY = "body"
-"""Path of the whole body."""
+"""Path of the entire body."""
 _LONGEST_KEY = 64
 
 
@@ -58,7 +58,7 @@ def path_of(parts: Iterable[str | int]) -> str:
 
 
 def shown(key: str) -> str:
-    """A client's key in printable form: truncated if long, and `""` if empty."""
+    """A client's key in printable form, which is truncated if long, and `""` if empty."""
     cut = key[:_LONGEST_KEY]
     printable = cut if cut.isprintable() else cut.encode("unicode_escape").decode("ascii")
     return f"{printable}…" if len(key) > _LONGEST_KEY else printable or '""'
@@ -69,15 +69,17 @@ _BODY = "body"
 
 
 def merged(before: Mapping[str, Any], patch: Mapping[str, Any], opaque: Sequence[str] = ()) -> dict[str, Any]:
-    """Applies a merge patch to an object: null removes a field, objects are merged, other values replace.
+    """Applies a merge patch to an object.
 
-    An object with a `kind` is replaced as a whole if the kind changes, because kinds have no fields in common. The
-    `body` of such an object can be any JSON, and is always replaced as a whole.
+    Null removes a field, objects are merged, and other values replace the old values.
+
+    An object with a `kind` is replaced completely if the kind changes, because kinds have no fields in common. The
+    `body` of such an object can be any JSON, and is always replaced completely.
 
     Args:
         before: the current object.
         patch: the changes.
-        opaque: fields whose values are replaced as a whole, including null.
+        opaque: fields whose values, including null, are replaced completely.
     """
     after = dict(before)
     for name, value in patch.items():
@@ -153,7 +155,7 @@ def document_of(text: str, depth: int = MAX_JSON_DEPTH) -> Document:
         FieldsInvalid: the text is nested too deeply.
     """
     try:
-        # It rejects NaN, infinity and lone surrogates; a raw surrogate is a TypeError.
+        # `from_json` rejects NaN, infinity and lone surrogates; a raw surrogate is a TypeError.
         value = from_json(text, allow_inf_nan=False)
     except (ValueError, TypeError):
         return _examined(text, depth)
@@ -163,7 +165,7 @@ def document_of(text: str, depth: int = MAX_JSON_DEPTH) -> Document:
 
 
 def _examined(text: str, depth: int) -> Document:
-    """Parses a text that may be invalid; takes three times as long."""
+    """Parses a text that may be invalid, which takes three times as long as parsing a valid text."""
     if not text or text.isspace():
         raise BodyUnreadable("is empty")
     if (unlike := _not_json(text)) is not None:
@@ -179,7 +181,7 @@ def _is_exact(text: str, value: object) -> bool:
     shape = text.encode().translate(_SHAPE, b"+-")
     if _TOO_LONG in shape or _EXPONENT in shape or _REDACTED in text or _COLON in text:
         return False
-    # Each key has a colon, and colons in strings are kept: the value has fewer colons only if keys were repeated.
+    # Each key has a colon, and colons in strings are kept, so the value has fewer colons only if keys were repeated.
     return text.count(":") == to_json(value).count(b":")
 
 
@@ -191,7 +193,7 @@ def _may_have_surrogates(text: str) -> bool:
 
 
 def reject_invalid_values(value: object, document: Document, place: tuple[str | int, ...] = ()) -> None:
-    """Rejects a part of a document that contains marks."""
+    """Rejects a part of a document that contains invalid values."""
     if document.marked and (faults := faults_in(value, path_of(place) if place else "")):
         raise FieldsInvalid(faults)
 
@@ -210,7 +212,7 @@ def text_of(body: str, *, is_base64: bool = False, encoding: str = "", length: s
         BodyUnreadable: the body is not valid base64, UTF-8 or gzip.
         EncodingUnsupported: the encoding is not gzip.
     """
-    # Base64 has four characters for three bytes: a text that is too long is rejected before decoding.
+    # Base64 has four characters for three bytes, so a text that is too long is rejected before decoding.
     if len(body) > (MAX_BODY_BYTES * 4 // 3 + 4 if is_base64 else MAX_BODY_BYTES):
         raise BodyTooLarge(MAX_BODY_BYTES)
     if is_base64:
@@ -228,7 +230,7 @@ def text_of(body: str, *, is_base64: bool = False, encoding: str = "", length: s
 
 def unpacked(data: bytes, encoding: str) -> bytes:
     """Decompresses a body; see `contract.http.compression`."""
-    # Bodies are rarely compressed: most processes never need this module.
+    # Bodies are rarely compressed, so most processes never need this module.
     from duetime.contract.http.compression import unpack  # noqa: PLC0415 - see the line above
 
     return unpack(data, encoding, MAX_BODY_BYTES)
@@ -268,7 +270,7 @@ def _not_json(text: str) -> str | None:
 def _bracket_depth(text: str, limit: int) -> float:
     """The nesting depth of a text; infinite above a limit, or if strings contain brackets.
 
-    Takes a tenth of the time that tokenizing the text takes.
+    This function takes a tenth of the time that tokenizing the text takes.
     """
     data = text.encode("utf-8", "surrogatepass")
     if b"\\" in data:
@@ -412,5 +414,8 @@ def _faults(value: object, path: str) -> Iterator[Fault]:
 
 
 def compact(value: object) -> bytes:
-    """Encodes JSON in UTF-8 without spaces. The value, from a document, has limited depth and no NaN."""
+    """Encodes JSON in UTF-8 without spaces.
+
+    The value must come from a document, so that its depth is limited and it has no NaN.
+    """
     return to_json(value)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 _LIKENESS = 0.75
-"""Minimum similarity of a misspelt name (Source: `difflib`, a ratio from 0 to 1)."""
+"""Minimum similarity of a misspelled name (Source: `difflib`, a ratio from 0 to 1)."""
 _LONGEST = 64
 
 

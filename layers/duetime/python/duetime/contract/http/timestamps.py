@@ -1,4 +1,4 @@
-"""Instants in requests: RFC 3339 with an offset."""
+"""Parses instants in requests, which are RFC 3339 times with an offset."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _RFC_3339 = re.compile(
     r"(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2})[Tt](?P<minute>[0-9]{2}:[0-9]{2}):(?P<second>[0-9]{2})"
     r"(?:\.(?P<fraction>[0-9]+))?(?P<offset>[Zz]|[+-][0-9]{2}:[0-9]{2})?"
 )
-# The common forms: without leap seconds, and with at most the precision of Python's type.
+# The common forms have no leap second, and at most the precision of Python's `datetime`.
 _USUAL = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-5][0-9]([.][0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2})")
 _FIRST_INSTANT = from_datetime(datetime.min.replace(tzinfo=UTC))
 _DATE, _TIME = "[0-9]{4}-[0-9]{2}-[0-9]{2}", r"[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?"

@@ -1,4 +1,4 @@
-"""Validates bodies against models, and converts pydantic's errors to faults with our paths and wording.
+"""Validates bodies against models, and converts pydantic's errors to faults with the API's paths and wording.
 
 A model may list known names that it rejects, as sets in class variables: `READ_ONLY` for fields that only responses
 have, and `FIXED` for fields that cannot change after creation.
@@ -113,7 +113,7 @@ def validated(model: type[M], value: object, place: Place = ()) -> M:
         # `model_validate` would only add checks of its own arguments.
         return model.__pydantic_validator__.validate_python(value)  # type: ignore[no-any-return]
     except ValidationError as error:
-        # Responses contain no URLs of pydantic's documentation, and only the type of the input.
+        # Responses contain only the type of the input, and no URLs of pydantic's documentation.
         found = error.errors(include_url=False)
     whole = [each["loc"] for each in found if each["type"] == "int_type" and _is_whole(each["input"])]
     if whole:
@@ -138,7 +138,7 @@ def _is_whole(value: object) -> bool:
 
 
 def _with_integer(value: Any, location: Sequence[str | int]) -> Any:  # noqa: ANN401 - any JSON
-    """A copy with an integer instead of a whole float: in JSON Schema, 30.0 equals 30."""
+    """A copy in which whole floats are integers, because in JSON Schema, 30.0 equals 30."""
     if not location:
         return int(value) if isinstance(value, float) else value
     step, *rest = location
@@ -177,7 +177,7 @@ def _type_of(value: object) -> str:
 
 
 def _steps(location: Place) -> Iterable[str | int]:
-    """The steps of a path as clients see it: without the union kinds and key marks that pydantic adds."""
+    """The steps of a path as clients see it, without the union kinds and key marks that pydantic adds."""
     for index, step in enumerate(location):
         is_kind = index > 0 and location[index - 1] == "target" and step in _TARGET_KINDS
         if step != "[key]" and not is_kind:
@@ -190,7 +190,7 @@ def _unknown(models: Sequence[type[BaseModel]], name: str, field: str) -> Fault:
         return Fault(field, "is read-only: leave it out", FaultCode.READ_ONLY)
     if any(name in getattr(each, "FIXED", ()) for each in models):
         return Fault(field, "cannot be changed after creation: leave it out", FaultCode.CANNOT_CHANGE)
-    # Imported only for misspelt names.
+    # Imported only for misspelled names.
     from duetime.contract.http.suggestions import hint  # noqa: PLC0415 - see the line above
 
     known = {field.alias or key for each in models for key, field in each.model_fields.items()}
@@ -260,7 +260,7 @@ _WORDS: Mapping[str, str] = {
     cluster_pattern(): "should be the ARN of a cluster, such as arn:aws:ecs:eu-west-1:123456789012:cluster/orders",
     job_queue_pattern(): "should be the ARN of a job queue, such as "
     "arn:aws:batch:eu-west-1:123456789012:job-queue/orders",
-    # Copies of patterns whose modules would be slow to import: a test compares them with the OpenAPI document.
+    # Copies of patterns whose modules would be slow to import. A test compares the copies with the OpenAPI document.
     "^[0-7][0-9A-HJKMNP-TV-Z]{25}$": "should be the id of a task: 26 digits and capital letters",
     "^[A-Za-z0-9_-]{1,2048}$": "should be the id of a lease, as the lease was handed out",
     "^([01][0-9]|2[0-3]):[0-5][0-9]$": "should be a time of day such as 09:30",

@@ -20,7 +20,7 @@ _SCHEMAS = "#/components/schemas/{model}"
 
 
 def document() -> Schema:
-    """The whole document, independent of a deployment."""
+    """The complete document, which is the same for all deployments."""
     sent = list(MESSAGES.values())
     models: list[tuple[str, Mode, TypeAdapter[Any]]] = [
         *((model.__name__, "validation", TypeAdapter(model)) for model in sent),
@@ -35,7 +35,7 @@ def document() -> Schema:
             "version": CONTRACT_VERSION,
             "description": "Changes to tasks and schedules as they happen. `POST /v1/watch-tickets` of the REST API "
             "returns the URL and a ticket, which opens one connection. Later versions may add message kinds and "
-            "fields: ignore unknown ones.",
+            "fields, so ignore unknown kinds and fields.",
             "license": {"name": "Apache-2.0"},
         },
         "servers": {
@@ -68,7 +68,7 @@ def document() -> Schema:
 
 
 def _operation(action: str, summary: str, names: Iterable[str]) -> Schema:
-    """An operation on some messages, from the server's point of view as in AsyncAPI."""
+    """An AsyncAPI operation on some messages, described from the server's point of view."""
     return {
         "action": action,
         "summary": summary,

@@ -26,7 +26,7 @@ _START, _END = '{"kind":"change","changes":[', "]}"
 
 
 class JsonEncoder:
-    """`duetime.ports.stores.MessageEncoder`: messages as JSON text."""
+    """Implements `duetime.ports.stores.MessageEncoder` with messages as JSON text."""
 
     def snapshot(self, ref: str, record: Watched | None) -> str:
         """The first message of a subscription."""

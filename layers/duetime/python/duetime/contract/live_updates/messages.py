@@ -44,7 +44,7 @@ Ref = Annotated[
 
 
 def _without_null_times(schema: dict[str, Any]) -> None:
-    """Makes times optional, not nullable."""
+    """Makes times optional but not nullable in the schema."""
     for field in schema["properties"].values():
         if field.get("format") == "date-time":
             field.pop("default", None)
@@ -62,14 +62,14 @@ class WatchFilter(TaskConditions):
 
     @property
     def task_filter(self) -> TaskFilter:
-        """The filter of the conditions."""
+        """The filter that these fields describe."""
         return replace(
             self.conditions, states=self.state, tags=self.tags, error_type=self.error_type, schedule=self.schedule
         )
 
 
 class SubscribeMessage(Body):
-    """Starts a subscription: a snapshot is sent, then changes."""
+    """Starts a subscription, for which a snapshot and then changes are sent."""
 
     do: Literal["subscribe"]
     ref: Ref
@@ -82,7 +82,7 @@ class SubscribeMessage(Body):
             examples=["mine"],
         ),
     ]
-    filter: Annotated[WatchFilter, Field(description="Only with the topic `mine`.")] = WatchFilter()
+    filter: Annotated[WatchFilter, Field(description="Allowed only with the topic `mine`.")] = WatchFilter()
 
 
 class UnsubscribeMessage(Body):
@@ -96,7 +96,7 @@ class PingMessage(Body):
     """Keeps the connection open, which API Gateway closes after ten minutes of silence."""
 
     do: Literal["ping"]
-    ref: Annotated[Ref | None, Field(description="Returned in the response.")] = None
+    ref: Annotated[Ref | None, Field(description="Text that the response repeats.")] = None
 
 
 MESSAGES: Mapping[str, type[Body]] = {
@@ -169,7 +169,7 @@ def _reject_large(text: str) -> None:
 
 
 def _ref_in(value: object) -> str | None:
-    """The subscription named in a message, even if the rest is invalid."""
+    """The subscription named in a message, even if the rest of the message is invalid."""
     ref = value.get("ref") if isinstance(value, dict) else None
     return ref if isinstance(ref, str) and len(ref) <= MAX_WATCH_REF_LENGTH and not faults_in(ref) else None
 
@@ -211,7 +211,9 @@ def _topic(body: SubscribeMessage) -> Topic:
 
 _Version = Annotated[
     int,
-    Field(description="Grows with every write of the record: the state with the higher version is newer."),
+    Field(
+        description="Version that grows with every write of the record, so the state with the higher version is newer."
+    ),
 ]
 _Refs = Annotated[Sequence[str], Field(description="Names of subscriptions, as the client chose them.")]
 
@@ -233,10 +235,14 @@ class WatchedTask(TypedDict):
     attempt: Annotated[int, Field(description="Number of attempts that have started.")]
     progress: TaskProgressResponse | None
     error: TaskErrorResponse | None
-    schedule: Annotated[str | None, Field(description="Name of the schedule that the task is a run of; null for none.")]
-    topology: Annotated[str | None, Field(description="Id of the topology that the task is a node of; null for none.")]
-    node: Annotated[str | None, Field(description="Name of the node; null for none.")]
-    version: Annotated[int, Field(description="As in the response to `GET /v1/tasks/{task_id}`.")]
+    schedule: Annotated[
+        str | None, Field(description="Name of the schedule that the task is a run of; null if the task is not a run.")
+    ]
+    topology: Annotated[
+        str | None, Field(description="Id of the topology that the task is a node of; null if the task is not a node.")
+    ]
+    node: Annotated[str | None, Field(description="Name of the node; null if the task is not a node.")]
+    version: Annotated[int, Field(description="Version, as in the response to `GET /v1/tasks/{task_id}`.")]
 
 
 class WatchedSchedule(TypedDict):
@@ -246,11 +252,14 @@ class WatchedSchedule(TypedDict):
     name: str
     state: ScheduleState
     runs_skipped: int
-    version: Annotated[int, Field(description="As in the response to `GET /v1/schedules/{name}`.")]
+    version: Annotated[int, Field(description="Version, as in the response to `GET /v1/schedules/{name}`.")]
 
 
 class SnapshotFrame(TypedDict):
-    """The response to `subscribe`: the subject's current state. Changes to it may arrive before or after."""
+    """The response to `subscribe`, with the subject's current state.
+
+    Changes to the subject may arrive before or after this message.
+    """
 
     kind: Literal["snapshot"]
     ref: str
@@ -266,20 +275,23 @@ class ChangeEntry(TypedDict):
 
     id: Annotated[str, Field(description="Id of the task, or name of the schedule.")]
     version: _Version
-    refs: Annotated[_Refs, Field(description="Subscriptions that the record now belongs to.")]
-    left: Annotated[_Refs, Field(description="Subscriptions that the record no longer belongs to.")]
-    item: Annotated[WatchedTask | WatchedSchedule | None, Field(description="The record; null if deleted.")]
+    refs: Annotated[_Refs, Field(description="Subscriptions that now include the record.")]
+    left: Annotated[_Refs, Field(description="Subscriptions that no longer include the record.")]
+    item: Annotated[WatchedTask | WatchedSchedule | None, Field(description="The record; null if it was deleted.")]
 
 
 class ChangeFrame(TypedDict):
-    """Changes, at most one per record: the last of several within a short time."""
+    """Changes, with at most one change per record.
+
+    If a record changes several times within a short time, only the last change is sent.
+    """
 
     kind: Literal["change"]
     changes: Annotated[Sequence[ChangeEntry], Field(description="The changes.")]
 
 
 class StaleFrame(TypedDict):
-    """Too many changes to send: read the subjects of these subscriptions again."""
+    """There were too many changes to send, so the client must read the subjects of these subscriptions again."""
 
     kind: Literal["stale"]
     refs: _Refs
@@ -303,7 +315,7 @@ class ErrorFrame(TypedDict):
     """A message was rejected; the connection and its other subscriptions are unchanged."""
 
     kind: Literal["error"]
-    ref: Annotated[str | None, Field(description="The rejected message's `ref`; null if none can be read.")]
+    ref: Annotated[str | None, Field(description="The rejected message's `ref`; null if it cannot be read.")]
     code: Annotated[ProblemCode, Field(description="Problem code, as in the REST API.")]
     detail: Annotated[str, Field(description="What went wrong, for people.")]
     errors: Annotated[Sequence[ProblemFault], Field(description="Errors in individual fields.")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from pydantic import Field
-from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
+from typing_extensions import TypedDict  # required by pydantic before Python 3.12
 
 from duetime.contract.http.operation import Operation, Returns
 from duetime.contract.tasks.operations import EmptyRequest
@@ -20,7 +20,10 @@ class WatchTicketResponse(TypedDict):
     ticket: Annotated[str, Field(description="The ticket, which opens a single connection.")]
     url: Annotated[
         str,
-        Field(description="Where to connect: append `?ticket=` and the ticket.", json_schema_extra={"format": "uri"}),
+        Field(
+            description="URL to connect to, after appending `?ticket=` and the ticket.",
+            json_schema_extra={"format": "uri"},
+        ),
     ]
     expires_in: Annotated[int, Field(description="How long the ticket is valid, in seconds.")]
 

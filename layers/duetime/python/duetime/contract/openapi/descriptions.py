@@ -1,6 +1,8 @@
-"""Schemas for clients: only constructs that client generators support, and a description for every field.
+"""Converts schemas for clients.
 
-Constraints that generated clients cannot express are moved to the description: the API validates with its own models,
+The result has only constructs that client generators support, and describes every field.
+
+Constraints that generated clients cannot express are moved to the description. The API validates with its own models,
 so the document may be more permissive than the models, but never stricter.
 
 Models are named differently from their classes: responses are plain nouns (`Task`, `Schedule`, `RetryPolicy`). Parts of
@@ -130,7 +132,7 @@ def renamed(schemas: Mapping[str, Schema]) -> dict[str, Schema]:
     """Renames schemas to the document's names, which must be unique.
 
     Args:
-        schemas: by the names of the models' classes, which are also used in references.
+        schemas: the schemas by the names of the models' classes, which references also use.
 
     Raises:
         ValueError: two models would have the same name.
@@ -155,13 +157,13 @@ def _with_names(value: Any) -> Any:  # noqa: ANN401 - any part of a schema
 
 DEFAULT = "Default: "
 _NOTHING: tuple[object, ...] = (None, "", [], {})
-"""Defaults that descriptions do not mention: an omitted field is absent."""
+"""Defaults that descriptions do not mention, because they mean that an omitted field is absent."""
 _CONDITIONS = ("oneOf", "anyOf", "allOf", "not", "if", "then", "else")
 _CONDITION_KEYS = frozenset({"required", "properties", *_CONDITIONS})
 
 
 def portable(schema: Schema) -> Schema:
-    """Converts a schema, including nested ones."""
+    """Converts a schema, including nested schemas."""
     within = {name: _portable_value(name, value) for name, value in schema.items()}
     for rewrite in _REWRITES:
         within = rewrite(within)
@@ -190,7 +192,7 @@ def _without_title(schema: Schema) -> Schema:
 
 
 def _with_map(schema: Schema) -> Schema:
-    """Describes map keys with `propertyNames`: generators interpret `patternProperties` as an empty object."""
+    """Describes map keys with `propertyNames`, because generators interpret `patternProperties` as an empty object."""
     patterns: Mapping[str, Schema] = schema.get("patternProperties", {})
     if len(patterns) != 1 or schema.get("additionalProperties") is not False:
         return schema
@@ -200,7 +202,7 @@ def _with_map(schema: Schema) -> Schema:
 
 
 def _with_default_in_words(schema: Schema) -> Schema:
-    """Describes a default in words: clients send declared defaults, and some then require the field."""
+    """Describes a default in words, because clients send declared defaults, and some clients then require the field."""
     if "default" not in schema:
         return schema
     kept = {name: value for name, value in schema.items() if name != "default"}
@@ -219,7 +221,7 @@ def _text(default: object) -> str:
 
 
 def _with_description_outside(schema: Schema) -> Schema:
-    """Moves the description of a nullable field's only other choice to the field itself."""
+    """Moves the description of a nullable field's only other type to the field itself."""
     choices = [each for each in schema.get("anyOf", []) if each != {"type": "null"}]
     if len(choices) != 1 or "description" in schema or "description" not in choices[0]:
         return schema
@@ -229,7 +231,7 @@ def _with_description_outside(schema: Schema) -> Schema:
 
 
 def _with_conditions_in_words(schema: Schema) -> Schema:
-    """Describes allowed combinations in words: a choice of bare `required` makes generators produce an untyped body."""
+    """Describes allowed combinations in words, because a choice of bare `required` leads to an untyped body."""
     if "properties" not in schema:
         return schema
     conditions = {name: schema[name] for name in _CONDITIONS if name in schema and _is_bare(schema[name])}
@@ -253,7 +255,7 @@ def _sentences(name: str, value: Any) -> Iterator[str]:  # noqa: ANN401 - a sche
     elif name == "not":
         groups = [each["required"] for each in value.get("anyOf", [value]) if "required" in each]
         yield from _exclusions(groups)
-    # Conditions with `if` are described by their declaration.
+    # A condition with `if` is described where it is declared.
 
 
 def _exclusions(groups: list[list[str]]) -> Iterator[str]:
@@ -310,7 +312,7 @@ def parts_of(docstring: str) -> tuple[str, dict[str, str]]:
 
 
 def default_in(description: str) -> tuple[str, str]:
-    """A description without its sentence about a default, and the default; empty for no default."""
+    """A description without its sentence about a default, and the default, which is empty if there is none."""
     found = _DEFAULT.search(description)
     return (description[: found.start()], found["text"]) if found else (description, "")
 
@@ -339,7 +341,7 @@ MEANINGS: Mapping[str, str] = {
     "due_at": "Due time.",
     "errors": "Errors in individual fields, parameters and headers; empty if there are none.",
     "expires_at": "When the lease ends, unless it is renewed.",
-    "field": "Path of the field, or name of the parameter or header; `body` for the whole body.",
+    "field": "Path of the field, or name of the parameter or header; `body` for the entire body.",
     "finished_at": "End time; null before the end.",
     "holders": "The tasks that hold the lock.",
     "host": "The host.",
@@ -350,7 +352,7 @@ MEANINGS: Mapping[str, str] = {
     "leases": "The leases, each with its task.",
     "locks": "The locks on this page.",
     "message": "A text for people.",
-    "quota": "With the code `quota_exceeded`: the exceeded quota, such as `creates_per_second`.",
+    "quota": "For the code `quota_exceeded`, the exceeded quota, such as `creates_per_second`.",
     "mode": "How the Lambda function is called.",
     "node": "Name of the node.",
     "nodes": "Names of the nodes, in order.",
@@ -364,7 +366,7 @@ MEANINGS: Mapping[str, str] = {
     "runs": "Whether the occurrence runs.",
     "schedules": "The schedules on this page.",
     "seconds": "Duration in seconds.",
-    "started_at": "When the first attempt started; null before.",
+    "started_at": "When the first attempt started; null until then.",
     "status": "HTTP status code.",
     "switches": "The switches.",
     "task_id": "Id of the task.",
@@ -374,16 +376,16 @@ MEANINGS: Mapping[str, str] = {
     "type": "A URI that identifies the kind of problem.",
     "updated_at": "Time of the last update.",
     "updated_by": "Author of the last update.",
-    "version": "Grows with every write.",
+    "version": "Version that grows with every write.",
     "versions": "The versions, latest first.",
     "waiters": "The first tasks in the queue for the lock, in order.",
     "worker": "Name of the worker.",
 }
-"""Descriptions of field names that mean the same in all schemas."""
+"""Descriptions by field name, for names that mean the same in all schemas."""
 
 
 def describe_fields(schemas: dict[str, Schema], requests: Iterable[str]) -> None:
-    """Describes each field without a description, with the text of the matching request's field, or by its name.
+    """Adds a description to each field that has none, from the matching request's field or by the field's name.
 
     Args:
         schemas: all schemas, which are modified.
@@ -400,7 +402,7 @@ def describe_fields(schemas: dict[str, Schema], requests: Iterable[str]) -> None
 
 
 def _of_its_model(field: Schema, schemas: Mapping[str, Schema]) -> str:
-    """The description of the model that a field refers to, if it refers to exactly one besides null."""
+    """The description of the model that a field refers to, if the field refers to exactly one model besides null."""
     models = [one["$ref"].rpartition("/")[2] for one in field.get("anyOf", ()) if "$ref" in one]
     return schemas[models[0]].get("description", "") if len(models) == 1 else ""
 
@@ -412,7 +414,7 @@ def _texts(schema: Schema) -> Mapping[str, str]:
 
 
 def _counterpart(schema: Schema, asked: Mapping[str, Mapping[str, str]]) -> Mapping[str, str]:
-    """The descriptions of the request that shares the most fields with a response; empty if it shares few."""
+    """The field descriptions of the request that shares most fields with a response; empty if it shares only a few."""
     names = set(schema.get("properties", {}))
     best = max(asked.values(), key=lambda texts: (len(names & set(texts)), -len(texts)), default={})
     return best if len(names & set(best)) >= _LEAST_IN_COMMON else {}

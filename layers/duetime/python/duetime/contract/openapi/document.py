@@ -1,4 +1,4 @@
-"""The complete OpenAPI document, for all deployments or for one."""
+"""The complete OpenAPI document, for all deployments or for one deployment."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _query_parameter(name: str, schema: Schema, *, is_required: bool) -> Schema:
     schema = schema["anyOf"][0] if "anyOf" in schema else schema
     parameter: Schema = {"name": name, "in": "query", "description": description, "schema": described(schema)}
     if schema.get("type") == "array":
-        # The default of all client generators; commas are also accepted if the description says so.
+        # All client generators repeat such a parameter by default. Commas are also accepted if the description says so.
         parameter |= {"style": "form", "explode": True}
     return parameter | ({"required": True} if is_required else {})
 
@@ -153,7 +153,8 @@ _OF_ITS_END = {
 }
 _RETRY_AFTER: Schema = {
     "Retry-After": {
-        "description": "Seconds to wait before repeating the request. Absent in the gateway's own responses.",
+        "description": "Seconds to wait before repeating the request. The gateway's own responses do not have this "
+        "header.",
         "schema": {"type": "string"},
     }
 }
@@ -227,8 +228,8 @@ def _refusal(status: str, kinds: list[problems.Kind]) -> Schema:
 def _content(by_code: Mapping[str, problems.Kind], *, may_be_the_gateways: bool) -> Schema:
     """The content of an error response.
 
-    If the gateway may also respond, both media types have both schemas: generated clients parse responses by the
-    document's first media type, regardless of the `Content-Type`.
+    If the gateway may also respond, both media types have both schemas, because generated clients parse responses by
+    the document's first media type, regardless of the `Content-Type`.
     """
     examples = {code: {"$ref": f"#/components/examples/{code}"} for code in by_code}
     problem: Schema = {"schema": reference("ApiError" if may_be_the_gateways else "Problem")}
@@ -241,7 +242,7 @@ def _content(by_code: Mapping[str, problems.Kind], *, may_be_the_gateways: bool)
 KEY = "key"
 """The security scheme for API keys."""
 ANY = "any"
-"""Independent of a deployment: includes all ways to authenticate."""
+"""All ways to authenticate, for the document that is independent of a deployment."""
 _SCHEMES: Mapping[str, Schema] = {
     "sigv4": {
         "type": "apiKey",
@@ -312,7 +313,10 @@ def recorded() -> dict[str, Any]:
 
 
 def problem_examples(of: Mapping[str, Any]) -> dict[str, Schema]:
-    """A problem for each code, for references from responses; unrecorded problems have only their kind's values."""
+    """An example problem for each code, to which responses refer.
+
+    A problem that was not recorded has only the values of its kind.
+    """
     kinds = {kind.code: kind for kind in (*problems.rest_kinds().values(), problems.INTERNAL)}
     found = {code: of["problems"].get(code) or _bare(kind) for code, kind in kinds.items()}
     return {code: {"summary": problem["title"], "value": problem} for code, problem in sorted(found.items())}
@@ -383,7 +387,7 @@ def tag_of(operation: Operation) -> str:
 
 _DESCRIPTION = """A distributed task scheduler in your own AWS account.
 
-Later versions may add operations, optional fields and enum values, but change and remove nothing."""
+Later versions may add operations, optional fields and enum values, but do not change or remove anything."""
 _INFO: Schema = {
     "title": "duetime",
     "version": CONTRACT_VERSION,
@@ -439,7 +443,7 @@ def _operation(operation: Operation, access: Access, examples: Mapping[str, Any]
         content |= {media_type: {"schema": {"type": "string"}} for media_type in operation.body_types}
         described["requestBody"] = {"required": not issubclass(operation.body, OPTIONAL_BODIES), "content": content}
     if operation.is_question:
-        # For read-only tools: the method does not show that the operation is safe.
+        # Read-only tools need this flag, because the method does not show that the operation is safe.
         described["x-read-only"] = True
     described["security"] = [] if operation.is_public else access.security(operation.needs)
     if operation.deprecated is not None:
@@ -459,8 +463,8 @@ def _webhooks(examples: Mapping[str, Any]) -> dict[str, Schema]:
 Mode = Literal["validation", "serialization"]
 _REFERENCES = re.compile(rf'"{PREFIX}(\w+)"')
 _GATEWAY_MESSAGE: Schema = {
-    "description": "A response from the API gateway: for missing or wrong credentials, above the rate limit, or "
-    "when the API did not respond.",
+    "description": "A response from the API gateway, if credentials are missing or wrong, the rate limit is exceeded, "
+    "or the API did not respond.",
     "type": "object",
     "properties": {"message": {"type": "string", "description": "A text for people.", "examples": ["Forbidden"]}},
     "required": ["message"],
@@ -505,7 +509,7 @@ def _models() -> Iterator[tuple[type, Mode]]:
 
 
 def _describe_references(schema: Schema, found: dict[str, Schema]) -> None:
-    """Adds the referenced schema's description to fields that describe only a default, which would hide it."""
+    """Adds the referenced schema's description to fields that describe only a default, so that it is not hidden."""
     for field in schema.get("properties", {}).values():
         if "$ref" in field and field.get("description", "").startswith(DEFAULT):
             field["description"] = f"{found[field['$ref'].rpartition('/')[2]]['description']} {field['description']}"

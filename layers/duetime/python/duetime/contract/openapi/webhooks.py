@@ -41,8 +41,8 @@ class RunSchedule(TypedDict):
 
     name: Annotated[str, Field(description="Name of the schedule.")]
     scheduled_at: Annotated[Instant, Field(description="The nominal time of this run.")]
-    previous_at: Annotated[Instant | None, Field(description="The schedule's previous time; null for none.")]
-    next_at: Annotated[Instant | None, Field(description="The schedule's next time; null for none.")]
+    previous_at: Annotated[Instant | None, Field(description="The schedule's previous time; null if there is none.")]
+    next_at: Annotated[Instant | None, Field(description="The schedule's next time; null if there is none.")]
     cause: Annotated[Cause, Field(description="Why the schedule created the task.")]
 
 
@@ -50,17 +50,17 @@ class RunTopology(TypedDict):
     """The topology that a task is a node of."""
 
     id: Annotated[str, Field(description="Id of the topology.")]
-    run: Annotated[int, Field(description="Number of the topology's run; the first is 1.")]
+    run: Annotated[int, Field(description="Number of the topology's run; the first run is 1.")]
     node: Annotated[str, Field(description="Name of the node.")]
 
 
 class TargetItem(TypedDict):
     """A task in a request for several tasks."""
 
-    task_id: Annotated[str, Field(description="The task's id: the same for every attempt.")]
+    task_id: Annotated[str, Field(description="The task's id, which is the same for every attempt.")]
     type: Annotated[str, Field(description="The task's type.")]
-    attempt: Annotated[int, Field(description="Number of the attempt; the first is 1.")]
-    fence: Annotated[int, Field(description="The fence of this attempt; a later attempt has a higher one.")]
+    attempt: Annotated[int, Field(description="Number of the attempt; the first attempt is 1.")]
+    fence: Annotated[int, Field(description="The fence of this attempt; a later attempt has a higher fence.")]
     deadline: Annotated[Instant, Field(description="When the attempt must have ended.")]
     due_at: Annotated[Instant, Field(description="When the task was due.")]
     created_at: Annotated[Instant, Field(description="When the task was created.")]
@@ -68,10 +68,13 @@ class TargetItem(TypedDict):
         int | None, Field(description="How long after the due time the first attempt started, in milliseconds.")
     ]
     schedule: NotRequired[
-        Annotated[RunSchedule, Field(description="Absent if neither the task nor its topology is a run of a schedule.")]
+        Annotated[
+            RunSchedule,
+            Field(description="The schedule; absent if neither the task nor its topology is a run of a schedule."),
+        ]
     ]
-    topology: NotRequired[Annotated[RunTopology, Field(description="Only for a node of a topology.")]]
-    tags: NotRequired[Annotated[dict[str, str], Field(description="The task's tags; absent for none.")]]
+    topology: NotRequired[Annotated[RunTopology, Field(description="The topology; only for a node of a topology.")]]
+    tags: NotRequired[Annotated[dict[str, str], Field(description="The task's tags; absent if there are none.")]]
     inputs: NotRequired[
         Annotated[
             dict[str, Any],
@@ -82,8 +85,8 @@ class TargetItem(TypedDict):
         Annotated[
             str,
             Field(
-                description="W3C trace context of the request that created the task; also in the header of this name. "
-                "Absent if that request had none."
+                description="W3C trace context of the request that created the task, which is also in the header "
+                "`traceparent`. Absent if that request had no trace context."
             ),
         ]
     ]
@@ -110,12 +113,18 @@ class TargetOutcome(TypedDict):
     """The outcome of one task of a batch."""
 
     status: Annotated[
-        int, Field(ge=200, le=599, description="Meaning as for a response to this task alone: 202 accepts the task.")
+        int,
+        Field(
+            ge=200,
+            le=599,
+            description="HTTP status with the same meaning as in a response to this task alone. For example, 202 "
+            "accepts the task.",
+        ),
     ]
-    result: NotRequired[Annotated[Any, Field(description="The task's result, with a success status.")]]
-    error: NotRequired[Annotated[str, Field(description="The error message, with any other status.")]]
+    result: NotRequired[Annotated[Any, Field(description="The task's result, for a success status.")]]
+    error: NotRequired[Annotated[str, Field(description="The error message, for any other status.")]]
     retry_after_seconds: NotRequired[
-        Annotated[float, Field(description="Shortest wait before the next attempt, at most a day; like `Retry-After`.")]
+        Annotated[float, Field(description="Shortest wait before the next attempt, like `Retry-After`; at most a day.")]
     ]
 
 
@@ -139,14 +148,14 @@ _TASK = (
     ("Duetime-Attempt", "Number of the attempt."),
     ("Duetime-Fence", "The fence of the attempt."),
     ("Duetime-Due-At", "When the task was due."),
-    ("Duetime-Schedule", "Name of the schedule that created the task or its topology; absent for none."),
+    ("Duetime-Schedule", "Name of the schedule that created the task or its topology; absent if there is none."),
     ("Duetime-Scheduled-At", "The nominal time of the run; only for a run of a schedule."),
     ("Duetime-Topology", "Id of the topology that the task is a node of; absent for other tasks."),
     ("Duetime-Node", "Name of the node; only for a node."),
 )
 _WORK = (
     ("Duetime-Deadline", "When the attempt must have ended."),
-    ("Idempotency-Key", "The task's id: the same for every attempt."),
+    ("Idempotency-Key", "The task's id, which is the same for every attempt."),
 )
 _BATCH = (("Duetime-Batch", "Number of tasks in the request."), ("Duetime-Deadline", "Earliest deadline of the tasks."))
 _RESULT: Schema = {"application/json": {"schema": {}, "examples": {"done": {"value": {"rows": 17}}}}}
@@ -166,16 +175,16 @@ def _task_ended() -> Schema:
     return {
         "operationId": "taskEnded",
         "summary": "Receive the outcome of a task",
-        "description": "Sent to a task's `callback_url` after the task ends. A separate task delivers it at least "
-        "once, and retries temporary failures.",
+        "description": "Sent to a task's `callback_url` after the task ends. A separate task delivers the outcome at "
+        "least once, and retries after temporary failures.",
         "tags": [WEBHOOKS],
         "security": [],
         "parameters": _headers(_SIGNATURE),
         "requestBody": _body(TaskEvent),
         "responses": {
             "200": {"description": "Received; any 2xx status is accepted."},
-            "4XX": {"description": "Rejected: not sent again, unless the status is 408, 425 or 429."},
-            "5XX": {"description": "Failed: retried for a day, not before `Retry-After`."},
+            "4XX": {"description": "Rejected. The outcome is not sent again, unless the status is 408, 425 or 429."},
+            "5XX": {"description": "Failed. The request is retried for a day, but not before `Retry-After`."},
         },
     }
 
@@ -191,7 +200,7 @@ def _target_work() -> Schema:
         "requestBody": _body(TargetRequest),
         "responses": {
             "200": {"description": "Succeeded; the body is the result, as JSON or text.", "content": _RESULT},
-            "202": {"description": "For `run`: accepted; report the outcome later with `reportOutcome`."},
+            "202": {"description": "Accepted, for `run` only; report the outcome later with `reportOutcome`."},
             "4XX": {"description": "The attempt has failed and is not retried, unless the status is 408, 425 or 429."},
             "5XX": {"description": "The attempt has failed and may be retried, not before `Retry-After`."},
         },
@@ -213,10 +222,10 @@ def _target_batch() -> Schema:
         "requestBody": _body(TargetBatch),
         "responses": {
             "200": {
-                "description": "One outcome for each task; without a body, all succeed.",
+                "description": "One outcome for each task; without a body, all tasks succeed.",
                 "content": outcomes,
             },
-            "202": {"description": "All are accepted; report their outcomes later with `reportOutcome`."},
+            "202": {"description": "All tasks are accepted; report their outcomes later with `reportOutcome`."},
             "4XX": {
                 "description": "All attempts have failed, and are not retried, unless the status is 408, 425 or 429."
             },

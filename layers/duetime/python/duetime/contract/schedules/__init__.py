@@ -1,1 +1,1 @@
-"""Schedules and calendars over REST."""
+"""The REST API for schedules and calendars."""

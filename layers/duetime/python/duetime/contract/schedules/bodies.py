@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 
 TIMINGS = ("cron", "rate", "interval", "dates", "permanent", "timings")
-"""A schedule has exactly one of these."""
+"""The timing fields; a schedule has exactly one of them."""
 MAX_RUNS = 1_000_000_000
 
 
@@ -89,7 +89,7 @@ _Dates = Annotated[list[_Date], Field(min_length=1, max_length=MAX_DATES)]
 
 
 class PermanentTiming(Body):
-    """Runs repeatedly: each run starts some time after the previous run has ended."""
+    """Runs repeatedly, with each run starting some time after the previous run has ended."""
 
     gap_seconds: Annotated[
         int,
@@ -180,8 +180,9 @@ class TimingFields(Body):
         Dialect,
         Field(
             strict=False,
-            description="The program whose cron syntax is used; the dialect `cron` rejects expressions that these "
-            "programs read differently. `eventbridge` takes `cron(…)` with a year last, `rate(…)` and `at(…)`.",
+            description="The program whose cron syntax is used. The dialect `cron` rejects expressions that the "
+            "supported programs read differently. `eventbridge` takes `cron(…)` with a year last, `rate(…)` and "
+            "`at(…)`.",
         ),
     ] = Dialect.CRON
     timezone: Timezone = "UTC"
@@ -234,8 +235,10 @@ class TimingFields(Body):
             "beyond the next occurrence.",
         ),
     ] = 0
-    start_at: Annotated[Bound, Field(description="Time before which there are no occurrences; null for none.")] = None
-    end_at: Annotated[Bound, Field(description="Time after which there are no occurrences; null for none.")] = None
+    start_at: Annotated[Bound, Field(description="Time before which there are no occurrences; null for no limit.")] = (
+        None
+    )
+    end_at: Annotated[Bound, Field(description="Time after which there are no occurrences; null for no limit.")] = None
     remaining_runs: Annotated[
         int | None, Field(ge=1, le=MAX_RUNS, description="Maximum number of runs that are left; null for no limit.")
     ] = None
@@ -274,7 +277,7 @@ def _as_creation(schema: dict[str, Any]) -> None:
 
 
 def _as_update(schema: dict[str, Any]) -> None:
-    """Adapts a schema for updates: omitted fields are unchanged, not defaulted, and at least one is required."""
+    """Adapts a schema for updates, in which omitted fields are unchanged and at least one field is required."""
     for field in schema["properties"].values():
         field.pop("default", None)
     schema |= {"minProperties": 1, "examples": [{"cron": "0 2 * * *", "task": {"timeout_seconds": 120}}]}
@@ -303,7 +306,7 @@ def _as_template_update(schema: dict[str, Any]) -> None:
 
 
 RESERVED_NAMES = ("pause", "preview", "resume")
-"""Words that mean something else in paths in place of a schedule's name."""
+"""Names that schedules cannot have, because they mean something else in paths."""
 
 
 def _not_reserved(name: str) -> str:
@@ -325,13 +328,13 @@ ScheduleName = Annotated[
 
 
 class TaskTemplate(TaskCreate):
-    """The task that each occurrence of a schedule runs: a task without a due time."""
+    """The task that each occurrence of a schedule runs, without a due time."""
 
     model_config = ConfigDict(json_schema_extra=_as_template)
 
 
 class TaskTemplateUpdate(TaskPatch):
-    """The fields of a schedule's task to change: a merge patch (RFC 7396); `payload` is replaced as a whole."""
+    """The fields of a schedule's task to change, as a merge patch (RFC 7396); `payload` is replaced completely."""
 
     model_config = ConfigDict(json_schema_extra=_as_template_update)
 
@@ -339,7 +342,7 @@ class TaskTemplateUpdate(TaskPatch):
     allow_unknown_type: AllowUnknownType | None = None
     order: Annotated[
         OrderKey | None,
-        Field(description="The ordered key of the runs; replaces the old one as a whole; null for none."),
+        Field(description="The ordered key of the runs, which completely replaces the old key; null for no key."),
     ] = None
 
 
@@ -351,7 +354,8 @@ class ScheduleFields(TimingFields):
     overlap: Annotated[
         Overlap,
         Field(
-            strict=False, description="What happens to an occurrence that is due while the previous run is in progress."
+            strict=False,
+            description="What happens to an occurrence that becomes due while the previous run is in progress.",
         ),
     ] = Overlap.SKIP
     catch_up_seconds: Annotated[
@@ -377,7 +381,8 @@ class ScheduleFields(TimingFields):
         Field(
             pattern=TIME_OF_DAY,
             description="Daily deadline, as a time of day in `timezone`: a run since the previous day must have "
-            "succeeded, if any was due. A missed deadline is logged, counted and raises an alarm; null for none.",
+            "succeeded, if any was due. A missed deadline is logged, counted and raises an alarm; null for no "
+            "deadline.",
             examples=["06:00"],
         ),
     ] = None
@@ -387,7 +392,7 @@ class ScheduleFields(TimingFields):
             ge=MIN_EXPECT_EVERY_SECONDS,
             le=MAX_EXPECT_EVERY_SECONDS,
             description="Maximum time without a successful run, in seconds. Longer gaps are logged, counted and raise "
-            "an alarm; null for none.",
+            "an alarm; null for no limit.",
             examples=[7200],
         ),
     ] = None
@@ -397,7 +402,7 @@ class ScheduleFields(TimingFields):
             ge=MIN_EXPECT_DURATION_FACTOR,
             le=MAX_EXPECT_DURATION_FACTOR,
             description="Maximum duration of a run, as a multiple of the median of the latest successful runs. For a "
-            "longer run, a notice is sent as for the task's `notify_on.running_seconds`; null for none.",
+            "longer run, a notice is sent as for the task's `notify_on.running_seconds`; null for no limit.",
             examples=[3],
         ),
     ] = None
@@ -413,12 +418,12 @@ class ScheduleCreate(ScheduleFields):
 
 
 class SchedulePatch(ScheduleFields):
-    """The fields of a schedule to change: a merge patch (RFC 7396). A new timing replaces the previous one."""
+    """The fields of a schedule to change, as a merge patch (RFC 7396). A new timing replaces the previous timing."""
 
     model_config = ConfigDict(json_schema_extra=_as_update)
     FIXED: ClassVar[frozenset[str]] = frozenset(ScheduleCreate.model_fields) - {*ScheduleFields.model_fields, "task"}
 
-    # Omitted fields are never read: the names of the set fields are known.
+    # Omitted fields are never read, because the names of the set fields are known.
     task: TaskTemplateUpdate = TaskTemplateUpdate()
 
 
@@ -431,11 +436,12 @@ class PreviewRequest(TimingFields):
         Millis | None,
         BeforeValidator(instant_of),
         WithJsonSchema(TIME_SCHEMA),
-        Field(alias="from", description="Start of the preview; now if left out."),
+        Field(alias="from", description="Start of the preview; the default is now."),
     ] = None
     count: Annotated[int, Field(ge=1, le=MAX_OCCURRENCES, description="Number of occurrences.")] = PREVIEWED
     name: Annotated[
-        ScheduleName, Field(description="Name that the schedule would have; determines the delay of `spread_seconds`.")
+        ScheduleName,
+        Field(description="Name that the schedule would have, which determines the delay of `spread_seconds`."),
     ] = ""
 
 
@@ -480,7 +486,7 @@ class ScheduleRunRequest(ScheduleActionRequest):
     ] = None
     due_at: Annotated[
         At,
-        Field(description="When the run is due; omitted or in the past means now. Not with `delay_seconds`."),
+        Field(description="When the run is due; now if left out or in the past. Cannot be given with `delay_seconds`."),
     ] = None
     delay_seconds: DelaySeconds = 0
 
@@ -528,8 +534,8 @@ class BackfillCreate(Body):
     only_missing: Annotated[
         bool,
         Field(
-            description="Whether to skip occurrences that already have a run. A run is known while its task is stored, "
-            "if it was created after the tenth-last change of the schedule, or by a listed backfill."
+            description="Whether to skip occurrences that already have a run. A run is known while its task is "
+            "stored, if the task was created after the tenth-last change of the schedule or by a listed backfill."
         ),
     ] = True
     overlap: Annotated[

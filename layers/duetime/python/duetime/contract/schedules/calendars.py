@@ -1,4 +1,4 @@
-"""Calendars over REST: bodies, queries and responses."""
+"""The REST API for calendars: bodies, queries and responses."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _labeled(value: object) -> object:
 
 
 class CalendarWindowInput(Body):
-    """A time window on given weekdays; if the end is before the start, the window continues after midnight."""
+    """A time window on given weekdays. If the end is before the start, the window continues after midnight."""
 
     start: Annotated[
         _Time, Field(description="Start, inclusive: a local time in the calendar's time zone.", examples=["22:00"])
@@ -84,7 +84,7 @@ class CalendarSpanInput(Body):
 
 
 class CalendarFields(Body):
-    """A calendar to be created or replaced as a whole."""
+    """A calendar to be created or completely replaced."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -123,7 +123,7 @@ class CalendarFields(Body):
     weekdays: Annotated[_Weekdays, Field(description="Days of the week.", examples=[["sat", "sun"]])] = Field(
         default_factory=list
     )
-    name: Annotated[str | None, Field(description="Optional; must be the name in the path.")] = None
+    name: Annotated[str | None, Field(description="The name in the path, which can be left out.")] = None
     windows: Annotated[
         list[CalendarWindowInput], Field(max_length=MAX_CALENDAR_WINDOWS, description="Time windows of the day.")
     ] = Field(default_factory=list)
@@ -133,8 +133,9 @@ class CalendarFields(Body):
     known_until: Annotated[
         Bound,
         Field(
-            description="Time after which the calendar is incomplete; null for never. Schedules mark later "
-            f"occurrences, and an event and an alarm are raised {CALENDAR_NOTICE // DAY} days before."
+            description="Time after which the calendar is incomplete; null if the calendar is always complete. "
+            f"Schedules mark later occurrences, and an event and an alarm are raised {CALENDAR_NOTICE // DAY} days "
+            "before."
         ),
     ] = None
 
@@ -143,7 +144,7 @@ class CalendarListQuery(Parameters):
     """Parameters of `GET /v1/calendars`."""
 
     limit: Annotated[PageSize, Field(description="Maximum number of calendars on a page.")] = MAX_PAGE
-    next_token: Annotated[str | None, Field(description="`next_token` of the previous page.")] = None
+    next_token: Annotated[str | None, Field(description="`next_token` from the previous page.")] = None
 
 
 class ICalendarQuery(Parameters):
@@ -153,13 +154,12 @@ class ICalendarQuery(Parameters):
         CalendarMode | None,
         Field(
             strict=False,
-            description="For an iCalendar file: whether schedules run outside the file's events, or only during the "
-            "events.",
+            description="Whether schedules run outside the events of an iCalendar file, or only during the events.",
         ),
     ] = None
     timezone: Annotated[
         Timezone | None,
-        Field(description="For an iCalendar file: the time zone of dates in the file; UTC if left out."),
+        Field(description="The time zone of dates in an iCalendar file; UTC if left out."),
     ] = None
 
     def reject(self) -> None:
@@ -275,7 +275,8 @@ class CalendarResponse(TypedDict):
     known_until: Annotated[
         Instant | None,
         Field(
-            description="Time after which the calendar is incomplete; null for never. Replace the calendar before then."
+            description="Time after which the calendar is incomplete; null if the calendar is always complete. "
+            "Replace the calendar before then."
         ),
     ]
 
@@ -284,7 +285,7 @@ class CalendarPage(TypedDict):
     """A page of calendars."""
 
     calendars: Sequence[CalendarResponse]
-    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last one.")]
+    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last page.")]
 
 
 def calendar_response(calendar: Calendar) -> CalendarResponse:

@@ -74,7 +74,10 @@ class PreviewSpec:
     count: int
 
     def occurrences(self, calendars: tuple[Calendar, ...]) -> Sequence[Occurrence]:
-        """The occurrences, given the calendars. For a permanent schedule, only the first run's time is known."""
+        """The timing's occurrences with the given calendars.
+
+        For a permanent schedule, only the first run's time is known.
+        """
         schedule = replace(self.schedule, calendars=calendars)
         timing = schedule.timing
         if not isinstance(timing, Permanent):
@@ -210,7 +213,7 @@ def written_of(body: TimingFields) -> Written:
 
 
 def lists_of(body: TimingFields | SingleTiming) -> dict[str, Any]:
-    """A body's list timings, in stored form."""
+    """The timings in a body's list, in stored form."""
     lists: dict[str, Any] = {}
     if body.dates is not None:
         lists["dates"] = tuple(body.dates)
@@ -259,7 +262,7 @@ _BY_GRAPH = ("notify_within_seconds",)
 
 @frozen
 class TimingPatch:
-    """The update of a timing; a new timing replaces the old one."""
+    """The update of a timing; a new timing replaces the old timing."""
 
     body: SchedulePatch
 
@@ -286,7 +289,7 @@ class TimingPatch:
 
 @frozen
 class TaskPatch:
-    """A merge patch for a schedule's task; the payload is replaced as a whole."""
+    """A merge patch for a schedule's task, in which the payload is replaced completely."""
 
     patch: Mapping[str, Any]
 
@@ -301,12 +304,12 @@ class TaskPatch:
         Raises:
             FieldsInvalid: some fields are invalid.
         """
-        # Null switches off a possible type default; for an option that cannot be null, it removes the option.
+        # Null turns off the type's default, if any. For an option that cannot be null, null removes the option.
         opaque = (_PAYLOAD, "order", *(name for name in _NULLABLE if self.patch.get(name, name) is None))
         known = template_fields(before)
         for given, other in (("lock", "locks"), ("locks", "lock")):
             if self.patch.get(given) and not self.patch.get(other):
-                # `lock` and `locks` are two forms of one option: one replaces the other.
+                # `lock` and `locks` are two forms of one option, so one form replaces the other form.
                 known.pop(other, None)
         fields = merged(known, self.patch, opaque)
         if self.patch.keys() & {_PAYLOAD, "target"} and fields.get("target", {}).get("kind") == _TOPOLOGY:

@@ -138,7 +138,7 @@ def occurrence_response(
 
 
 def template_fields(task: TaskSpec) -> dict[str, Any]:
-    """A schedule's task as in a request: options that were not given are omitted."""
+    """A schedule's task as in a request, without options that were not given."""
     fields = {"type": task.type, **request_fields(task.target, task)}
     for name in DEFAULTED:
         if name in task.explicit:

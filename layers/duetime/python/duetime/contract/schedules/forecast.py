@@ -1,4 +1,4 @@
-"""The schedule forecast over REST."""
+"""The REST API for the schedule forecast."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ class ForecastPeriod(TypedDict):
     start_at: Annotated[Instant, Field(description="When the period begins.")]
     runs: Annotated[int, Field(description="Number of runs of all schedules.")]
     schedules: Annotated[
-        Sequence[ForecastSchedule], Field(description=f"The {_MAX_NAMES} schedules with the most runs, most first.")
+        Sequence[ForecastSchedule],
+        Field(description=f"The {_MAX_NAMES} schedules with the most runs, in descending order."),
     ]
 
 
@@ -54,20 +55,21 @@ class ForecastResponse(TypedDict):
 
     period_seconds: Annotated[int, Field(description="Length of each period.")]
     periods: Annotated[
-        Sequence[ForecastPeriod], Field(description="The periods in order; the first is the current one, from now on.")
+        Sequence[ForecastPeriod],
+        Field(description="The periods in order. The first is the rest of the current period."),
     ]
     collisions: Annotated[
         Sequence[ForecastCollision],
         Field(
-            description=f"The {_MAX_COLLISIONS} minutes in which the most schedules begin a run, most first. "
+            description=f"The {_MAX_COLLISIONS} minutes in which the most schedules begin a run, in descending order. "
             f"Schedules with more than {MAX_LISTED_RUNS} runs do not count."
         ),
     ]
     is_complete: Annotated[
         bool,
         Field(
-            description="Whether all schedules are counted. If false, only the first by name are counted: at most "
-            f"{MAX_FORECAST_SCHEDULES:_}, or as many as could be counted in time."
+            description="Whether all schedules are counted. If false, only the first schedules by name are counted: "
+            f"at most {MAX_FORECAST_SCHEDULES:_}, or as many as could be counted in time."
         ),
     ]
 

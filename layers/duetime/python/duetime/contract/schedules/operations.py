@@ -67,12 +67,15 @@ class ScheduleListQuery(Parameters):
         tuple[ScheduleState, ...],
         BeforeValidator(_states),
         WithJsonSchema({"type": "array", "items": {"type": "string", "enum": [each.value for each in ScheduleState]}}),
-        Field(description="Only schedules in this state; may be repeated."),
+        Field(description="Only schedules in this state. The parameter may be repeated."),
     ] = ()
     type: Annotated[TaskType | None, Field(description="Only schedules whose tasks have this type.")] = None
     tag: Annotated[
         WantedTags,
-        Field(description="Only schedules whose tasks have this tag, as `key:value`; if repeated, all of these tags."),
+        Field(
+            description="Only schedules whose tasks have this tag, as `key:value`. If repeated, the tasks must have "
+            "all of these tags."
+        ),
     ] = Field(default_factory=dict)
     name_prefix: Annotated[
         str | None,
@@ -80,7 +83,7 @@ class ScheduleListQuery(Parameters):
     ] = None
     limit: Annotated[PageSize, Field(description="Maximum number of schedules on a page.")] = MAX_PAGE
     next_token: Annotated[
-        str | None, Field(description="`next_token` of the previous page; all other parameters must be the same.")
+        str | None, Field(description="`next_token` from the previous page. All other parameters must be the same.")
     ] = None
 
     @property
@@ -97,7 +100,7 @@ class OccurrencesQuery(Parameters):
     """Parameters of `GET /v1/schedules/{name}/occurrences`."""
 
     scheduled_after: Annotated[
-        _Instant, Field(description="Only occurrences at this time or later; now if left out.")
+        _Instant, Field(description="Only occurrences at this time or later; the default is now.")
     ] = None
     scheduled_before: Annotated[
         _Instant, ends_after("scheduled_after"), Field(description="Only occurrences before this time.")
@@ -132,12 +135,12 @@ class RunListQuery(Parameters):
         tuple[RunStatus, ...],
         BeforeValidator(_statuses),
         WithJsonSchema({"type": "array", "items": {"type": "string", "enum": [each.value for each in RunStatus]}}),
-        Field(description="Only runs with this status; may be repeated."),
+        Field(description="Only runs with this status. The parameter may be repeated."),
     ] = ()
     scheduled_after: Annotated[
         _Instant,
         Field(
-            description="Only runs scheduled for this time or later; by default, from the schedule's creation. "
+            description="Only runs scheduled for this time or later; the default is the schedule's creation. "
             "For requested runs and backfills, the due time counts."
         ),
     ] = None
@@ -151,7 +154,7 @@ class RunListQuery(Parameters):
         Field(description="Maximum number of tasks on a page, not counting occurrences without a task."),
     ] = MAX_PAGE
     next_token: Annotated[
-        str | None, Field(description="`next_token` of the previous page; all other parameters must be the same.")
+        str | None, Field(description="`next_token` from the previous page. All other parameters must be the same.")
     ] = None
 
     def scope(self, owner: str, name: str) -> str:
@@ -165,11 +168,11 @@ class ScheduleUpdateQuery(Parameters):
     reason: Annotated[Reason, Field(description="Reason for the update, shown in the schedule's events.")] = ""
 
 
-ONLY_NEW = Header("If-None-Match", "`*`: only if no calendar has this name.", {"const": "*"})
+ONLY_NEW = Header("If-None-Match", "`*` to store the calendar only if no calendar has this name.", {"const": "*"})
 _SCHEDULE = Returns(
     responses.ScheduleResponse,
     "The schedule.",
-    {"ETag": "Changes with the schedule's version and with the content of the response."},
+    {"ETag": "An ETag that changes with the schedule's version and with the content of the response."},
 )
 _BACKFILL = Returns(responses.BackfillResponse, "The backfill.")
 _CALENDAR = Returns(calendars.CalendarResponse, "The calendar.", {"ETag": "The calendar's version."})
@@ -193,8 +196,8 @@ LIST = Operation(
     "GET /v1/schedules",
     "List schedules",
     Returns(responses.SchedulePage, "A page of schedules."),
-    description=f"Ordered by name. A page examines at most {MAX_EXAMINED} schedules, so a page can be short or empty "
-    "and still have a next page, if an owner has many schedules that do not match.",
+    description=f"The schedules are ordered by name. A page examines at most {MAX_EXAMINED} schedules, so a page can "
+    "be short or empty and still have a next page, if an owner has many schedules that do not match.",
     query=ScheduleListQuery,
 )
 PREVIEW = Operation(
@@ -219,9 +222,9 @@ UPDATE = Operation(
     "PATCH /v1/schedules/{name}",
     "Update a schedule",
     _SCHEDULE.but("The schedule after the update."),
-    description="A merge patch (RFC 7396); `task` is merged, too, and its `payload` is replaced as a whole. A new "
-    "timing replaces the previous timing, whatever its kind. The update takes effect at once: queued occurrences are "
-    "dropped, and created again from now on.",
+    description="The body is a merge patch (RFC 7396): `task` is merged, too, and its `payload` is replaced "
+    "completely. A new timing replaces the previous timing, regardless of its kind. The update takes effect at once: "
+    "queued occurrences are dropped, and created again from now on.",
     query=ScheduleUpdateQuery,
     body=bodies.SchedulePatch,
     nesting=1,
@@ -262,14 +265,15 @@ PAUSE_BY_TAG = filter_action(
     "pauseSchedulesByTag",
     "POST /v1/schedules/pause",
     "Pause all active schedules with certain tags",
-    "The response is 200 if all are paused within about a second; otherwise 202, and a bulk operation does the rest.",
+    "If all schedules are paused within about a second, the response is 200. Otherwise, the response is 202, and a "
+    "bulk operation pauses the rest.",
     bodies.SchedulesByTag,
 )
 RESUME_BY_TAG = filter_action(
     "resumeSchedulesByTag",
     "POST /v1/schedules/resume",
     "Resume all paused schedules with certain tags",
-    "Like `pauseSchedulesByTag`, regardless of who paused them.",
+    "Works like `pauseSchedulesByTag`, regardless of who paused the schedules.",
     bodies.SchedulesByTag,
 )
 RUN = Operation(
@@ -289,8 +293,8 @@ CREATE_BACKFILL = Operation(
     "POST /v1/schedules/{name}/backfills",
     "Backfill a past period",
     _BACKFILL.created("Path of the backfill."),
-    description="Runs the occurrences in the period at the given pace: only those without a run, or all of them with "
-    "`only_missing: false`. Pausing the schedule does not affect the backfill.",
+    description="Runs the occurrences in the period at the given pace. With `only_missing: false`, occurrences that "
+    "already have a run are also included. Pausing the schedule does not affect the backfill.",
     body=bodies.BackfillCreate,
     headers=(KEY, IF_MATCH),
     errors=(*_CHANGED, errors.KeyReused),
@@ -300,7 +304,7 @@ LIST_BACKFILLS = Operation(
     "GET /v1/schedules/{name}/backfills",
     "List the backfills of a schedule",
     Returns(responses.BackfillList, "The backfills, oldest first."),
-    description="All backfills in progress, and the latest finished ones.",
+    description="All backfills in progress, and the latest finished backfills.",
 )
 GET_BACKFILL = Operation(
     "getBackfill",
@@ -353,7 +357,7 @@ LIST_EVENTS = Operation(
     "GET /v1/schedules/{name}/events",
     "List the events of a schedule",
     Returns(responses.ScheduleEventList, "The events, oldest first."),
-    description="The schedule's creation and all later actions of users and of the system, with actor and reason. The "
+    description="The schedule's creation and all later actions by users and by the system, with actor and reason. The "
     f"latest {ACTIONS_INLINE} actions are kept; `dropped` counts older actions. Outcomes of occurrences are in "
     "`listScheduleRuns`.",
 )
@@ -391,7 +395,7 @@ DELETE_CALENDAR = Operation(
     "DELETE /v1/calendars/{name}",
     "Delete a calendar",
     _CALENDAR.but("The deleted calendar."),
-    description="Rejected while a schedule uses the calendar.",
+    description="The request is rejected while a schedule uses the calendar.",
     headers=(IF_MATCH,),
     errors=(for_schedules.CalendarVersionMismatch, for_schedules.CalendarUsed),
 )

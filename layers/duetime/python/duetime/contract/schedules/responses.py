@@ -33,11 +33,11 @@ class TaskTemplateResponse(TaskOptionsResponse):
     type: str
     payload: NotRequired[Annotated[Any, Field(description="Any JSON; a large payload is left out in lists.")]]
     target: Annotated[TargetResponse | None, Field(description="The target; null for the default of the type.")]
-    order: Annotated[OrderKeyResponse | None, Field(description="The ordered key of the runs; null for none.")]
+    order: Annotated[OrderKeyResponse | None, Field(description="The ordered key of the runs; null for no key.")]
 
 
 class PermanentResponse(TypedDict):
-    """Runs repeatedly: each run starts some time after the previous run has ended."""
+    """Runs repeatedly, with each run starting some time after the previous run has ended."""
 
     gap_seconds: Annotated[int, Field(description="Seconds from the end of one run to the start of the next.")]
 
@@ -80,7 +80,9 @@ class PreviewResponse(TypedDict):
 class OccurrenceResponse(PreviewOccurrence):
     """An occurrence of a schedule, with its task."""
 
-    task_id: Annotated[str | None, Field(description="Id of the occurrence's task; null for none, or none yet.")]
+    task_id: Annotated[
+        str | None, Field(description="Id of the occurrence's task; null if there is no task, or no task yet.")
+    ]
     state: Annotated[
         State | None, Field(description="State of the task; null if there is none, or the task is no longer kept.")
     ]
@@ -93,7 +95,7 @@ class OccurrenceList(TypedDict):
     complete_since: Annotated[
         Instant,
         Field(
-            description="When the schedule was last changed, paused or resumed: every later occurrence is listed. "
+            description="When the schedule was last changed, paused or resumed. Every later occurrence is listed. "
             "Earlier occurrences are listed only if their tasks are kept; `listScheduleRuns` has more, in pages."
         ),
     ]
@@ -141,12 +143,12 @@ class BackfillResponse(TypedDict):
     runs_known: Annotated[int, Field(description="Number of occurrences skipped because they already have a run.")]
     finished_at: Annotated[
         Instant | None,
-        Field(description="When the last run was started or the backfill was cancelled; null before."),
+        Field(description="When the last run was started or the backfill was cancelled; null until then."),
     ]
 
 
 class BackfillList(TypedDict):
-    """The backfills of a schedule: all in progress, and the latest finished ones."""
+    """The backfills of a schedule: all backfills in progress, and the latest finished backfills."""
 
     backfills: Sequence[BackfillResponse]
 
@@ -154,9 +156,9 @@ class BackfillList(TypedDict):
 class ExpectationResponse(TypedDict):
     """Whether a schedule meets its expectations, as of the last checked deadline."""
 
-    missed_at: Annotated[Instant | None, Field(description="The latest missed deadline; null for none.")]
+    missed_at: Annotated[Instant | None, Field(description="The latest missed deadline; null if there is none.")]
     met_at: Annotated[
-        Instant | None, Field(description="When the latest run that met a deadline succeeded; null for none.")
+        Instant | None, Field(description="When the latest run that met a deadline succeeded; null if there is none.")
     ]
     misses: Annotated[int, Field(description="Number of missed deadlines.")]
 
@@ -172,7 +174,9 @@ class ScheduleSummary(TypedDict):
     interval: str | None
     dates: Sequence[str] | None
     permanent: PermanentResponse | None
-    timings: Annotated[Sequence[TimingResponse] | None, Field(description="Several timings; null if there is one.")]
+    timings: Annotated[
+        Sequence[TimingResponse] | None, Field(description="Several timings; null if there is only one timing.")
+    ]
     extra_dates: Annotated[Sequence[str], Field(description="Additional date-times.")]
     excluded_dates: Annotated[Sequence[str], Field(description="Days and date-times on which no occurrence runs.")]
     description: Annotated[str, Field(description=_DESCRIPTION)]
@@ -186,8 +190,8 @@ class ScheduleSummary(TypedDict):
     spread_offset_seconds: Annotated[
         int,
         Field(
-            description="Delay of the schedule's occurrences due to `spread_seconds`; shorter if the next one is "
-            "sooner."
+            description="Delay of the schedule's occurrences due to `spread_seconds`; shorter if the next occurrence "
+            "is sooner."
         ),
     ]
     jitter_seconds: int
@@ -202,12 +206,13 @@ class ScheduleSummary(TypedDict):
         str | None, Field(description="Local time of day by which a run must have succeeded; null for no deadline.")
     ]
     expect_every_seconds: Annotated[
-        int | None, Field(description="Maximum time without a successful run, in seconds; null for none.")
+        int | None, Field(description="Maximum time without a successful run, in seconds; null for no limit.")
     ]
     expect_duration_factor: Annotated[
         float | None,
         Field(
-            description="Maximum duration of a run before a notice is sent, as a multiple of the median; null for none."
+            description="Maximum duration of a run before a notice is sent, as a multiple of the median; null for no "
+            "limit."
         ),
     ]
     expectation: Annotated[
@@ -220,8 +225,8 @@ class ScheduleSummary(TypedDict):
     next_at: Annotated[
         Instant | None,
         Field(
-            description="When the next run is due; null if there is none, or if the time depends on the end of the "
-            "current run."
+            description="When the next run is due; null if there is no next run, or if its time depends on the end of "
+            "the current run."
         ),
     ]
     last_run: Annotated[
@@ -235,19 +240,19 @@ class ScheduleSummary(TypedDict):
         int,
         Field(
             description="Number of started runs, excluding backfills. With `overlap` `allow_all` and no "
-            "`remaining_runs`: number of due runs that no pause or change has dropped."
+            "`remaining_runs`, the number of due runs that no pause or change has dropped."
         ),
     ]
     runs_skipped: Annotated[int, Field(description="Number of occurrences that did not run.")]
     revision: Annotated[
         int,
         Field(
-            description="Grows with every update; an occurrence of an older revision is dropped unless it was due "
-            "before the update and is still part of the timing."
+            description="Revision that grows with every update. An occurrence of an older revision is dropped unless "
+            "it was due before the update and is still part of the timing."
         ),
     ]
     tzdata: Annotated[str, Field(description="Version of the time zone data that the times were last computed with.")]
-    version: Annotated[int, Field(description="Grows with every write; part of the ETag.")]
+    version: Annotated[int, Field(description="Version that grows with every write and is part of the ETag.")]
 
 
 class ScheduleResponse(ScheduleSummary):
@@ -259,7 +264,10 @@ class ScheduleResponse(ScheduleSummary):
     skipped_runs: Annotated[Sequence[SkippedRunResponse], Field(description="The latest skipped runs, newest first.")]
     changed_occurrences: Annotated[
         Sequence[ChangedOccurrenceResponse],
-        Field(description="Occurrences that were individually skipped or moved: all future and the latest past ones."),
+        Field(
+            description="All future occurrences and the latest past occurrences that were individually skipped or "
+            "moved."
+        ),
     ]
     estimate: NotRequired[
         Annotated[
@@ -277,7 +285,7 @@ class SchedulePage(TypedDict):
     """A page of schedules."""
 
     schedules: Sequence[ScheduleSummary]
-    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last one.")]
+    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last page.")]
 
 
 class ScheduleRunResponse(TypedDict):
@@ -287,14 +295,16 @@ class ScheduleRunResponse(TypedDict):
     local_time: Annotated[str, Field(description="The scheduled time in the schedule's time zone, with its offset.")]
     status: Annotated[RunStatus, Field(description="Status of the run.")]
     reason: Annotated[
-        str | None, Field(description="Why the occurrence did not run or did not succeed; null for none.")
+        str | None, Field(description="Why the occurrence did not run or did not succeed; null if there is no reason.")
     ]
     cause: Annotated[Cause, Field(description="Why the task was or would be created.")]
-    task_id: Annotated[str | None, Field(description="Id of the occurrence's task; null for none, or none yet.")]
+    task_id: Annotated[
+        str | None, Field(description="Id of the occurrence's task; null if there is no task, or no task yet.")
+    ]
     state: Annotated[State | None, Field(description="State of the task.")]
     revision: Annotated[int | None, Field(description="Revision of the schedule that created the task.")]
-    started_at: Annotated[Instant | None, Field(description="When the first attempt started; null before.")]
-    finished_at: Annotated[Instant | None, Field(description="When the task ended; null before.")]
+    started_at: Annotated[Instant | None, Field(description="When the first attempt started; null until then.")]
+    finished_at: Annotated[Instant | None, Field(description="When the task ended; null until then.")]
     lateness_ms: Annotated[int | None, Field(description="How late the first attempt started, in milliseconds.")]
 
 
@@ -306,8 +316,8 @@ class AppliedRunsWindow(TypedDict):
     complete_since: Annotated[
         Instant,
         Field(
-            description="Time from which every occurrence is listed. Before, when the schedule was different, "
-            "occurrences without a task are listed only if the schedule's `skipped_runs` contains them."
+            description="Time from which every occurrence is listed. Before this time, when the schedule was "
+            "different, occurrences without a task are listed only if the schedule's `skipped_runs` contains them."
         ),
     ]
     tasks_kept_since: Annotated[
@@ -328,7 +338,7 @@ class ScheduleRunPage(TypedDict):
     runs: Annotated[Sequence[ScheduleRunResponse], Field(description="The runs.")]
     applied: Annotated[AppliedRunsWindow, Field(description="Range of the list.")]
     next_token: Annotated[
-        str | None, Field(description="Token of the next page; null on the last one. A page can be short or empty.")
+        str | None, Field(description="Token of the next page; null on the last page. A page can be short or empty.")
     ]
 
 
@@ -342,8 +352,8 @@ class NewValueResponse(TypedDict):
     """The value of a field before and after an update."""
 
     field: Annotated[str, Field(description="Name of the field; names of task fields start with `task.`.")]
-    before: Annotated[str | None, Field(description="Value before the update, as text; null for none.")]
-    after: Annotated[str | None, Field(description="Value after the update, as text; null for none.")]
+    before: Annotated[str | None, Field(description="Value before the update, as text; null if there is none.")]
+    after: Annotated[str | None, Field(description="Value after the update, as text; null if there is none.")]
 
 
 class ScheduleEventResponse(TypedDict):
@@ -352,7 +362,7 @@ class ScheduleEventResponse(TypedDict):
     type: Annotated[ScheduleEventType, Field(description="What happened.")]
     at: Annotated[Instant, Field(description="When the event happened.")]
     actor: Annotated[ActorResponse, Field(description="Who acted: a user, or the system.")]
-    reason: Annotated[str | None, Field(description="The reason that the actor gave; null for none.")]
+    reason: Annotated[str | None, Field(description="The reason that the actor gave; null if there is none.")]
     version: Annotated[int | None, Field(description="Version of the schedule after the event; null for its creation.")]
     fields: Annotated[
         Sequence[str],
@@ -371,5 +381,8 @@ class ScheduleEventList(TypedDict):
 
     events: Annotated[Sequence[ScheduleEventResponse], Field(description="The events.")]
     dropped: Annotated[
-        int, Field(description="Number of oldest actions that are no longer listed: only the latest are kept.")
+        int,
+        Field(
+            description="Number of older actions that are no longer listed, because only the latest actions are kept."
+        ),
     ]

@@ -1,6 +1,6 @@
 """Request bodies for tasks. Field descriptions also appear in the OpenAPI document."""
 
-# No `annotations` from `__future__`: pydantic would parse the text of each annotation at every start.
+# Without `from __future__ import annotations`, because pydantic would parse each annotation's text at every start.
 
 import re
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -181,22 +181,25 @@ class OrderKey(Body):
 class TaskUniqueness(Body):
     """Creation fields that relate a task to other tasks: shared key, group, parent and dependencies."""
 
-    unique: Annotated[Unique | None, Field(description="The task's unique key; null for none.")] = None
+    unique: Annotated[Unique | None, Field(description="The task's unique key; null for no key.")] = None
     debounce: Annotated[
         Debounce | None,
-        Field(description="Later creations delay the task. Excludes a due time and `unique`; null for none."),
+        Field(
+            description="Makes later creations with the same key delay the task. Cannot be given with a due time or "
+            "`unique`; null for no debouncing."
+        ),
     ] = None
     order: Annotated[
         OrderKey | None,
         Field(
             description="Makes the task wait until the previously created task with the same key has ended, retries "
-            "included, even if the previous task is due later; null for none."
+            "included, even if the previous task is due later; null for no ordered key."
         ),
     ] = None
     parent_task_id: ParentTaskId | None = None
     group: Annotated[
         GroupMembership | None,
-        Field(description="The group that the task joins, created if it does not exist; null for none."),
+        Field(description="The group that the task joins, created if it does not exist; null for no group."),
     ] = None
     after: Annotated[
         Annotated[
@@ -212,7 +215,7 @@ class TaskUniqueness(Body):
         AfterValidator(_not_twice),
         Field(
             description="The tasks that must end before this task starts, by id or as schedule occurrences. The task "
-            "is `blocked` until `trigger_rule` is met, and never starts before its due time. Null for none."
+            "is `blocked` until `trigger_rule` is met, and never starts before its due time. Null for no dependencies."
         ),
     ] = None
     trigger_rule: Annotated[
@@ -261,7 +264,8 @@ LateSeconds = Annotated[
     Field(
         ge=MIN_LATE_SECONDS,
         le=MAX_LATE_SECONDS,
-        description="Send a notice if the task has not started this many seconds after its due time; null for never.",
+        description="After how many seconds from its due time a notice is sent if the task has not started; null for "
+        "no notice.",
     ),
 ]
 RunningSeconds = Annotated[
@@ -269,7 +273,8 @@ RunningSeconds = Annotated[
     Field(
         ge=1,
         le=MAX_RUNNING_SECONDS,
-        description="Send a notice if an attempt has not ended this many seconds after its start; null for never.",
+        description="After how many seconds from its start a notice is sent if an attempt has not ended; null for no "
+        "notice.",
     ),
 ]
 
@@ -281,7 +286,7 @@ ONE_DUE_TIME: dict[str, Any] = {"not": {"required": ["due_at", "delay_seconds"]}
 
 
 def _as_creation(schema: dict[str, Any]) -> None:
-    """Makes due times optional, not nullable."""
+    """Makes due times optional but not nullable in the schema."""
     schema["properties"]["due_at"].pop("default")
     # The default depends on the type.
     schema["properties"]["target"].pop("default")
@@ -298,7 +303,9 @@ class Retry(Body):
 
     max_attempts: Annotated[
         int,
-        Field(ge=1, le=MAX_ATTEMPTS, description="Maximum number of attempts, including lost ones; 1 means no retry."),
+        Field(
+            ge=1, le=MAX_ATTEMPTS, description="Maximum number of attempts, including lost attempts; 1 means no retry."
+        ),
     ] = _RETRY.max_attempts
     initial_seconds: Annotated[WaitSeconds, Field(description="Upper limit of the first wait, in seconds.")] = (
         _RETRY.initial_seconds
@@ -324,7 +331,7 @@ class Lock(Body):
         Field(
             strict=False,
             description="`shared` tasks hold the lock together, like readers; an `exclusive` task excludes all shared "
-            "ones.",
+            "tasks.",
         ),
     ] = LockMode.EXCLUSIVE
     max_holders: MaxHolders | None = None
@@ -337,7 +344,7 @@ class Lock(Body):
     @model_validator(mode="before")
     @classmethod
     def _with_one_holder(cls, value: object) -> object:
-        """Defaults `max_holders` to 1 for an exclusive lock; it stays null for a shared lock."""
+        """Defaults `max_holders` to 1 for an exclusive lock; for a shared lock, it is null."""
         is_plain = isinstance(value, dict) and value.get("mode", LockMode.EXCLUSIVE) == LockMode.EXCLUSIVE
         if not isinstance(value, dict) or not is_plain or value.get("max_holders") is not None:
             return value
@@ -433,7 +440,7 @@ class BinaryContent(Body):
         str,
         AfterValidator(base64_text),
         Field(
-            description=f"The bytes, at most {MAX_PAYLOAD_BYTES} of them, base64.",
+            description=f"At most {MAX_PAYLOAD_BYTES} bytes, encoded as base64.",
             examples=["iVBORw0KGgo="],
         ),
     ]
@@ -482,21 +489,21 @@ class TaskLabels(_NullAsDefault):
     READ_ONLY: ClassVar[frozenset[str]] = frozenset(TaskResponse.__annotations__)
 
     priority: TaskPriority = Priority.NORMAL
-    callback_url: Annotated[CallbackUrl | None, Field(description="URL that receives the outcome; null for none.")] = (
-        None
-    )
+    callback_url: Annotated[
+        CallbackUrl | None, Field(description="URL that receives the outcome; null if there is none.")
+    ] = None
     notify_on: Annotated[
-        NotifyOn | None, Field(description="Notices about a failure, a late start or a long run; null for none.")
+        NotifyOn | None, Field(description="Notices about a failure, a late start or a long run; null for no notices.")
     ] = None
     name: Annotated[
         TaskName | None,
         AfterValidator(_or_empty),
-        Field(description="A name for people, not necessarily unique; null for none."),
+        Field(description="A name for people, not necessarily unique; null for no name."),
     ] = ""
     expires_seconds: ExpiresSeconds | None = None
     fair_key: FairKey | None = None
     fair_weight: FairWeight = _SPEC.fair_weight
-    # Pydantic would copy a mutable default for each task, in Python.
+    # Pydantic would copy a mutable default for each task, which is slow.
     tags: Tags = Field(default_factory=dict, json_schema_extra={"default": {}})
 
 
@@ -514,7 +521,9 @@ class TaskWork(_NullAsDefault):
     timeout_seconds: TimeoutSeconds = _SPEC.timeout_seconds
     notify_within_seconds: NotifyWithinSeconds = _SPEC.notify_within_seconds
     rollback_on_failure: RollbackOnFailure = _SPEC.rollback_on_failure
-    lock: Annotated[Lock | None, Field(description="The lock that the task needs while it runs; null for none.")] = None
+    lock: Annotated[Lock | None, Field(description="The lock that the task needs while it runs; null for no lock.")] = (
+        None
+    )
     locks: Locks = Field(default_factory=list, json_schema_extra={"default": []})
     rate: Annotated[
         Rate | None, Field(description="How often attempts of tasks with the same key can start; null for no limit.")
@@ -547,7 +556,7 @@ class TaskBatchCreate(Body):
 
 
 def _as_update(schema: dict[str, Any]) -> None:
-    """Adapts a schema for updates: omitted fields are unchanged, not defaulted, and at least one is required."""
+    """Adapts a schema for updates, in which omitted fields are unchanged and at least one field is required."""
     for field in schema["properties"].values():
         field.pop("default", None)
     # Generators only type maps that cannot be null; null is not needed to remove all tags.
@@ -573,7 +582,7 @@ class RetryPatch(Body):
 
     max_attempts: Annotated[
         Annotated[int, Field(ge=1, le=MAX_ATTEMPTS)] | None,
-        Field(description="Maximum number of attempts, including lost ones; 1 means no retry."),
+        Field(description="Maximum number of attempts, including lost attempts; 1 means no retry."),
     ] = None
     initial_seconds: Annotated[WaitSeconds | None, Field(description="Upper limit of the first wait, in seconds.")] = (
         None
@@ -594,7 +603,7 @@ class LockPatch(Body):
     key: Annotated[LockKey | None, Field(description="Name of the lock, among the owner's locks.")] = None
     mode: Annotated[
         Annotated[LockMode, Field(strict=False)] | None,
-        Field(description="Whether tasks share the lock, or one holds it alone."),
+        Field(description="Whether tasks share the lock, or one task holds it alone."),
     ] = None
     max_holders: Annotated[MaxHolders | None, Field(description="Maximum number of simultaneous holders.")] = None
     scope: Annotated[
@@ -625,21 +634,26 @@ class NotifyOnPatch(Body):
         None
     )
     late_seconds: Annotated[
-        LateSeconds | None, Field(description="After how many seconds a late start is reported; null for never.")
+        LateSeconds | None,
+        Field(description="After how many seconds a late start is reported; null if it is not reported."),
     ] = None
     running_seconds: Annotated[
-        RunningSeconds | None, Field(description="After how many seconds a long run is reported; null for never.")
+        RunningSeconds | None,
+        Field(description="After how many seconds a long run is reported; null if it is not reported."),
     ] = None
 
 
 class TargetPatch(Body):
-    """Update of a task's target; to change its `kind`, give the whole target, as in a creation."""
+    """Update of a task's target. To change the target's `kind`, give the complete target, as in a creation."""
 
     model_config = ConfigDict(json_schema_extra=_as_part)
 
     kind: Annotated[
         TargetKind | None,
-        Field(description="A different kind replaces the target; with the same kind, or none, the fields are merged."),
+        Field(
+            description="A different kind replaces the target; with the same kind, or without a kind, the fields are "
+            "merged."
+        ),
     ] = None
     url: Annotated[TargetUrl | None, Field(description="URL of an HTTP endpoint.")] = None
     phases: Annotated[
@@ -649,14 +663,15 @@ class TargetPatch(Body):
     method: Annotated[RequestMethod | None, Field(description="Method of a request to an HTTP endpoint.")] = None
     headers: Annotated[
         dict[str, str | None] | None,
-        Field(description="Headers of the request to add or to replace; null removes one."),
+        Field(description="Headers of the request to add or to replace; null removes a header."),
     ] = None
     query: Annotated[
         dict[str, str | None] | None,
-        Field(description="Query parameters of the request to add or to replace; null removes one."),
+        Field(description="Query parameters of the request to add or to replace; null removes a parameter."),
     ] = None
     body: Annotated[
-        dict[str, Any] | None, Field(description="New body of the request, not merged; null for the payload.")
+        dict[str, Any] | None,
+        Field(description="New body of the request, which is not merged; null to send the payload."),
     ] = None
     success: Annotated[SuccessStatuses | None, Field(description="Statuses of an HTTP endpoint that mean success.")] = (
         None
@@ -682,7 +697,8 @@ class TargetPatch(Body):
     )
     queue: Annotated[str | None, Field(description="ARN of the job queue of a Batch job.")] = None
     parameters: Annotated[
-        JobParameters | None, Field(description="Additional request fields of a job, not merged; null for none.")
+        JobParameters | None,
+        Field(description="Additional request fields of a job, which are not merged; null for no additional fields."),
     ] = None
     event: Annotated[str | None, Field(description="Name of the awaited event.")] = None
     key: Annotated[EventKey | None, Field(description="Key of the awaited event.")] = None
@@ -697,18 +713,18 @@ class TargetPatch(Body):
 
 
 class TaskPatch(Body):
-    """Update of a task that has not started, merged (RFC 7396); `payload` is replaced as a whole."""
+    """Update of a task that has not started, merged (RFC 7396); `payload` is replaced completely."""
 
     model_config = ConfigDict(json_schema_extra=_as_update)
     READ_ONLY: ClassVar[frozenset[str]] = TaskFields.READ_ONLY - set(TaskCreate.model_fields)
     FIXED: ClassVar[frozenset[str]] = frozenset(TaskCreate.model_fields) - set(TaskFields.model_fields)
 
     priority: TaskPriority | None = None
-    callback_url: Annotated[CallbackUrl | None, Field(description="URL that receives the outcome; null for none.")] = (
-        None
-    )
+    callback_url: Annotated[
+        CallbackUrl | None, Field(description="URL that receives the outcome; null if there is none.")
+    ] = None
     notify_on: Annotated[
-        NotifyOnPatch | None, Field(description="Notices about a failure or a late start; null for none.")
+        NotifyOnPatch | None, Field(description="Notices about a failure or a late start; null for no notices.")
     ] = None
     expires_seconds: ExpiresSeconds | None = None
     fair_key: FairKey | None = None
@@ -724,7 +740,8 @@ class TaskPatch(Body):
     ] = None
     payload: Payload = None
     due_at: Annotated[
-        Moment | None, Field(description="When the task is due. Excludes `delay_seconds`; null means unchanged.")
+        Moment | None,
+        Field(description="When the task is due; null means unchanged. Cannot be given with `delay_seconds`."),
     ] = None
     delay_seconds: DelaySeconds | None = None
     target: Annotated[TargetPatch | None, Field(description="The target; null for the default of the type.")] = None
@@ -737,8 +754,9 @@ class TaskPatch(Body):
     ] = None
     lock: Annotated[
         LockPatch | None,
-        Field(description="The lock that the task needs while it runs, instead of `locks`; null for none."),
+        Field(description="The lock that the task needs while it runs, instead of `locks`; null for no lock."),
     ] = None
     locks: Annotated[
-        Locks | None, Field(description="The locks that the task needs; replaces the whole list; null for none.")
+        Locks | None,
+        Field(description="The locks that the task needs, which replace the entire list; null for no locks."),
     ] = None

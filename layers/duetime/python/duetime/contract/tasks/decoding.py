@@ -83,7 +83,7 @@ def _item(value: object, place: Place, document: Document) -> TaskSpec | FieldsI
 
 
 def _reject_deep(value: object, place: Place) -> None:
-    """Rejects a task of a batch that is nested too deeply; the parser limits only the batch as a whole."""
+    """Rejects a task of a batch that is nested too deeply; the parser limits only the entire batch."""
     level = [value]
     for _ in range(MAX_JSON_DEPTH):
         level = [part for whole in level for part in _parts(whole) if isinstance(part, _CONTAINERS)]
@@ -111,7 +111,7 @@ def spec_of(body: TaskCreate, place: Place = ROOT) -> TaskSpec:
     """
     if not isinstance(body.target, TopologyTarget):
         return fields_spec(body, place)
-    # Imported only when needed, for fast cold starts: few tasks are topologies.
+    # Imported only when needed, because few tasks are topologies, and cold starts should be fast.
     from duetime.contract.topologies.decoding import topology_spec  # noqa: PLC0415 - see the line above
 
     return topology_spec(body, place)

@@ -174,7 +174,7 @@ def json_of(content: Content | None) -> str:
 
 
 def instant(at: Millis | None) -> str | None:
-    """Formats an instant; `None` for none."""
+    """Formats an instant; `None` for `None`."""
     return None if at is None else to_iso(at)
 
 

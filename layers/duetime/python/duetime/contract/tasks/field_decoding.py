@@ -65,7 +65,7 @@ _ONLY_IN_CREATIONS = "is allowed only where a task is created"
 _KEPT_AS_IT_IS = frozenset(task_options.TASK_OPTIONS) - _MADE
 _OF_CREATIONS = frozenset({"allow_unknown_type", "unique", "debounce", "order", "parent_task_id", "group", "after"})
 _MAY_CONTRADICT = frozenset({"delay_seconds", "locks", "rollback_on_failure", "debounce"})
-"""A request without any of these fields has no contradictions."""
+"""Fields that can contradict others; a request without any of these fields has no contradictions."""
 _DEFAULTED = frozenset(DEFAULTED)
 _DEFAULTS = {name: getattr(_BUILT_IN, name) for name in (*task_options.TASK_OPTIONS, "target", "unique")}
 """Values of options that are not given."""
@@ -294,7 +294,7 @@ def delay_of(body: TaskFields | TaskPatch) -> Millis | None:
     """The delay from a task's acceptance to its due time; `None` if not given."""
     if "delay_seconds" not in body.model_fields_set or body.delay_seconds is None:
         return None
-    # Uses the written decimal, rounded up: binary fractions could add or lose a millisecond, as for 0.29 s.
+    # Uses the written decimal, rounded up, because binary fractions could add or lose a millisecond, as for 0.29 s.
     return int((Decimal(str(body.delay_seconds)) * SECOND).to_integral_value(ROUND_CEILING))
 
 

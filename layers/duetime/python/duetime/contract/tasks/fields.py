@@ -47,7 +47,7 @@ TAG_KEY_PATTERN = rf"^[A-Za-z0-9_][A-Za-z0-9_./-]{{0,{MAX_TAG_KEY_LENGTH - 1}}}$
 
 def printable(text: str) -> str:
     """Rejects control characters."""
-    # Printable text has none; this check is fast.
+    # Printable text has no control characters, and this check is fast.
     if not text.isprintable() and any(letter < " " or "\x7f" <= letter < "\xa0" for letter in text):
         raise ValueError("contains a control character")
     return text
@@ -89,7 +89,7 @@ MaxHolders = Annotated[
         ge=1,
         le=MAX_LOCK_HOLDERS,
         description="Maximum number of simultaneous holders, as set by the task that requests the lock. "
-        f"By default 1, and {MAX_LOCK_HOLDERS} for a shared lock.",
+        f"The default is 1, and {MAX_LOCK_HOLDERS} for a shared lock.",
     ),
 ]
 TaskType = Annotated[
@@ -109,14 +109,15 @@ Reason = Annotated[
     str,
     Field(
         max_length=MAX_ACTION_REASON_LENGTH,
-        description="Reason for the action, for people; recorded with the action and shown in the task's events.",
+        description="Human-readable reason for the action, which is recorded with the action and shown in the task's "
+        "events.",
         examples=["the warehouse is closed"],
     ),
     AfterValidator(printable),
 ]
-"""The reason for an action; empty for none."""
+"""The reason for an action; empty if there is none."""
 WantedName = Annotated[TaskName, Field(min_length=1)]
-"""The name in a filter. An empty name is rejected: it is probably an unset variable."""
+"""The name in a filter. An empty name is rejected, because it is probably an unset variable."""
 WantedErrorText = Annotated[str, Field(min_length=1, max_length=MAX_ERROR_MESSAGE_LENGTH), AfterValidator(printable)]
 """Part of an error message, in a filter."""
 TagKey = Annotated[str, Field(pattern=TAG_KEY_PATTERN)]
@@ -132,7 +133,7 @@ Tags = Annotated[
 ]
 TaskPriority = Annotated[
     Priority,
-    # JSON has no enumerations: only the exact text of a member is accepted.
+    # JSON has no enumerations, so only the exact text of a member is accepted.
     Field(
         strict=False,
         description="Orders tasks that are due at the same time; no task runs early because of its priority.",
@@ -154,8 +155,8 @@ TimeoutSeconds = Annotated[
     Field(
         ge=1,
         le=MAX_PULLED_TIMEOUT_SECONDS,
-        description="Time limit of one attempt in seconds, for `prepare` and `run` together; more than "
-        f"{MAX_TIMEOUT_SECONDS} for pull workers only.",
+        description="Time limit of one attempt in seconds, for `prepare` and `run` together. More than "
+        f"{MAX_TIMEOUT_SECONDS} is for pull workers only.",
     ),
 ]
 NotifyWithinSeconds = Annotated[
@@ -172,7 +173,7 @@ ExpiresSeconds = Annotated[
     Field(
         ge=1,
         le=MAX_EXPIRES_SECONDS,
-        description="How many seconds after the due time the first attempt can still start; after that the task "
+        description="How many seconds after the due time the first attempt can still start; after that time, the task "
         "fails with the error `Expired` without calling the target. Null for no limit.",
         examples=[600],
     ),
@@ -182,7 +183,8 @@ FairKey = Annotated[
     Field(
         pattern=rf"^[!-~]{{1,{MAX_FAIR_KEY_LENGTH}}}$",
         description="Key for sharing workers fairly: when more tasks are due than workers are free, a key with many "
-        "tasks does not delay other keys. Not a limit. Null for none; all tasks without a key share one key.",
+        "tasks does not delay other keys. The key is not a limit. Null for no key; all tasks without a key share one "
+        "key.",
         examples=["customer-17"],
     ),
 ]
@@ -192,7 +194,7 @@ FairWeight = Annotated[
         ge=1,
         le=MAX_FAIR_WEIGHT,
         description="When several keys have many tasks, a key with weight 3 starts about three times as many tasks as "
-        "a key with weight 1. No effect without a `fair_key`.",
+        "a key with weight 1. The weight has no effect without a `fair_key`.",
     ),
 ]
 MaxDurationSeconds = Annotated[
@@ -210,7 +212,7 @@ LockWaitSeconds = Annotated[
         ge=1,
         le=MAX_LOCK_WAIT_SECONDS,
         description="How many seconds each attempt can wait for the lock, counted from its first wait for any of the "
-        "task's locks; after that the task fails with the error `LockWaitExpired`. Null for no limit.",
+        "task's locks; after that time, the task fails with the error `LockWaitExpired`. Null for no limit.",
     ),
 ]
 RateKey = Annotated[
@@ -277,17 +279,17 @@ GroupId = Annotated[
     str,
     Field(pattern=GROUP_ID_PATTERN, description="Id of the group, among the owner's groups.", examples=["import-17"]),
 ]
-DependencyId = Annotated[str, AfterValidator(_task_id), Field(description="The id of a task, in capitals.")]
+DependencyId = Annotated[str, AfterValidator(_task_id), Field(description="The id of a task, in uppercase.")]
 ParentTaskId = Annotated[
     str,
     AfterValidator(_task_id),
     Field(
-        description="The task that starts this one; must have the same owner. Lists and cancellations can follow the "
-        "reference. A handler's `context.client` sets this field.",
+        description="The task that starts this task. Both tasks must have the same owner. Lists and cancellations can "
+        "follow the reference. A handler's `context.client` sets this field.",
         examples=["01KB8Z4QYJ0000GH3V5TZK7M2P"],
     ),
 ]
-"""The id of a task, in capitals."""
+"""The id of a task, in uppercase."""
 AllowUnknownType = Annotated[
     bool,
     Field(description="Whether to accept a type without a known handler, for a handler that a later deployment adds."),

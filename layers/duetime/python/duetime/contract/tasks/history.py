@@ -55,14 +55,14 @@ class ActorResponse(TypedDict):
 
 
 class TaskHistoryEventResponse(TypedDict):
-    """An event in the life of a task. Fields that do not apply to its type are null."""
+    """An event in the life of a task. Fields that do not apply to the event's type are null."""
 
     type: Annotated[EventType, Field(description="What happened.")]
     at: Annotated[
         Instant | None, Field(description="When the event happened; null for an attempt that was lost with its worker.")
     ]
     actor: Annotated[ActorResponse | None, Field(description="The actor; null for events of an attempt.")]
-    reason: Annotated[str | None, Field(description="The reason that the actor gave; null for none.")]
+    reason: Annotated[str | None, Field(description="The reason that the actor gave; null if there is none.")]
     version: Annotated[int | None, Field(description="Version of the task after the event; null if unknown.")]
     fields: Annotated[Sequence[str], Field(description="For an update, the names of the changed fields.")]
     nodes: Annotated[
@@ -72,7 +72,7 @@ class TaskHistoryEventResponse(TypedDict):
     bulk_operation_id: Annotated[
         str | None,
         Field(
-            description="The bulk operation that did this. An operation that completed at once is not stored "
+            description="The bulk operation that caused the event. An operation that completed at once is not stored "
             "separately."
         ),
     ]
@@ -90,7 +90,10 @@ class TaskEventList(TypedDict):
     events: Annotated[Sequence[TaskHistoryEventResponse], Field(description="The events.")]
     dropped: Annotated[
         int,
-        Field(description="How many of the oldest actions of users are no longer listed: only the latest are kept."),
+        Field(
+            description="How many of the oldest user actions are no longer listed, because only the latest actions "
+            "are kept."
+        ),
     ]
 
 

@@ -77,7 +77,10 @@ def _read(body: str) -> Document:
 
 
 def _task_of(document: Document, record: Mapping[str, Any]) -> tuple[TaskSpec, Origin]:
-    """The task in a message, and the event from which it is created: for a bare task, the message itself."""
+    """The task in a message, and the event from which it is created.
+
+    For a bare task, this event is the message itself.
+    """
     value = document.value
     if isinstance(value, dict) and _DETAIL in value:
         return task_spec_at(value[_DETAIL], (_DETAIL,), document), _origin(document)
@@ -125,7 +128,7 @@ def _event_of_message(record: Mapping[str, Any]) -> IntakeEvent:
 def _event_of_stream(record: Mapping[str, Any]) -> IntakeEvent:
     """The event for a change in a DynamoDB table, with `keys`, `new` and `old` as JSON.
 
-    Binary attributes are base64, sets are lists. Source: AWS Lambda Developer Guide, "Using Lambda with DynamoDB".
+    Binary attributes are base64, and sets are lists. Source: AWS Lambda Developer Guide, "Using Lambda with DynamoDB".
     """
     change = record["dynamodb"]
     detail = {
@@ -144,10 +147,10 @@ def events_of_logs(data: str) -> Iterator[IntakeEvent]:
     Source: CloudWatch Logs User Guide, "Subscription filters with AWS Lambda".
 
     Args:
-        data: delivered data: JSON, compressed with gzip, in base64.
+        data: the delivered JSON, compressed with gzip and encoded as base64.
 
     Raises:
-        BodyUnreadable: the data have another format.
+        BodyUnreadable: the data has another format.
     """
     try:
         found = json.loads(gzip.decompress(base64.b64decode(data, validate=True)))

@@ -66,7 +66,7 @@ class TaskCancel(TaskAction):
         bool,
         Field(
             description="Whether to also cancel the tasks that the task started, directly or indirectly, even if the "
-            "task has ended. One request cancels some hundreds: repeat the request while `has_more` is true."
+            "task has ended. One request cancels a few hundred tasks, so repeat the request while `has_more` is true."
         ),
     ] = False
 
@@ -135,7 +135,7 @@ class HeartbeatReport(Body):
 
 
 class ProgressReport(Body):
-    """The progress of a running attempt; counts as a heartbeat."""
+    """The progress of a running attempt, which counts as a heartbeat."""
 
     fence: Fence
     percent: Percent
@@ -180,7 +180,7 @@ def reject_fields(document: Document) -> None:
 
 
 def action_reason(document: Document) -> str:
-    """The reason for an action; empty for none.
+    """The reason for an action; empty if there is none.
 
     Raises:
         FieldsInvalid: some fields are invalid.
@@ -316,7 +316,7 @@ CREATE_MANY = Operation(
     "others. The idempotency key applies to each task together with its position in the list.",
     query=queries.EstimateQuery,
     body=bodies.TaskBatchCreate,
-    # More levels than any valid batch: a task that is nested too deeply is rejected individually.
+    # More levels than any valid batch has, so that a task that is nested too deeply is rejected individually.
     nesting=2 * MAX_JSON_DEPTH,
     headers=(KEY, KEY_LIFE, TRACEPARENT, LEASE),
     errors=FOR_A_LEASE,
@@ -347,9 +347,9 @@ UPDATE = Operation(
     "PATCH /v1/tasks/{task_id}",
     "Update a task that has not started",
     TASK.but("The task after the update."),
-    description="A merge patch (RFC 7396): `retry`, `lock`, `rate`, `tags` and a `target` of the same kind are merged, "
-    "null removes a field, and a `target` of another kind replaces the old target. `payload` is opaque and replaced "
-    "as a whole. The body contains only task fields, so the reason is a query parameter.",
+    description="The body is a merge patch (RFC 7396): `retry`, `lock`, `rate`, `tags` and a `target` of the same "
+    "kind are merged, null removes a field, and a `target` of another kind replaces the old target. `payload` is "
+    "opaque and replaced completely. The body contains only task fields, so the reason is a query parameter.",
     query=queries.UpdateQuery,
     body=bodies.TaskPatch,
     headers=(IF_MATCH,),
@@ -360,9 +360,9 @@ CANCEL = Operation(
     "POST /v1/tasks/{task_id}/cancel",
     "Cancel a task",
     TASK.but("The cancelled task."),
-    description="Cancels a task that has not started. A running task is a conflict unless `force` is true: then the "
-    "task is asked to stop at its next opportunity. Repeating the request changes nothing and returns the same "
-    "response. With `include_children`, the tasks that this task started are cancelled, too.",
+    description="Cancels a task that has not started. A running task is a conflict unless `force` is true, in which "
+    "case the task is asked to stop at its next opportunity. Repeating the request changes nothing and returns the "
+    "same response. With `include_children`, the tasks that this task started are cancelled, too.",
     accepted=TASK.accepted("The running task has been asked to stop."),
     body=TaskCancel,
     headers=(IF_MATCH,),
@@ -421,12 +421,13 @@ RESUME = _action(
     "The task runs at its due time, or now if the due time has passed. A pause request that the running attempt has "
     "not followed yet is withdrawn.",
 )
-RUN = _action("runTask", "run", "Run a task now", "Starts a task that has not started yet, whatever its due time.")
+RUN = _action("runTask", "run", "Run a task now", "Starts a task that has not started yet, regardless of its due time.")
 RETRY = _action(
     "retryTask",
     "retry",
     "Retry a failed task",
-    "Starts again with the first attempt and the full retry policy. The fence and the attempt history continue.",
+    "The task starts again with the first attempt and the full retry policy. The fence and the attempt history "
+    "continue.",
     also=(errors.ContentExpired, errors.UniqueKeyHeld),
 )
 ROLL_BACK = _action(
@@ -477,7 +478,7 @@ PROGRESS = Operation(
     "POST /v1/tasks/{task_id}/progress",
     "Report the progress of a running attempt",
     TASK,
-    description="Counts as a heartbeat: see `reportHeartbeat`.",
+    description="The report counts as a heartbeat; see `reportHeartbeat`.",
     body=ProgressReport,
     errors=(errors.FenceMismatch, errors.LockLost),
 )
@@ -502,7 +503,7 @@ LIST_EVENTS = Operation(
     "GET /v1/tasks/{task_id}/events",
     "List the events of a task",
     Returns(history.TaskEventList, "The events, oldest first."),
-    description="The task's creation, the actions of users and of the system with actor and reason, the start and end "
+    description="The task's creation, the actions by users and by the system with actor and reason, the start and end "
     f"of each attempt, and the task's end. The latest {ACTIONS_INLINE} actions are kept; `dropped` counts older "
     "actions. Actions that were taken before this history was introduced are not listed.",
 )

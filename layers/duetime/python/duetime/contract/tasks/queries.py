@@ -1,6 +1,6 @@
 """Query parameters for lists of tasks: filters, order and page."""
 
-# No `annotations` from `__future__`: pydantic would parse the text of each annotation at every start.
+# Without `from __future__ import annotations`, because pydantic would parse each annotation's text at every start.
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -97,7 +97,7 @@ class TaskConditions(Body):
 
     @property
     def conditions(self) -> TaskFilter:
-        """The filter of the conditions."""
+        """The filter that these fields describe."""
         return TaskFilter(
             type=self.type,
             name=self.name,
@@ -143,7 +143,7 @@ def _ids(given: object) -> tuple[TaskId, ...]:
 
 
 def _parsed(text: str) -> TaskId:
-    """Parses an id in upper or lower case: Crockford's base 32 is case-insensitive."""
+    """Parses an id in upper or lower case, because Crockford's base 32 is case-insensitive."""
     return TaskId.parse(text.upper() if text.isascii() else text)
 
 
@@ -203,7 +203,7 @@ class ListedQuery(Parameters, TaskConditions):
         tuple[State, ...],
         BeforeValidator(_states),
         WithJsonSchema(STATES_SCHEMA),
-        Field(description="Only tasks in one of these states; may be repeated."),
+        Field(description="Only tasks in one of these states. The parameter may be repeated."),
     ] = ()
     tag: Annotated[
         WantedTags,
@@ -230,12 +230,12 @@ class ListedQuery(Parameters, TaskConditions):
         ),
     ] = False
     next_token: Annotated[
-        str | None, Field(description="`next_token` of the previous page; all other parameters must be the same.")
+        str | None, Field(description="`next_token` from the previous page. All other parameters must be the same.")
     ] = None
 
     @property
     def filter(self) -> TaskFilter:
-        """The filter of the conditions."""
+        """The filter that these fields describe."""
         finished = Range(self.finished_after, self.finished_before)
         return replace(self.conditions, states=self.state, tags=self.tag, finished=finished)
 
@@ -273,7 +273,7 @@ class ListedQuery(Parameters, TaskConditions):
             examined: number of tasks that were read for the page.
             after: the last task that was read; `None` if there are no more.
             changed_at: time of the latest change that the lists contain; `None` if the page was read from records.
-            count: how many tasks match; `None` if it was not requested.
+            count: how many tasks match; `None` if the count was not requested.
         """
         names = sorted(self.model_fields_set - _NO_FILTERS)
         filters = {name: _texts(getattr(self, name)) for name in names}
@@ -301,7 +301,7 @@ class TaskListQuery(ListedQuery):
         BeforeValidator(parts_of),
         Field(
             strict=False,
-            description="Contents to include; may be repeated. A page then has at most "
+            description="Contents to include. The parameter may be repeated. A page then has at most "
             f"{MAX_EXPANDED_PAGE} tasks and {MAX_EXPANDED_BYTES} bytes of content.",
         ),
     ] = ()
@@ -321,21 +321,21 @@ class TaskListQuery(ListedQuery):
     ] = None
     include_nodes: Annotated[
         Flag,
-        Field(description="Whether to list topology nodes, too. They are always listed with `state` or `parent`."),
+        Field(description="Whether to list topology nodes, too. Nodes are always listed with `state` or `parent`."),
     ] = False
     ids: Annotated[
         tuple[TaskId, ...],
         BeforeValidator(_ids),
         WithJsonSchema(_IDS_SCHEMA),
         Field(
-            description="Only the tasks with these ids; may be repeated. Unknown ids are left out. Cannot be given "
-            "with other parameters."
+            description="Only the tasks with these ids. The parameter may be repeated. Unknown ids are left out. "
+            "Cannot be given with other parameters."
         ),
     ] = ()
 
     @property
     def filter(self) -> TaskFilter:
-        """The filter of the conditions."""
+        """The filter that these fields describe."""
         return replace(
             super().filter,
             error_type=self.error_type,

@@ -48,16 +48,18 @@ class RequestAuthResponse(TypedDict):
 class ResponseOptionsResponse(TypedDict):
     """The part of the response that becomes the task's result."""
 
-    keep: Annotated[Literal["body", "all", "none"], Field(description="Which parts of the response.")]
-    max_bytes: Annotated[int, Field(description="Size of the body, in bytes.")]
-    when_larger: Annotated[Literal["fail", "truncate"], Field(description="What happens to a larger body.")]
+    keep: Annotated[Literal["body", "all", "none"], Field(description="Which parts of the response are kept.")]
+    max_bytes: Annotated[int, Field(description="Maximum size of the body, in bytes.")]
+    when_larger: Annotated[
+        Literal["fail", "truncate"], Field(description="What happens to a body that is larger than `max_bytes`.")
+    ]
 
 
 class CallBatchResponse(TypedDict):
     """How tasks share calls of an endpoint."""
 
     max_size: Annotated[int, Field(description="Maximum number of tasks in one call.")]
-    max_wait_seconds: Annotated[float, Field(description="How long the first task may wait for others.")]
+    max_wait_seconds: Annotated[float, Field(description="How long the first task may wait for other tasks.")]
 
 
 class HttpTargetResponse(TypedDict):
@@ -112,7 +114,7 @@ class TopologyTargetResponse(TypedDict):
     kind: Literal["topology"]
     definition: Annotated[
         NotRequired[DefinitionRunResponse],
-        Field(description="The definition that the topology is a run of; absent for none."),
+        Field(description="The definition that the topology is a run of; absent if there is none."),
     ]
 
 
@@ -131,12 +133,12 @@ class EventTargetResponse(TypedDict):
 
     kind: Literal["wait_for_event"]
     event: Annotated[str, Field(description="Name of the event.")]
-    key: Annotated[str, Field(description="Distinguishes events with the same name; empty for none.")]
+    key: Annotated[str, Field(description="Distinguishes events with the same name; empty for no key.")]
     timeout_seconds: Annotated[int, Field(description="How long the task waits after its due time.")]
     lookback_seconds: Annotated[
         int, Field(description="How long before the task's creation the signal may have been sent.")
     ]
-    when: Annotated[str | None, Field(description="Condition on the signal; null for any.")]
+    when: Annotated[str | None, Field(description="Condition on the signal; null for any signal.")]
 
 
 class LambdaTargetResponse(TypedDict):
@@ -226,7 +228,9 @@ class RetryResponse(TypedDict):
     max_seconds: float
     max_duration_seconds: Annotated[
         int | None,
-        Field(description="How long after the start of the first attempt another one can start; null for no limit."),
+        Field(
+            description="How long after the start of the first attempt another attempt can start; null for no limit."
+        ),
     ]
 
 
@@ -302,10 +306,10 @@ class NotifyOnResponse(TypedDict):
     to: Annotated[str, Field(description="Where notices are sent: a URL, or an ARN.")]
     failed: bool
     late_seconds: Annotated[
-        int | None, Field(description="After how many seconds a late start is reported; null for never.")
+        int | None, Field(description="After how many seconds a late start is reported; null if it is not reported.")
     ]
     running_seconds: Annotated[
-        int | None, Field(description="After how many seconds a long run is reported; null for never.")
+        int | None, Field(description="After how many seconds a long run is reported; null if it is not reported.")
     ]
 
 
@@ -321,22 +325,22 @@ class TaskOptionsResponse(TypedDict):
     rollback_on_failure: bool
     lock: Annotated[
         TaskLockResponse | None,
-        Field(description="The lock that the task needs while it runs; null for none, or several."),
+        Field(description="The lock that the task needs while it runs; null for no lock or several locks."),
     ]
     locks: Annotated[
         NotRequired[Sequence[TaskLockResponse]],
         Field(description="The locks that the task needs while it runs, if there are several; otherwise absent."),
     ]
     rate: TaskRateResponse | None
-    callback_url: Annotated[str | None, Field(description="URL that receives the outcome; null for none.")]
+    callback_url: Annotated[str | None, Field(description="URL that receives the outcome; null if there is none.")]
     notify_on: NotifyOnResponse | None
     expires_seconds: Annotated[
         int | None, Field(description="How long after the due time the first attempt can start; null for no limit.")
     ]
     fair_key: Annotated[
-        NotRequired[str], Field(description="Key for sharing workers fairly with other keys; absent for none.")
+        NotRequired[str], Field(description="Key for sharing workers fairly with other keys; absent if there is none.")
     ]
-    fair_weight: Annotated[NotRequired[int], Field(description="Weight of `fair_key`; absent if 1.")]
+    fair_weight: Annotated[NotRequired[int], Field(description="Weight of `fair_key`; absent if the weight is 1.")]
 
 
 Instant = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
@@ -360,7 +364,8 @@ class CostEstimateResponse(TypedDict):
     lines: Annotated[Sequence[CostLineResponse], Field(description="The costs, item by item.")]
     left_out: Annotated[Sequence[str], Field(description="Parts of the request that cannot be estimated.")]
     region: Annotated[
-        str, Field(description="The region of the prices: `us-east-1` if the price table lacks the deployment's.")
+        str,
+        Field(description="The region of the prices: `us-east-1` if the price table lacks the deployment's region."),
     ]
     prices_as_of: Annotated[str, Field(description="Date of the price table.")]
 
@@ -396,7 +401,7 @@ class TopologyReferenceResponse(TypedDict):
     id: Annotated[str, Field(description="Id of the topology.")]
     run: int
     node: str
-    reason: Annotated[str | None, Field(description="Why the topology cancelled the task; null for none.")]
+    reason: Annotated[str | None, Field(description="Why the topology cancelled the task; null if it did not.")]
 
 
 class JobResponse(TypedDict):
@@ -442,14 +447,14 @@ class TaskSummary(_Identity, TaskOptionsResponse, TaskDependenciesResponse):
 
     target: TargetResponse
     unique: Annotated[
-        UniqueResponse | None, Field(description="The task's unique key; null for none, or with `debounce`.")
+        UniqueResponse | None, Field(description="The task's unique key; null for no key, or with `debounce`.")
     ]
     debounce: Annotated[
         DebounceResponse | None, Field(description="How other creations delay the task; null for no debouncing.")
     ]
     order: Annotated[
         OrderKeyResponse | None,
-        Field(description="Key whose earlier tasks must end before this task starts; null for none."),
+        Field(description="Key whose earlier tasks must end before this task starts; null if there is none."),
     ]
     due_at: Annotated[Instant, Field(description="When the task is due.")]
     expires_at: Annotated[
@@ -460,17 +465,18 @@ class TaskSummary(_Identity, TaskOptionsResponse, TaskDependenciesResponse):
         Instant | None, Field(description="When the scheduler checks the task next; null once the task has ended.")
     ]
     created_at: Instant
-    started_at: Annotated[Instant | None, Field(description="When the first attempt started; null before.")]
+    started_at: Annotated[Instant | None, Field(description="When the first attempt started; null until then.")]
     finished_at: Annotated[
-        Instant | None, Field(description="When the outcome was stored and all follow-up work was done; null before.")
+        Instant | None,
+        Field(description="When the outcome was stored and all follow-up work was done; null until then."),
     ]
     attempt: Annotated[int, Field(description="Number of attempts that have started.")]
     fence: Annotated[
-        int, Field(description="Grows with every attempt, so that a target can reject an outdated attempt.")
+        int, Field(description="Fence that grows with every attempt, so that a target can reject an outdated attempt.")
     ]
     lease: Annotated[
         LeaseResponse | None,
-        Field(description="The lease of the current worker; null for none."),
+        Field(description="The lease of the current worker; null if there is none."),
     ]
     awaiting_notification: Annotated[
         bool, Field(description="Whether the target has accepted the work and will report the outcome later.")
@@ -481,7 +487,7 @@ class TaskSummary(_Identity, TaskOptionsResponse, TaskDependenciesResponse):
     ]
     requested_action: Annotated[
         RequestedAction | None,
-        Field(description="Action requested from the running attempt; null for none."),
+        Field(description="Action requested from the running attempt; null if there is none."),
     ]
     waiting_for: Annotated[
         WaitingForResponse | None,
@@ -489,20 +495,21 @@ class TaskSummary(_Identity, TaskOptionsResponse, TaskDependenciesResponse):
     ]
     schedule: Annotated[
         ScheduleReferenceResponse | None,
-        Field(description="The schedule that created the task or its topology; null for none."),
+        Field(description="The schedule that created the task or its topology; null if there is none."),
     ]
     topology: Annotated[
         TopologyReferenceResponse | None,
         Field(description="The topology that the task is a node of; null if it is not a node."),
     ]
-    parent_task_id: Annotated[str | None, Field(description="The task that started this one; null for none.")]
+    parent_task_id: Annotated[str | None, Field(description="The task that started this task; null if there is none.")]
     progress: TaskProgressResponse | None
     error: TaskErrorResponse | None
     lateness_ms: Annotated[
         int | None,
         Field(
             description="How long after the due time the first attempt started, in milliseconds; null before the "
-            "start. Counted from the creation, update or resumption of the task if that is later than the due time."
+            "start. The delay counts from the task's creation, update or resumption if that is later than the due "
+            "time."
         ),
     ]
     cost_dollars: Annotated[
@@ -516,13 +523,13 @@ class TaskSummary(_Identity, TaskOptionsResponse, TaskDependenciesResponse):
         str | None,
         Field(description="W3C trace context of the request that created the task; null if the request had none."),
     ]
-    version: Annotated[int, Field(description="Grows with every write; part of the ETag.")]
+    version: Annotated[int, Field(description="Version that grows with every write and is part of the ETag.")]
 
 
 class CancelledChildrenResponse(TypedDict):
     """Effect of a cancellation on the tasks that the cancelled task started."""
 
-    cancelled: Annotated[int, Field(description="How many were cancelled.")]
+    cancelled: Annotated[int, Field(description="How many tasks were cancelled.")]
     stopping: Annotated[int, Field(description="How many running tasks were asked to stop.")]
     running: Annotated[int, Field(description="How many running tasks were left alone because `force` is not set.")]
     has_more: Annotated[bool, Field(description="Whether the request must be repeated to cancel the rest.")]
@@ -532,10 +539,11 @@ class TaskResponse(TaskSummary):
     """A task, with its group, its payload and its result."""
 
     group: Annotated[
-        GroupReferenceResponse | None, Field(description="The group that the task is a member of; null for none.")
+        GroupReferenceResponse | None,
+        Field(description="The group that the task is a member of; null if there is none."),
     ]
     completes_group: Annotated[
-        str | None, Field(description="Id of the group whose completion task this is; null for none.")
+        str | None, Field(description="Id of the group whose completion task this is; null if there is none.")
     ]
     kept_until: Annotated[
         Instant | None,
@@ -597,12 +605,13 @@ class TaskCount(TypedDict):
 
 
 class AppliedList(TypedDict):
-    """All filters of a list: no others apply, and no time range is implied."""
+    """All filters of a list. No other filters apply, and no time range is implied."""
 
     filters: Annotated[Mapping[str, Sequence[str]], Field(description="The filters of the request, by parameter name.")]
     order: Annotated[Literal["asc", "desc"], Field(description="Earliest first or latest first.")]
     order_by: Annotated[
-        Literal["due_at", "finished_at"], Field(description="By the due time at creation, or by the end.")
+        Literal["due_at", "finished_at"],
+        Field(description="Whether the list is ordered by due time at creation, or by end time."),
     ]
     limit: Annotated[int, Field(description="Maximum number of entries on the page.")]
     examined: Annotated[int, Field(description="How many of your tasks were read for this page.")]
@@ -614,8 +623,8 @@ class AppliedList(TypedDict):
         Instant | None,
         Field(
             description="Time of the latest change that the lists contain, to within ten seconds: lists lag a few "
-            "seconds behind changes to your tasks. Unchanged while nothing changes. Null if the page was read from the "
-            "tasks themselves."
+            "seconds behind changes to your tasks. The time is the same while nothing changes. Null if the page was "
+            "read from the tasks themselves."
         ),
     ]
     count: Annotated[TaskCount | None, Field(description="How many tasks match; null unless `count` was requested.")]
@@ -627,7 +636,7 @@ class TaskPage(TypedDict):
     tasks: Sequence[ListedTask]
     applied: Annotated[AppliedList, Field(description="The filters of the list.")]
     next_token: Annotated[
-        str | None, Field(description="Token of the next page; null on the last one. A page can be short or empty.")
+        str | None, Field(description="Token of the next page; null on the last page. A page can be short or empty.")
     ]
 
 
@@ -683,7 +692,7 @@ class StepResponse(TypedDict):
     fence: Annotated[int, Field(description="Fence of that attempt.")]
     finished_at: Annotated[Instant, Field(description="When the step's function returned.")]
     duration_ms: Annotated[int, Field(description="Duration of the step's function, in milliseconds.")]
-    result: Annotated[Any, Field(description="Return value of the step's function; later attempts reuse it.")]
+    result: Annotated[Any, Field(description="Return value of the step's function, which later attempts reuse.")]
 
 
 class StepList(TypedDict):

@@ -1,6 +1,6 @@
 """Fields of targets: URLs, ARNs, options, and custom requests to HTTP endpoints with their rules."""
 
-# No `annotations` from `__future__`: pydantic would parse the text of each annotation at every start.
+# Without `from __future__ import annotations`, because pydantic would parse each annotation's text at every start.
 
 import base64
 import json
@@ -88,7 +88,7 @@ LookbackSeconds = Annotated[
 
 def _signal_condition(text: str) -> str:
     """Rejects an invalid condition."""
-    # Imported late: few tasks have a condition, and the parser is separate.
+    # Imported late, because few tasks have a condition, and the parser is a separate module.
     from duetime_common.conditions import reject_signal_condition  # noqa: PLC0415 - see the line above
 
     reject_signal_condition(text)
@@ -105,8 +105,8 @@ SignalCondition = Annotated[
     ),
     AfterValidator(_signal_condition),
 ]
-# The characters of RFC 3986, all ASCII: no spaces, control characters or backslashes, which parsers interpret
-# differently.
+# The characters of RFC 3986, which are all ASCII, exclude spaces, control characters and backslashes, which parsers
+# interpret differently.
 _URI = re.compile(r"[A-Za-z0-9:/?#\[\]@!$&'()*+,;=._~%-]+")
 
 
@@ -262,7 +262,7 @@ ContainerName = Annotated[
 WaitsForEnd = Annotated[
     bool,
     Field(
-        description="Whether the outcome is the end of the execution, within `notify_within_seconds`; otherwise its "
+        description="Whether the outcome is the end of the execution, within `notify_within_seconds`, instead of its "
         "start."
     ),
 ]
@@ -405,8 +405,8 @@ SuccessStatuses = Annotated[
     Field(
         min_length=1,
         max_length=MAX_SUCCESS_STATUSES,
-        description="Statuses that mean success, instead of all from 200 to 299. Other statuses from 200 to 299 are "
-        "retried.",
+        description="Statuses that mean success, instead of all statuses from 200 to 299. Other statuses from 200 to "
+        "299 are retried.",
         examples=[[200, 404]],
     ),
 ]
@@ -428,7 +428,11 @@ class RequestBody(Body):
     ] = None
     base64: Annotated[
         Annotated[str, AfterValidator(base64_text)] | None,
-        Field(max_length=MAX_REQUEST_BYTES, description="Bytes, base64; without placeholders.", examples=["AAEC"]),
+        Field(
+            max_length=MAX_REQUEST_BYTES,
+            description="Bytes, encoded as base64, without placeholders.",
+            examples=["AAEC"],
+        ),
     ] = None
 
     @model_validator(mode="after")
@@ -495,12 +499,14 @@ class HandlerTarget(Body):
 
 
 class CallBatch(Body):
-    """How tasks share calls: one request for several due tasks, whose response has an outcome for each."""
+    """How tasks share calls: one request for several due tasks, whose response has an outcome for each task."""
 
     max_size: Annotated[
         int,
         Field(
-            ge=1, le=MAX_HANDLER_BATCH, description="Maximum number of tasks in one call; all come from one delivery."
+            ge=1,
+            le=MAX_HANDLER_BATCH,
+            description="Maximum number of tasks in one call, which all come from one delivery of the queue.",
         ),
     ] = DEFAULT_BATCH_SIZE
     max_wait_seconds: Annotated[
@@ -508,7 +514,7 @@ class CallBatch(Body):
         Field(
             ge=0,
             le=MAX_HANDLER_BATCH_WAIT_SECONDS,
-            description="How long the first task may wait for others; at most half of its timeout.",
+            description="How long the first task may wait for other tasks; at most half of its timeout.",
         ),
     ] = DEFAULT_BATCH_WAIT_SECONDS
 
@@ -528,15 +534,17 @@ class HttpTarget(Body):
         Field(description="Body of a custom request; if left out, POST, PUT and PATCH send the payload as JSON."),
     ] = None
     success: Annotated[
-        SuccessStatuses | None, Field(description="Statuses that mean success; null for all from 200 to 299.")
+        SuccessStatuses | None, Field(description="Statuses that mean success; null for all statuses from 200 to 299.")
     ] = None
     auth: Annotated[RequestAuth | None, Field(description="Authentication of the request.")] = None
     response: Annotated[
-        ResponseOptions | None, Field(description="The part of the response to keep; null for the whole body.")
+        ResponseOptions | None, Field(description="The part of the response to keep; null for the entire body.")
     ] = None
     batch: Annotated[
         CallBatch | None,
-        Field(description="How tasks share calls; null if they do not. Not with `phases` or a custom request."),
+        Field(
+            description="How tasks share calls; null if they do not. Cannot be given with `phases` or a custom request."
+        ),
     ] = None
 
 
@@ -606,7 +614,7 @@ class LambdaTarget(Body):
 
 
 class SqsTarget(Body):
-    """An SQS queue, which is sent a message."""
+    """An SQS queue, to which a message is sent."""
 
     kind: Literal["sqs"]
     arn: QueueArn
@@ -620,7 +628,7 @@ class SnsTarget(Body):
 
 
 class EventBridgeTarget(Body):
-    """An EventBridge event bus, which is sent an event."""
+    """An EventBridge event bus, to which an event is sent."""
 
     kind: Literal["eventbridge"]
     arn: EventBusArn
@@ -636,7 +644,7 @@ class StepFunctionsTarget(Body):
 
 
 class EcsTarget(Body):
-    """An ECS task definition: starts an ECS task and waits for its end."""
+    """An ECS task definition. Each attempt starts an ECS task and waits for its end."""
 
     kind: Literal["ecs"]
     arn: TaskDefinitionArn
@@ -646,7 +654,7 @@ class EcsTarget(Body):
 
 
 class BatchTarget(Body):
-    """A Batch job definition: submits a job and waits for its end."""
+    """A Batch job definition. Each attempt submits a job and waits for its end."""
 
     kind: Literal["batch"]
     arn: JobDefinitionArn
@@ -655,7 +663,7 @@ class BatchTarget(Body):
 
 
 class CodeBuildTarget(Body):
-    """A CodeBuild project: starts a build and waits for its end."""
+    """A CodeBuild project. Each attempt starts a build and waits for its end."""
 
     kind: Literal["codebuild"]
     arn: ProjectArn
@@ -663,7 +671,7 @@ class CodeBuildTarget(Body):
 
 
 class GlueTarget(Body):
-    """A Glue job: starts a job run and waits for its end."""
+    """A Glue job. Each attempt starts a job run and waits for its end."""
 
     kind: Literal["glue"]
     arn: GlueJobArn
@@ -677,7 +685,7 @@ Target = Annotated[
     HandlerTarget | HttpTarget | PullTarget | AwsTarget | TopologyTarget | ApprovalTarget | EventTarget,
     Field(
         discriminator="kind",
-        description="The target. By default, pull workers if the type is declared as pulled, otherwise the type's "
-        "handler.",
+        description="The target. The default is pull workers if the type is declared as pulled, and otherwise the "
+        "type's handler.",
     ),
 ]

@@ -60,7 +60,7 @@ class TaskFieldMerge:
             raise FieldInvalid(fault.field, fault.reason) from None
         changes: Any = {name: after[name] for name in self.patch}
         if self.patch.get("lock") or self.patch.get("locks"):
-            # `lock` and `locks` are two forms of one option; the record has only one.
+            # `lock` and `locks` are two forms of one option; the record has only one form.
             changes |= {"lock": after["lock"], "locks": after["locks"]}
         if changes.get("target", default_target) is None:
             changes["target"] = default_target

@@ -58,7 +58,8 @@ class NodeMap(Body):
         ),
     ]
     max_parallel: Annotated[
-        int | None, Field(ge=1, le=MAX_NODES, description="Maximum number of items that run at once; null for all.")
+        int | None,
+        Field(ge=1, le=MAX_NODES, description="Maximum number of items that run at once; null for all items."),
     ] = None
     tolerated_failures: Annotated[
         int, Field(ge=0, le=MAX_NODES, description="How many items can fail without failing the node.")
@@ -81,8 +82,8 @@ class TopologyNode(TaskCreate):
         Field(
             ge=0,
             le=MAX_DEADLINE_SECONDS,
-            description="Seconds from when the trigger rule is met until the node is due; fractions are allowed. At "
-            "most the maximum duration of a topology's run.",
+            description="Seconds from when the trigger rule is met until the node is due; fractions are allowed. The "
+            "upper limit is the maximum duration of a topology's run.",
             examples=[90],
         ),
     ] = 0
@@ -100,15 +101,15 @@ class TopologyNode(TaskCreate):
         Field(
             max_length=MAX_CONDITION_LENGTH,
             description="JMESPath condition on `parents.NAME.outcome`, `.result` and `.error`, and on the definition's "
-            "`parameters.NAME`, evaluated once the trigger rule is met. If false, the node is skipped; if neither true "
-            "nor false, the node fails.",
+            "`parameters.NAME`, evaluated once the trigger rule is met. If the condition is false, the node is "
+            "skipped; if it is neither true nor false, the node fails.",
         ),
     ] = None
     map: Annotated[
         NodeMap | None,
         Field(
-            description="Runs the node once for each item of a list, as a nested topology: `<duetime.item>` and "
-            "`<duetime.index>` stand for the item and its index, from 0. The result is the list of all results."
+            description="Runs the node once for each item of a list, as a nested topology. `<duetime.item>` and "
+            "`<duetime.index>` stand for the item and its index, starting at 0. The result is the list of all results."
         ),
     ] = None
     expected_seconds: Annotated[
@@ -135,7 +136,7 @@ class TopologyGraph(Body):
     ] = OnFailure.STOP
     timeout_seconds: Annotated[
         int | None,
-        Field(ge=1, le=MAX_DEADLINE_SECONDS, description="Time limit of the whole run in seconds; null for none."),
+        Field(ge=1, le=MAX_DEADLINE_SECONDS, description="Time limit of the entire run in seconds; null for no limit."),
     ] = None
     outputs: Annotated[
         list[str],
@@ -149,7 +150,7 @@ class TopologyGraph(Body):
 
 
 def as_creation(schema: dict[str, Any]) -> None:
-    """Makes due times optional, not nullable."""
+    """Makes due times optional but not nullable in the schema."""
     schema["properties"]["due_at"].pop("default", None)
 
 
@@ -187,7 +188,7 @@ class NodeListQuery(Parameters):
     """Parameters of `GET /v1/topologies/{topology_id}/nodes`."""
 
     limit: Annotated[PageSize, Field(description="Maximum number of nodes on a page.")] = MAX_PAGE
-    next_token: Annotated[str | None, Field(description="`next_token` of the previous page.")] = None
+    next_token: Annotated[str | None, Field(description="`next_token` from the previous page.")] = None
 
     def scope(self, owner: str, topology: TaskId) -> str:
         """Scope of the list's page tokens."""
@@ -201,5 +202,5 @@ class TopologyListQuery(ListedQuery):
 
     @property
     def filter(self) -> TaskFilter:
-        """The filter of the conditions, always limited to topologies."""
+        """The filter that these fields describe, always limited to topologies."""
         return replace(super().filter, is_topology=True, definition=self.definition)

@@ -1,4 +1,4 @@
-"""Topology definitions over REST: bodies, queries, responses and operations."""
+"""The REST API for topology definitions: bodies, queries, responses and operations."""
 
 from __future__ import annotations
 
@@ -92,11 +92,11 @@ class DefinitionParameter(Body):
         ParameterType.STRING
     )
     default: Annotated[
-        Any, Field(description="Value in runs that give none. If left out, each run must give a value.")
+        Any, Field(description="Value in runs that give no value. If left out, each run must give a value.")
     ] = None
     enum: Annotated[
         list[Any] | None,
-        Field(min_length=1, max_length=MAX_PARAMETER_VALUES, description="Allowed values; null for all."),
+        Field(min_length=1, max_length=MAX_PARAMETER_VALUES, description="Allowed values; null to allow all values."),
     ] = None
     description: _Description = ""
 
@@ -130,7 +130,7 @@ class TopologyDefinitionFields(TopologyGraph):
         ),
     ]
     description: _Description = ""
-    name: Annotated[str | None, Field(description="Optional; must be the name in the path.")] = None
+    name: Annotated[str | None, Field(description="The name in the path, which can be left out.")] = None
 
 
 class TopologyRunCreate(TaskLabels, TaskUniqueness):
@@ -152,13 +152,13 @@ class DefinitionListQuery(Parameters):
     """Parameters of `GET /v1/topologies/definitions`."""
 
     limit: Annotated[PageSize, Field(description="Maximum number of definitions on a page.")] = MAX_PAGE
-    next_token: Annotated[str | None, Field(description="`next_token` of the previous page.")] = None
+    next_token: Annotated[str | None, Field(description="`next_token` from the previous page.")] = None
 
 
 class DefinitionQuery(Parameters):
     """Parameters of `GET /v1/topologies/definitions/{name}`."""
 
-    version: Annotated[_Version | None, Field(description="The version to get; the latest if left out.")] = None
+    version: Annotated[_Version | None, Field(description="The version to get; the latest version if left out.")] = None
 
 
 class DefinitionDiffQuery(Parameters):
@@ -166,7 +166,7 @@ class DefinitionDiffQuery(Parameters):
 
     before: Annotated[_Version, Field(alias="from", description="The version to compare.")]
     after: Annotated[
-        _Version | None, Field(alias="to", description="The version to compare with; the latest if left out.")
+        _Version | None, Field(alias="to", description="The version to compare with; the latest version if left out.")
     ] = None
 
 
@@ -299,7 +299,7 @@ class DefinitionPage(TypedDict):
     """A page of topology definitions."""
 
     definitions: Sequence[DefinitionSummary]
-    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last one.")]
+    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last page.")]
 
 
 class VersionList(TypedDict):
@@ -312,8 +312,12 @@ DifferenceResponse = TypedDict(
     "DifferenceResponse",
     {
         "path": Annotated[str, Field(description="Path of the changed field, such as `nodes.report.timeout_seconds`.")],
-        "from": Annotated[NotRequired[Any], Field(description="The value in the first version; absent for none.")],
-        "to": Annotated[NotRequired[Any], Field(description="The value in the second version; absent for none.")],
+        "from": Annotated[
+            NotRequired[Any], Field(description="The value in the first version; absent if there is none.")
+        ],
+        "to": Annotated[
+            NotRequired[Any], Field(description="The value in the second version; absent if there is none.")
+        ],
     },
 )
 
@@ -386,7 +390,7 @@ def _parameter(written: Mapping[str, Any]) -> ParameterResponse:
     return parameter
 
 
-ONLY_NEW = Header("If-None-Match", "`*`: only if no definition has this name.", {"const": "*"})
+ONLY_NEW = Header("If-None-Match", "`*` to store the definition only if no definition has this name.", {"const": "*"})
 _DEFINITION = Returns(DefinitionResponse, "The definition.", {"ETag": "The definition's version."})
 
 LIST = Operation(
@@ -424,8 +428,9 @@ DELETE = Operation(
     "DELETE /v1/topologies/definitions/{name}",
     "Delete a topology definition",
     _DEFINITION.but("The deleted definition."),
-    description="Deletes all versions; rejected while a schedule runs the definition. Existing runs are not changed. "
-    "Repeat a failed request: the response is 404 once the definition is gone, and any leftover data is deleted.",
+    description="Deletes all versions. The request is rejected while a schedule runs the definition. Existing runs "
+    "are not changed. Repeat a failed request: the response is 404 once the definition is gone, and any leftover data "
+    "is deleted.",
     headers=(IF_MATCH,),
     errors=(for_topologies.DefinitionVersionMismatch, for_topologies.DefinitionUsed),
 )

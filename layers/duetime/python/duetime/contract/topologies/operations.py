@@ -1,4 +1,4 @@
-"""Topologies over REST: responses and operations."""
+"""The REST API for topologies: responses and operations."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class NodeResponse(TypedDict):
     percent: Annotated[int, Field(description="Progress in percent; 100 after success.")]
     depends_on: list[str]
     trigger_rule: TriggerRule
-    when: Annotated[str | None, Field(description="The node's condition; null for none.")]
+    when: Annotated[str | None, Field(description="The node's condition; null if there is none.")]
     expected_seconds: float | None
     started_at: Instant | None
     finished_at: Annotated[
@@ -84,7 +84,7 @@ class TopologyNodePage(TypedDict):
     """A page of the nodes of a topology."""
 
     nodes: Sequence[ListedNodeResponse]
-    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last one.")]
+    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last page.")]
 
 
 class CriticalPathResponse(TypedDict):
@@ -109,11 +109,12 @@ class TopologySummary(TypedDict):
     requested_action: RequestedAction | None
     error: TaskErrorResponse | None
     definition: Annotated[
-        DefinitionRunResponse | None, Field(description="The definition that the topology is a run of; null for none.")
+        DefinitionRunResponse | None,
+        Field(description="The definition that the topology is a run of; null if there is none."),
     ]
     topology: Annotated[
         TopologyReferenceResponse | None,
-        Field(description="The topology that contains this topology as a node; null for none."),
+        Field(description="The topology that contains this topology as a node; null if there is none."),
     ]
     version: int
 
@@ -123,13 +124,13 @@ class TopologyPage(TypedDict):
 
     topologies: Sequence[TopologySummary]
     applied: Annotated[AppliedList, Field(description="The filters of the list.")]
-    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last one.")]
+    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last page.")]
 
 
 class TopologyResponse(TopologySummary):
     """A topology: its task, and the state of each node of its graph."""
 
-    run: Annotated[int, Field(description="Number of the run; 0 before the first.")]
+    run: Annotated[int, Field(description="Number of the run; 0 before the first run.")]
     on_failure: OnFailure
     timeout_seconds: int | None
     outputs: Annotated[list[str], Field(description="Nodes whose results are part of the topology's result.")]
@@ -140,7 +141,7 @@ class TopologyResponse(TopologySummary):
     critical_path: CriticalPathResponse
     operation: Annotated[
         BulkOperationResponse | None,
-        Field(description="The latest bulk operation on the nodes; null for none, as for small topologies."),
+        Field(description="The latest bulk operation on the nodes; null if there is none, as for small topologies."),
     ]
     nodes: Mapping[str, NodeResponse]
 

@@ -1,1 +1,1 @@
-"""From due time to queue: timers, cursors, shards and redelivery."""
+"""Moves due tasks to queues, with timers, cursors, shards and redelivery."""

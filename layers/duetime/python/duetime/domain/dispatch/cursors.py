@@ -1,4 +1,4 @@
-"""Cursors: the progress of each reading through the minutes of a shard group, kept separately for lagging queues.
+"""Cursors: how far each reading has progressed through the minutes of a shard group, separately for lagging queues.
 
 The dispatch status shows operators whether dispatch lags for tasks of all owners.
 """
@@ -30,7 +30,9 @@ ALL = ""
 
 @frozen
 class Progress:
-    """The progress of one reader. The progress of two readers can be joined to contain the work of both.
+    """The progress of one reader.
+
+    The progress of two readers can be merged, so that it contains the work of both readers.
 
     Attributes:
         upto: every minute up to this one is done, except open minutes.
@@ -84,7 +86,7 @@ class Progress:
         return Progress(max(self.upto, other.upto), still_open)
 
     def _unfinished(self, minute: int) -> Mapping[int, str] | None:
-        """The unfinished shards of a minute; empty if the minute is done, `None` if not started."""
+        """The unfinished shards of a minute; empty if the minute is done, `None` if it has not started."""
         return None if minute > self.upto else self.open.get(minute, {})
 
     def covers(self, other: Progress) -> bool:
@@ -102,14 +104,14 @@ class Progress:
 class Cursors:
     """The progress in a group of shards.
 
-    A queue lags if it cannot be served, or has more to send than other queues should wait for. To not delay them, it
-    has its own progress until it has caught up.
+    A queue lags if it cannot be served, or has more to send than other queues should wait for. So that a lagging queue
+    does not delay other queues, it has its own progress until it has caught up.
 
     Attributes:
         readings: the first reading's progress, then each recovery scan's.
         lagging: the progress of each queue that lags, by the index of the reading.
-        epoch: incremented each time another process takes the group over, or saves it without holding it; only the
-            newest epoch advances.
+        epoch: incremented each time another process takes the group over, or saves the group without holding it; only
+            the newest epoch advances.
         holder: the process that reads the group.
     """
 
@@ -144,7 +146,7 @@ class Cursors:
         return [ALL, *sorted(queue for of, queue in self.lagging if of == reading)]
 
     def split(self, reading: int, queue: str) -> Cursors:
-        """A copy with separate progress for a queue, starting at the progress of the others."""
+        """A copy with separate progress for a queue, starting at the progress of the other queues."""
         return replace(self, lagging={(reading, queue): self.readings[reading], **self.lagging})
 
     def moved(self, reading: int, queue: str, progress: Progress) -> Cursors:
@@ -158,7 +160,7 @@ class Cursors:
         return replace(self, lagging=lagging)
 
     def joined(self, other: Cursors) -> Cursors:
-        """Combines the progress of two readers; the remaining fields come from `other`."""
+        """Combines the progress of two readers; all other fields come from `other`."""
         readings = tuple(mine.joined(theirs) for mine, theirs in zip(self.readings, other.readings, strict=True))
         lagging = {}
         for reading, queue in self.lagging.keys() | other.lagging.keys():
@@ -177,20 +179,23 @@ class Cursors:
 
 
 def first_cursors(since: Millis) -> Cursors:
-    """Cursors of an unread group: dispatch starts at the minute of `since`, each scan earlier by its delay."""
+    """Cursors of an unread group.
+
+    Dispatch starts at the minute of `since`, and each scan starts earlier by its delay.
+    """
     return Cursors.at(minute_of(since - delay) - 1 for delay in (0, *RECOVERY_SCAN_DELAYS))
 
 
 def horizons(now: Millis, look_ahead: Millis) -> Sequence[int]:
-    """The last minute that each reading may read now: in the future for dispatch, `delay` ago for a scan."""
+    """The last minute that each reading may read now, in the future for dispatch and `delay` ago for a scan."""
     return (minute_of(now + look_ahead), *(minute_of(now - delay) - 1 for delay in RECOVERY_SCAN_DELAYS))
 
 
 def furthest(now: Millis, look_ahead: Millis) -> Sequence[int]:
     """The last minute that each reading can have read so far, by any process's clock.
 
-    A process with a wrong clock moved any cursor that is beyond this minute. Tasks that were placed in between still
-    need to be read.
+    A cursor beyond this minute was moved by a process with a wrong clock. Tasks that were placed between this minute
+    and the cursor still need to be read.
     """
     return horizons(now + DIRECT_SLACK, look_ahead)
 
@@ -198,7 +203,7 @@ def furthest(now: Millis, look_ahead: Millis) -> Sequence[int]:
 GROUP_SIZE = 16
 """Shards in a group."""
 GROUP = "group"
-"""Name of the field of an event that asks the trigger for one group of shards."""
+"""Name of the event field that asks the trigger for one group of shards."""
 
 
 def groups_of(shards: int) -> range:
@@ -228,8 +233,8 @@ class ShardHistory:
 
     Attributes:
         steps: in order; each number is larger than the previous one.
-        has_type_defaults: whether any owner ever gave defaults to a type. Stored here because creations of tasks read
-            this item anyway, and need no other read without defaults.
+        has_type_defaults: whether any owner ever gave defaults to a type. This flag is stored here because task
+            creations read this item anyway, and need no other read if there are no defaults.
     """
 
     steps: tuple[Growth, ...] = ()
@@ -237,15 +242,15 @@ class ShardHistory:
 
     @property
     def number(self) -> int:
-        """The largest number that was ever announced."""
+        """The largest number of shards that was ever announced."""
         return self.steps[-1].shards if self.steps else 0
 
     def grown(self, shards: int, now: Millis) -> ShardHistory:
-        """A copy with another number of shards; unchanged if the number is not larger than earlier ones."""
+        """A copy with another number of shards; unchanged if the number is not larger than earlier numbers."""
         return self if shards <= self.number else replace(self, steps=(*self.steps, Growth(shards, now)))
 
     def since(self, group: int) -> Millis:
-        """Since when a group of shards, which must have been announced, may contain tasks."""
+        """The time since which a group of shards, which must have been announced, may contain tasks."""
         return next(step.at for step in self.steps if step.shards > group * GROUP_SIZE)
 
     def at(self, instant: Millis) -> int:
@@ -262,9 +267,9 @@ class QueueDepth:
     """Approximate number of messages in a queue.
 
     Attributes:
-        waiting: can be received now.
-        delayed: can be received later: their tasks are not due yet, or will be retried.
-        in_flight: received, and neither deleted nor returned.
+        waiting: messages that can be received now.
+        delayed: messages that can be received later, because their tasks are not due yet or will be retried.
+        in_flight: messages that were received, and neither deleted nor returned.
     """
 
     waiting: int
@@ -277,7 +282,7 @@ class WorkQueue:
     """A queue of tasks.
 
     Attributes:
-        priority: of its tasks.
+        priority: priority of its tasks.
         pulled_type: the type of its tasks if pull workers lease them; `None` for the queue of a priority.
     """
 
@@ -291,10 +296,10 @@ class ShardGroup:
     """A group of shards and the invocation of the trigger that reads it.
 
     Attributes:
-        group: its number.
+        group: number of the group.
         first_shard: the first of its shards.
         last_shard: the last of its shards.
-        read_by: id of the invocation that reads the group, or read it last; `None` before the first read.
+        read_by: id of the invocation that reads the group, or that read it last; `None` before the first read.
         epoch: how often the group has passed from one invocation to another; only the newest invocation advances it.
         dispatched_until: all of its tasks due before this time were put on queues; `None` before the first run.
     """

@@ -1,4 +1,4 @@
-"""From due time to queue: decides when a task needs a timer or a message, and with which delay."""
+"""Decides when a task needs a timer or a queue message, and with which delay."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Precision(StrEnum):
-    """The division of a wait between the queue's delay, in whole seconds, and the worker's hold."""
+    """How a wait is divided between the queue's delay, in whole seconds, and the worker's hold."""
 
     NORMAL = "normal"
     """The queue delivers 0.06 s early, or up to 1.06 s if the trigger was not the sender; the worker holds the
@@ -42,12 +42,12 @@ class Precision(StrEnum):
     EXACT = "exact"
     """The queue delivers one to two seconds early, so that transport never delays a task."""
     RELAXED = "relaxed"
-    """The queue delivers at the due time or up to a second later, without a hold: the cheapest option."""
+    """The queue delivers at the due time or up to a second later, without a hold, which is the cheapest option."""
 
 
 HEADROOM: dict[Precision, Millis] = {Precision.NORMAL: 60, Precision.EXACT: 1_000, Precision.RELAXED: -999}
-"""How long before the due time a message arrives at the latest, without transport time. One measurement of queue and
-poller found 16 ms at the median and 105 ms at the 99th percentile (Source: bitesizedserverless.com, "Serverless
+"""The shortest time before the due time at which a message arrives, without transport time. One measurement of queue
+and poller found 16 ms at the median and 105 ms at the 99th percentile (Source: bitesizedserverless.com, "Serverless
 Messaging: Latency Compared", 1 024 messages in eu-west-1 in 2022). A task whose message takes longer starts late by the
 difference; at low traffic, each additional 0.1 s costs $0.67 per million tasks."""
 
@@ -68,15 +68,15 @@ BULK_OPERATIONS = "bulk operations"
 
 @frozen
 class Message:
-    """A message on a queue: check this task, at this generation, no earlier than `due`.
+    """A message on a queue, which requests a check of this task, at this generation, no earlier than `due`.
 
     Attributes:
         pull_queue: the pulled type of its queue; empty for a priority's queue.
-        late_at: the time until which the task has not started, if a late start should be reported; otherwise the
-            message is for running the task.
+        late_at: if a late start should be reported, the time by which the task has not started; otherwise the message
+            is for running the task.
         traceparent: the task's creation context, if the sender knows it; not sent on the queue.
-        ended_job: the job that has ended, in a report by AWS: its name, or its service, region and identifier. All
-            other fields are unknown then, and so is the task without a job name.
+        ended_job: the job that has ended, in a report by AWS: its name, or its service, region and identifier. In such
+            a report, all other fields are unknown; without a job name, the task is also unknown.
         fair_share: the task's part of the owner's fair keys, which determines the message group; unknown once received.
     """
 
@@ -97,8 +97,8 @@ class Timer:
     """A timer in the minute of `at` for a task whose record is in another minute.
 
     Attributes:
-        sent: the process that placed it also sends the message, so dispatch need not. pull_queue, fair_share: as in
-            `Message`.
+        sent: whether the process that placed the timer also sends the message, so that dispatch need not send it.
+            pull_queue, fair_share: as in `Message`.
     """
 
     task_id: TaskId
@@ -116,8 +116,8 @@ class ScheduleTimer:
     """A timer in the minute of `at` for checking a schedule.
 
     Attributes:
-        uid: of the schedule; determines the shard.
-        generation: of the schedule; timers with another generation are stale.
+        uid: uid of the schedule, which determines the shard.
+        generation: generation of the schedule; timers with another generation are stale.
     """
 
     uid: TaskId
@@ -166,7 +166,7 @@ class BulkTimer:
     """A timer in the minute of `at` for checking whether a bulk operation is still running.
 
     Attributes:
-        operation: the operation's id; determines the shard.
+        operation: the operation's id, which determines the shard.
     """
 
     operation: TaskId
@@ -189,9 +189,9 @@ class EnqueuePlan:
 def enqueue_plan(task_id: TaskId, at: Millis, now: Millis, look_ahead: Millis) -> EnqueuePlan:
     """Decides how a task is placed for a check at `at`.
 
-    In its home minute, a record is its own timer. The record also needs no other timer for a check soon after that
-    minute that is sent directly, if the first recovery scan of the home minute, which would find the task, comes after
-    both the check and the write (which may take long).
+    In its home minute, a record is its own timer. A check soon after that minute also needs no other timer if it is
+    sent directly, and if the first recovery scan of the home minute, which would find the task, comes after both the
+    check and the write (which may take long).
     """
     direct = is_direct(at, now, look_ahead)
     recovered_at = start_of(task_id.minute + 1) + RECOVERY_SCAN_DELAYS[0] - 2 * MAX_CLOCK_DIFFERENCE
@@ -201,10 +201,10 @@ def enqueue_plan(task_id: TaskId, at: Millis, now: Millis, look_ahead: Millis) -
 
 
 def is_check_kept(task: Task, at: Millis, now: Millis, sets: TaskChanges) -> bool:
-    """Whether a task's existing check can serve for one at `at`, so that its messages and timers stay valid.
+    """Whether a task's existing check can replace a check at `at`, so that the existing messages and timers stay valid.
 
-    It can if both checks are at the same time on the same queue and in the same message group, or if both are due. A
-    due message of another priority or group is also kept; another message is sent to the new place.
+    An existing check is kept if both checks are at the same time on the same queue and in the same message group, or if
+    both are due. A due message of another priority or group is also kept; another message is sent to the new place.
 
     Args:
         task: the record as it was last seen.
@@ -252,9 +252,9 @@ class SendGroup:
 def send_groups(messages: Sequence[Message], now: Millis, precision: Precision) -> list[SendGroup]:
     """Groups messages by when to send them within the next second, in order of time.
 
-    All are sent at once if there are so many that workers receive full batches, which share their wait, or if the
-    precision is not `normal`: `relaxed` does not hold messages, and `exact` should be early. The trigger does not wait
-    for the last messages if its own time would cost more than the workers'.
+    All messages are sent at once if there are so many that workers receive full batches, which share their wait, or if
+    the precision is not `normal`: `relaxed` does not hold messages, and `exact` should be early. The trigger does not
+    wait for the last messages if its own time would cost more than the workers'.
     """
     if precision is not Precision.NORMAL or len(messages) > MOST_SENT_IN_TIME:
         return [SendGroup(now, tuple(messages))]
@@ -284,7 +284,7 @@ _PULLED = "pulled:"
 class Entry:
     """The fields of a record that the trigger reads.
 
-    They have the same names as in `Task`; `leased_until` is `lease_expires_at`.
+    The fields have the same names as in `Task`; `leased_until` is `lease_expires_at`.
 
     Attributes:
         is_dependent: whether the task has an `after`.
@@ -357,7 +357,7 @@ def at_first_reading(item: Entry | Timer, minute: int) -> Message | None:
 
 
 def is_left_behind(entry: Entry, now: Millis) -> bool:
-    """Whether a recovery scan must resend a task: overdue, with an ended lease, or with unfinished follow-ups."""
+    """Whether a recovery scan must resend a task that is overdue, or has an ended lease or unfinished follow-ups."""
     if entry.state in STARTABLE or entry.waits_for_tasks:
         return entry.next_at <= now
     if entry.state not in LEASED and (entry.state not in TERMINAL or entry.finished):
@@ -367,7 +367,7 @@ def is_left_behind(entry: Entry, now: Millis) -> bool:
 
 
 def is_open_past_due(entry: Entry, now: Millis) -> bool:
-    """Whether the last recovery scan must place another timer: the task is open and has no later check."""
+    """Whether the last recovery scan must place another timer, because the task is open and has no later check."""
     is_followed_up = entry.state in TERMINAL and not entry.finished
     return entry.next_at <= now and (entry.state in LEASED or is_followed_up or is_left_behind(entry, now))
 

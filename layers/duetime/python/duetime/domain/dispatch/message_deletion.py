@@ -1,4 +1,4 @@
-"""Decides when a message may be deleted: only when the task's record no longer needs the message."""
+"""Decides when a message may be deleted, which is only when the task's record no longer needs the message."""
 
 from __future__ import annotations
 
@@ -38,42 +38,42 @@ class RedeliverMessage:
 
 @frozen
 class FollowUp:
-    """The task has an outcome, but its follow-ups are unfinished: take the follow-ups over."""
+    """The task has an outcome, but its follow-ups are unfinished, so the worker must take them over."""
 
     task: Task
 
 
 @frozen
 class Undo:
-    """The task waits for its rollback, or its rollback was interrupted: take the rollback over."""
+    """The task waits for its rollback, or its rollback was interrupted, so the worker must take the rollback over."""
 
     task: Task
 
 
 @frozen
 class CheckTopology:
-    """The task is a running topology: check whether its execution is still running."""
+    """The task is a running topology, so the worker must check whether its execution is still running."""
 
     task: Task
 
 
 @frozen
 class CheckJob:
-    """AWS runs a job for the task: check whether the job is still running."""
+    """AWS runs a job for the task, so the worker must check whether the job is still running."""
 
     task: Task
 
 
 @frozen
 class TakeOver:
-    """The task's lease has ended, and its client never acknowledged the lease: take the lease over."""
+    """The task's lease has ended without an acknowledgement by its client, so the worker must take it over."""
 
     task: Task
 
 
 @frozen
 class CheckDependencies:
-    """The task waits for others: check whether they have ended."""
+    """The task waits for other tasks, so the worker must check whether they have ended."""
 
     task: Task
 
@@ -87,7 +87,7 @@ def before_due(message: Message, now: Millis) -> RedeliverMessage:
     """Handles a message that arrives long before its due time by this worker's clock.
 
     The queue delays messages until they are due, so this clock is slow, or the sender's clock was fast. The message
-    must not stay invisible until its due time: the next worker may have the correct time.
+    must not be invisible until its due time, because the next worker may have the correct time.
     """
     return RedeliverMessage(min(message.due - SECOND, now + EARLY_MESSAGE_RETURN), "not due")
 
@@ -141,7 +141,10 @@ def _after_the_attempt(task: Task, now: Millis) -> Redelivery:
 
 
 def _until_due(task: Task, at: Millis, now: Millis) -> Redelivery:
-    """Handles a message that is not due by this worker's clock; a timer starts a check too far ahead for the queue."""
+    """Handles a message that is not due by this worker's clock.
+
+    If the check is too far ahead for the queue, a timer starts it.
+    """
     if task.next_at - now > MAX_DELAY:
         return DeleteMessage("not due for a long time")
     return RedeliverMessage(max(at, now + SECOND), "not due")

@@ -27,37 +27,37 @@ class GateName(StrEnum):
     """The reason for a task's wait, or its current stage.
 
     Attributes:
-        CREATION: it was due before it was created.
-        DUE: its due time.
-        PARENTS: its parents in a topology, or the tasks in its `after`.
-        PAUSED: its user has paused it.
-        TRIGGER: the trigger, which has not put it on its queue yet.
-        QUEUE: its queue, from which no worker has claimed it yet.
-        DISPATCH: its way to a worker: the trigger, the queue and the worker.
-        SCHEDULE: its schedule does not let it run.
-        OVERLAP: an earlier run of its schedule.
-        SWITCH: a switch that stops its type, its owner or all tasks.
+        CREATION: the task was due before it was created.
+        DUE: the task's due time.
+        PARENTS: the task's parents in a topology, or the tasks in its `after`.
+        PAUSED: the task's user has paused it.
+        TRIGGER: the trigger, which has not put the task on its queue yet.
+        QUEUE: the task's queue, from which no worker has claimed the task yet.
+        DISPATCH: the task's way to a worker, through the trigger and the queue.
+        SCHEDULE: the task's schedule, which does not let the task run.
+        OVERLAP: an earlier run of the task's schedule.
+        SWITCH: a switch that stops the task's type, the task's owner or all tasks.
         HANDLERS: the handlers cannot be imported.
-        LOCK: its lock.
-        ORDER: an earlier task of its ordered key.
-        RATE: its rate limit is used up.
-        UNIQUE_KEY: its unique key, which another task holds: it is not created.
-        QUOTA: a quota of its owner.
-        CONCURRENCY_LIMIT: the concurrency limit of its type or of its owner.
-        CIRCUIT: the circuit of its host, which keeps failing.
-        TARGET: its target, which does not accept more calls.
+        LOCK: the task's lock.
+        ORDER: an earlier task of the task's ordered key.
+        RATE: the task's rate limit, which is used up.
+        UNIQUE_KEY: the task's unique key, which another task holds, so that the task is not created.
+        QUOTA: a quota of the task's owner.
+        CONCURRENCY_LIMIT: the concurrency limit of the task's type or owner.
+        CIRCUIT: the circuit of the task's host, which keeps failing.
+        TARGET: the task's target, which does not accept more calls.
         WORKER: a free worker.
         APPROVAL: a person who approves or rejects it.
         EVENT: a signal that its event has happened.
-        GROUP: the members of the group after which it runs.
-        TOPOLOGY: the state machine of its topology, or nodes of an earlier run.
+        GROUP: the members of the group after which the task runs.
+        TOPOLOGY: the state machine of the task's topology, or nodes of an earlier run.
         OTHER: another reason, given in the text.
-        RETRY: the wait before its next attempt.
+        RETRY: the wait before the task's next attempt.
         RUN: a running attempt.
-        NOTIFICATION: its target, which has accepted the work and will report the outcome.
-        RECOVERY: another worker, because its worker was lost.
-        FOLLOW_UP: the follow-ups of its outcome: cleanup, its callback, releasing child nodes.
-        ENDED: none: the task had ended, until its user retried it or rolled it back.
+        NOTIFICATION: the task's target, which has accepted the work and will report the outcome.
+        RECOVERY: another worker, because the task's worker was lost.
+        FOLLOW_UP: the follow-ups of the task's outcome, which are cleanup, the callback, and releasing child nodes.
+        ENDED: no wait, because the task had ended until its user retried it or rolled it back.
         NOT_RECORDED: unknown, because the record does not say.
     """
 
@@ -99,9 +99,9 @@ class GateState(StrEnum):
     """State of a gate for a task.
 
     Attributes:
-        PASSED: the task has passed it.
-        WAITING: the task is at it now.
-        AHEAD: the task has not reached it, and would wait there under current conditions.
+        PASSED: the task has passed the gate.
+        WAITING: the task is at the gate now.
+        AHEAD: the task has not reached the gate, and would wait there under current conditions.
         UNKNOWN: the record does not show the state.
     """
 
@@ -133,7 +133,7 @@ class HeldLock:
     """A lock held by other tasks.
 
     Attributes:
-        key: of the lock.
+        key: key of the lock.
         mode: the mode in which the task needs the lock.
         max_holders: maximum number of concurrent holders.
         holders: the current holders.
@@ -155,7 +155,7 @@ class EarlierTasks:
         key: the ordered key.
         position: place in line, counted from the first open task as 1; `None` if far behind.
         tasks: the task whose turn it is, or the first in line, and the task just before the waiting task.
-        is_stopped: whether the first of these tasks has failed and stops the line.
+        is_stopped: whether the first task in the line has failed and stops the line.
     """
 
     key: str
@@ -285,8 +285,8 @@ class Gate:
 
     Attributes:
         since: when the task reached the gate; `None` if not reached yet.
-        until: when the task passed the gate; for the current gate, when the task passes it at the latest or is checked
-            again; `None` if unknown.
+        until: when the task passed the gate; for the current gate, the latest time at which the task passes it or is
+            checked again; `None` if unknown.
         duration: time spent at the gate, in milliseconds; `None` if not reached.
         text: explanation for people.
         waits_for: what the task waits for, as structured data.
@@ -369,7 +369,7 @@ class Facts:
         locks: the locks that it needs, including concurrency limits.
         earlier: the line of its ordered key, if it is not the task's turn.
         rates: the rates that limit its starts.
-        circuit: of the host that it calls; `None` if it calls no host, or the host has no circuit.
+        circuit: circuit of the host that the task calls; `None` if the task calls no host, or the host has no circuit.
         schedule: the schedule that created it; `None` if no schedule did, or the schedule was deleted.
         earlier_runs: open runs of that schedule with which it must not overlap.
         parents: the parents that it waits for in its topology, or the tasks in its `after` that have not ended.

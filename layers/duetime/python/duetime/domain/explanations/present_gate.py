@@ -127,7 +127,7 @@ def _condition(target: Target) -> str:
 
 
 def _in_line(task: Task, facts: Facts, closed: Gate | None) -> tuple[Gate | None, str]:
-    """The gate of a task that waits for a rate, with the text: a paused rate, or a wait in line."""
+    """The gate of a task that waits for a rate, with the text, for a paused rate or a wait in line."""
     waited = next((each for each in facts.rates if task.waiting_for == f"rate {each.rate.key}"), None)
     if waited is not None and waited.paused_at is not None and closed is not None:
         return closed, closed.text
@@ -265,7 +265,7 @@ def _spent(each: RateFacts) -> SpentRate:
 
 
 def _switches(task: Task, facts: Facts) -> Iterator[Gate]:
-    """The switch that stops the task: only the switch with the widest scope, as in the worker."""
+    """The switch that stops the task. Only the switch with the widest scope is used, as in the worker."""
     switch = next((switch for switch in facts.switches.of(task) if switch.stopped), None)
     if switch is not None:
         why = f": {switch.reason}" if switch.reason else ""
@@ -318,7 +318,7 @@ def _lock(task: Task, facts: Facts, needed: LockFacts) -> Gate:
 
 
 def _limit(task: Task, facts: Facts, needed: LockFacts) -> Gate:
-    """A concurrency limit; the holders are not shown, because they may be tasks of other owners."""
+    """The gate of a concurrency limit, whose holders are not shown because they may be tasks of other owners."""
     name, position = needed.claim.name.key, needed.position(task.id)
     switch = next(each for each in facts.switches.of(task) if f"{each.key.scope}/{each.key.name}" == name)
     running = len(needed.lock.holders)

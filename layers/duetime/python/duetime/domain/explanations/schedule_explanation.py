@@ -1,4 +1,4 @@
-"""Explains why a schedule did or did not run at a given time: its occurrence and the result."""
+"""Explains why a schedule did or did not run at a given time, from its occurrence and the result."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def explain_none(stored: StoredSchedule, schedule: Schedule, now: Millis) -> Sch
 
 
 def _chosen(stored: StoredSchedule, tasks: Sequence[Task], at: Millis) -> Task | None:
-    """The most informative task for a time: preferably one that ran, by the timing itself, and the earliest."""
+    """The most informative task for a time, preferably the earliest task that ran by the timing itself."""
     first, length = time_meant(at)
 
     def rank(task: Task) -> tuple[bool, bool, bool, Millis, str]:
@@ -176,7 +176,7 @@ def _has_a_say(stored: StoredSchedule, task: Task) -> bool:
 
 
 def _skip_of(stored: StoredSchedule, task: Task) -> Skipped | None:
-    """Why the schedule will skip a placed task when it is due; `None` if it will not."""
+    """Why the schedule will skip a placed task when it is due; `None` if the schedule will not skip it."""
     if task.schedule_ref is None or task.state not in STARTABLE or task.attempt_history:
         return None
     return skipped(stored, task.schedule_ref)
@@ -422,7 +422,7 @@ _GAP = 3 * HOUR
 
 
 def occurrence_at(schedule: Schedule, at: Millis) -> Occurrence | None:
-    """The occurrence at a user's time: to the minute for whole minutes, else to the second.
+    """The occurrence at a user's time, which is precise to the minute for whole minutes, else to the second.
 
     A local time that the clock skipped is found by the offset before the change, and an occurrence with jitter by its
     due time.
@@ -470,14 +470,14 @@ class OccurrenceOutcome(StrEnum):
     """What happened to a schedule at a time.
 
     Attributes:
-        RAN: its task has ended.
-        OPEN: its task has not ended; the task's explanation has the reason for its wait.
-        PLANNED: it will run.
-        LATE: it is due but has no task yet.
-        SKIPPED: its task was skipped before it started, because of the schedule or an earlier run.
-        EXCLUDED: a calendar excludes it.
-        CLOCK_CHANGE: the clock was set forward past it.
-        MISSED: it was detected too late.
+        RAN: the occurrence's task has ended.
+        OPEN: the occurrence's task has not ended; the task's explanation has the reason for the wait.
+        PLANNED: the occurrence will run.
+        LATE: the occurrence is due but has no task yet.
+        SKIPPED: the occurrence's task was skipped before it started, because of the schedule or an earlier run.
+        EXCLUDED: a calendar excludes the occurrence.
+        CLOCK_CHANGE: the clock was set forward past the occurrence.
+        MISSED: the occurrence was detected too late.
         PAUSED: the schedule was or is paused.
         NO_RUNS_LEFT: no runs were or are left.
         ENDED: the schedule had or has ended.

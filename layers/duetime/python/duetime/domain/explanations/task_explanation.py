@@ -1,4 +1,4 @@
-"""Explains why a task has not run yet, or where its time went: its gates in order, as text and as data."""
+"""Explains why a task has not run yet, or where its time went, by its gates in order, as text and as data."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class TaskExplanation:
     Attributes:
         as_of: when the explanation was made.
         text: the answer in one or two sentences.
-        gates: passed gates in order, then the current gate, then others that would prevent the task from starting now.
-            The durations of the gates sum to `total`.
+        gates: passed gates in order, then the current gate, then other gates that would prevent the task from starting
+            now. The durations of the gates sum to `total`.
         since: its creation or its due time, whichever is earlier.
         until: its end; `as_of` while it has not ended.
         steps: names of the steps that its handler has completed.
@@ -290,7 +290,7 @@ def _of_line(task: Task, line: AttemptRecord, previous: AttemptRecord | None, *,
 
 
 def _before_the_queue(task: Task) -> tuple[GateName, str]:
-    """Where a task was before the received message was sent: an earlier message may have been lost."""
+    """Where a task was before the received message was sent, because an earlier message may have been lost."""
     return _LOST if task.sent and not task.generation else _TRIGGER
 
 

@@ -23,13 +23,13 @@ HAS_A_RUN = "has a run already"
 
 @frozen
 class Backfill:
-    """A requested backfill; created by `requested`.
+    """A requested backfill, created by `requested`.
 
     Attributes:
         start: the first instant.
         end: the last instant.
         per_minute: how many occurrences run per minute.
-        asked_at: when the first occurrence is due; the others follow at the given pace.
+        asked_at: when the first occurrence is due; the other occurrences follow at the given pace.
         only_missing: whether to skip occurrences that already have a run.
         overlap: `ALLOW_ALL`, or `BUFFER_ALL`, which makes each run wait for the schedule's other runs to end.
     """
@@ -43,11 +43,11 @@ class Backfill:
 
     @property
     def is_buffered(self) -> bool:
-        """Whether its runs wait for each other, and for the schedule's other runs."""
+        """Whether the backfill's runs wait for each other, and for the schedule's other runs."""
         return self.overlap is Overlap.BUFFER_ALL
 
     def size(self, schedule: Schedule) -> int:
-        """Number of occurrences, including ones that a calendar excludes; computed without enumerating them."""
+        """Number of occurrences, including occurrences that a calendar excludes, computed without enumerating them."""
         return count_between(schedule, self.start - 1, self.end)
 
 
@@ -121,9 +121,9 @@ def steps(
 ) -> Iterator[tuple[Occurrence, BackfillCursor]]:
     """Each remaining occurrence, with the cursor to store after it is placed.
 
-    Includes occurrences that a calendar or a clock change excludes, or that already have a run; they do not count for
-    the pace. Occurrences that a user had stopped do run, because the backfill requests them. Continuing from the last
-    cursor always gives the same occurrences with the same due times.
+    The result includes occurrences that a calendar or a clock change excludes, or that already have a run, but these do
+    not count for the pace. Occurrences that a user had stopped do run, because the backfill requests them. Continuing
+    from the last cursor always gives the same occurrences with the same due times.
 
     Args:
         schedule: the schedule in its current form.
@@ -148,9 +148,9 @@ def _wanted(schedule: Schedule) -> Schedule:
 
 
 def home_of(backfill: Backfill, size: int, nominal: Millis) -> Millis:
-    """The time from which a task's id is derived: approximately its due time.
+    """The time from which a task's id is derived, which is approximately the task's due time.
 
-    Does not depend on anything that can change between an interrupted expansion and the next one.
+    The time does not depend on anything that can change between an interrupted expansion and the next expansion.
     """
     length = size * MINUTE // backfill.per_minute
     return backfill.asked_at + (nominal - backfill.start) * length // (backfill.end - backfill.start + 1)

@@ -53,7 +53,7 @@ class Window:
     If the clock is set back, a window lasts from its first start to its last end.
 
     Attributes:
-        start: since midnight, in milliseconds.
+        start: start of the window, in milliseconds since midnight.
         end: the first moment after the window; `end <= start` means a window over midnight.
         weekdays: the days on which the window begins, 0 for Monday.
         label: the window's name for people.
@@ -82,7 +82,7 @@ class Calendar:
     """A named set of times.
 
     Attributes:
-        name: as used by schedules.
+        name: name that schedules use.
         mode: whether work runs inside or outside its times.
         zone: time zone of days and windows.
         dates: its days, each with a label that may be empty.
@@ -128,31 +128,31 @@ class Calendar:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it has no times."""
+        """Whether the calendar has no times."""
         return not (self.windows or self.spans or self.weekdays or self.dates.keys() - self.except_dates)
 
     @property
     def end_in_words(self) -> str:
-        """Describes when its known times end; for calendars with `known_until` only."""
+        """Describes when the calendar's known times end; only for calendars with `known_until`."""
         end = self.zone.text_at(self.known_until or 0)
         return f"{self.name}: its times are not known from {end[:10] if 'T00:00:00' in end else end} on"
 
     def is_unknown_at(self, at: Millis) -> bool:
-        """Whether its times around an instant are unknown."""
+        """Whether the calendar's times around an instant are unknown."""
         return self.known_until is not None and at >= self.known_until
 
     def covering(self, at: Millis) -> Span | None:
         """An excluded span around an instant, with the reason; `None` if the instant is not excluded.
 
         Returns:
-            A span that contains the instant and is excluded throughout; it need not be the longest.
+            A span that contains the instant and is excluded throughout, but is not necessarily the longest such span.
         """
         closed = self._closed(day_of(self.zone.wall_at(at)))
         index = bisect_right(closed, at, key=lambda span: span.start) - 1
         return closed[index] if index >= 0 and at < closed[index].end else None
 
     def free_around(self, at: Millis) -> Span:
-        """A span around a free instant, on the same day, in which work may run; not necessarily the longest."""
+        """A span, not necessarily the longest, around a free instant, on the same day, in which work may run."""
         day = day_of(self.zone.wall_at(at))
         closed = self._closed(day)
         index = bisect_right(closed, at, key=lambda span: span.start)
@@ -257,14 +257,14 @@ def _start_of(zone: Zone, day: date) -> Millis:
 
 
 _NEVER_MANY = 100_000
-"""Maximum number of steps of a search; two years of days in eight calendars take far fewer."""
+"""Maximum number of steps of a search; two years of days in eight calendars take far fewer steps."""
 
 
 def covering(calendars: Sequence[Calendar], at: Millis) -> Span | None:
     """An excluded span around an instant, with the first calendar's reason; `None` if the instant is not excluded.
 
     Returns:
-        A span that contains the instant and is excluded throughout; it need not be the longest.
+        A span that contains the instant and is excluded throughout, but is not necessarily the longest such span.
     """
     spans = [span for each in calendars if (span := each.covering(at)) is not None]
     if not spans:
@@ -273,7 +273,7 @@ def covering(calendars: Sequence[Calendar], at: Millis) -> Span | None:
 
 
 def free_around(calendars: Sequence[Calendar], at: Millis) -> Span:
-    """A span around an instant in which no calendar excludes work; not necessarily the longest."""
+    """A span, not necessarily the longest, around an instant, in which no calendar excludes work."""
     spans = [each.free_around(at) for each in calendars]
     return Span(max(span.start for span in spans), min(span.end for span in spans))
 

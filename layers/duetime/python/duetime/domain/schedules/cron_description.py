@@ -77,7 +77,7 @@ def _hourly(hours: Sequence[int], minute: int) -> str:
 
 
 def _every(values: Sequence[int], unit: str, size: int) -> str:
-    """`every 5 minutes`, or the values."""
+    """Describes values as a step such as `every 5 minutes`, or lists the values."""
     step = _step(values, size)
     if step is None:
         return f"at {_numbered(values, unit)} of every {'hour' if unit == 'minute' else 'minute'}"
@@ -102,7 +102,7 @@ def _days(cron: Cron) -> str:
     """Describes the days; empty for every day."""
     date, weekday = _by_date(cron), _by_weekday(cron)
     if cron.either_day:
-        # Either suffices, so if one matches every day, every day matches.
+        # A match of either field suffices, so if one field matches every day, every day matches.
         return f"{date}, or {weekday}" if date and weekday else ""
     return f"{date} if that day is {weekday.removeprefix('on ')}" if date and weekday else date or weekday
 
@@ -136,7 +136,7 @@ def _from_end(before: int) -> str:
 def _by_weekday(cron: Cron) -> str:
     if len(cron.weekdays) == _WEEKDAYS:
         return ""
-    # Only one of the two lists has values: the parser rejects mixtures.
+    # Only one of the two lists has values, because the parser rejects mixtures.
     if cron.weekdays:
         return f"on {_listed(cron.weekdays, lambda day: day_name[day])}"
     return f"on {_joined([_of_the_month(day, which) for day, which in cron.nth])} of the month"
@@ -152,13 +152,13 @@ def _step(values: Sequence[int], size: int, start: int = 0) -> int | None:
         return None
     step = values[1] - values[0]
     whole = range(values[0], size + start, step)
-    # A step that does not divide the field restarts: `*/25` is not every 25 minutes.
+    # A step that does not divide the field restarts, so `*/25` is not every 25 minutes.
     is_even = size % step == 0 or start
     return step if is_even and values[0] - start < step and tuple(values) == tuple(whole) else None
 
 
 def _numbered(values: Sequence[int], unit: str) -> str:
-    """`minute 5`, `minutes 5 and 10 to 20`, `every 7th minute from minute 0 to 56`."""
+    """Describes values such as `minute 5`, `minutes 5 and 10 to 20` or `every 7th minute from minute 0 to 56`."""
     if len(values) == 1:
         return f"{unit} {values[0]}"
     if (stepped := _stepped(values, unit)) is not None:

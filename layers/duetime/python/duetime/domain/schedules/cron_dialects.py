@@ -1,4 +1,4 @@
-"""Cron dialects: how each of them interprets an expression, and the differences.
+"""Cron dialects: how each dialect interprets an expression, and how the dialects differ.
 
 An expression can have several interpretations. A schedule can name a dialect; otherwise an expression is accepted only
 if all dialects that accept the expression agree.
@@ -39,9 +39,9 @@ class Days(StrEnum):
     """How a day of the month and a day of the week are combined.
 
     Attributes:
-        STAR: either suffices, but both must match if one of the fields begins with `*`.
-        EITHER: either suffices, but if one of the fields matches every day, the other decides.
-        BOTH: both must match.
+        STAR: a match of either field suffices, but both must match if one of the fields begins with `*`.
+        EITHER: a match of either field suffices, but if one of the fields matches every day, the other field decides.
+        BOTH: both fields must match.
         ONE: one of the fields is `?`.
         AGREED: like `EITHER`, but rejects expressions that other dialects interpret differently.
     """

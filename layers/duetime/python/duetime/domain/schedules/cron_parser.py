@@ -1,6 +1,7 @@
-"""Parses cron expressions. Croniter expands the fields after this module has rejected what croniter would misinterpret.
+"""Parses cron expressions.
 
-Rejected expressions are invalid, or different crons interpret them differently; the error lists the options.
+Croniter expands the fields after this module has rejected expressions that croniter would misinterpret. Rejected
+expressions are invalid, or different crons interpret them differently, in which case the error lists the options.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class Field:
     """One field of a cron expression.
 
     Attributes:
-        name: as used in errors.
+        name: name as used in errors.
         low: its smallest value.
         high: its largest value.
         names: names of values, starting with the name of `low`.
@@ -178,7 +179,7 @@ def _check_step(step: int, column: Field) -> None:
 
 
 def years_of(field: str) -> tuple[int, ...]:
-    """Parses the year field: croniter's years end at 2099, a hundred years before EventBridge's."""
+    """Parses the year field, because croniter's years end at 2099, a hundred years before EventBridge's years."""
     if field == "*":
         return ()
     found: set[int] = set()
@@ -383,7 +384,7 @@ def _macro(lowered: str, dialect: Dialect) -> str:
 
 
 def _reject_ambiguous_days(columns: _Columns) -> None:
-    """Rejects two day fields if some crons require a match of both, and others of either."""
+    """Rejects two day fields if some crons require that both fields match, and other crons that either matches."""
     if columns.day in _EVERY_DAY or columns.weekday in _EVERY_DAY:
         return
     if columns.has_seconds:

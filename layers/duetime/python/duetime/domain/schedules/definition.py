@@ -32,7 +32,7 @@ class Overlap(StrEnum):
     """What happens to an occurrence that is due while the previous run is still open.
 
     Attributes:
-        SKIP: it does not run.
+        SKIP: the occurrence does not run.
         BUFFER_ONE: one occurrence waits for the run to end.
         BUFFER_ALL: all occurrences wait, up to `MAX_WAITING_RUNS`, and run one after another.
         CANCEL_OTHER: the previous run is asked to stop, and the latest occurrence runs after its end.
@@ -52,10 +52,11 @@ class OnExcluded(StrEnum):
     """What happens to an occurrence at an excluded time.
 
     Attributes:
-        SKIP: it does not run.
-        MOVE: it runs at the next time that is not excluded; several occurrences moved to the same time run once.
-        PREVIOUS_DAY: it runs at the same time on the latest earlier day on which that time is not excluded.
-        NEXT_DAY: it runs at the same time on the first later day on which that time is not excluded.
+        SKIP: the occurrence does not run.
+        MOVE: the occurrence runs at the next time that is not excluded; several occurrences moved to the same time run
+            once.
+        PREVIOUS_DAY: the occurrence runs at the same time on the latest earlier day on which that time is not excluded.
+        NEXT_DAY: the occurrence runs at the same time on the first later day on which that time is not excluded.
     """
 
     SKIP = "skip"
@@ -83,7 +84,7 @@ class CatchUpMode(StrEnum):
 
 @frozen
 class Written:
-    """A timing as written: exactly one field is set, besides the dialect, which belongs to `cron`."""
+    """A timing as written. Exactly one field is set, besides the dialect, which belongs to `cron`."""
 
     cron: str | None = None
     rate: str | None = None
@@ -98,7 +99,7 @@ class Written:
         """Parses the timing.
 
         Raises:
-            FieldInvalid: it is invalid; gives the reason.
+            FieldInvalid: the timing is invalid; the error gives the reason.
         """
         given = {each.name: getattr(self, each.name) for each in fields(self) if each.name != SEVERAL}
         if self.timings is None:
@@ -111,7 +112,7 @@ class Written:
         """Parses the timing as one of several; errors name its index.
 
         Raises:
-            FieldInvalid: it is invalid; gives the reason.
+            FieldInvalid: the timing is invalid; the error gives the reason.
         """
         at = f"{SEVERAL}[{index}]"
         if self.permanent is not None or self.timings is not None:
@@ -131,7 +132,7 @@ class ScheduleSpec:
     Attributes:
         written: the timing as written.
         task: the template of its tasks, without a due time.
-        name: unique among the owner's schedules; empty for a generated one.
+        name: unique among the owner's schedules; empty for a generated name.
         clock: time zone, and rules for times that clock changes skip or repeat.
         calendars: names of calendars.
         on_excluded: what happens to an occurrence that a calendar excludes.
@@ -179,7 +180,7 @@ class ScheduleSpec:
         return bool(self.spread_seconds or self.jitter_seconds)
 
     def has_timing_of(self, other: ScheduleSpec) -> bool:
-        """Whether both have the same occurrences, so that occurrences placed under one are valid for the other."""
+        """Whether both specifications have the same occurrences, so that placed occurrences stay valid."""
         return all(getattr(self, name) == getattr(other, name) for name in _TIMING)
 
 
@@ -190,7 +191,7 @@ class TimingUpdate(Protocol):
         """Returns the updated timing.
 
         Raises:
-            FieldInvalid: the result is invalid; gives the reason.
+            FieldInvalid: the result is invalid; the error gives the reason.
         """
         ...
 
@@ -207,7 +208,7 @@ class TemplateUpdate(Protocol):
         """Returns the updated task.
 
         Raises:
-            RequestError: the result is invalid; gives the reason.
+            RequestError: the result is invalid; the error gives the reason.
         """
         ...
 
@@ -230,7 +231,7 @@ class ScheduleUpdate:
         """Returns the updated specification.
 
         Raises:
-            RequestError: the result is invalid; gives the reason.
+            RequestError: the result is invalid; the error gives the reason.
         """
         clock = {_OF_CLOCK[name]: value for name, value in self.fields.items() if name in _OF_CLOCK}
         others = {name: value for name, value in self.fields.items() if name not in _OF_CLOCK}

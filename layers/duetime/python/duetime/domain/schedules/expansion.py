@@ -61,7 +61,7 @@ class Expansion:
     """The occurrences in a period.
 
     Attributes:
-        occurrences: in order, including occurrences that do not run.
+        occurrences: the occurrences in order, including occurrences that do not run.
         until: everything up to and including this instant is done; the last placed instant if no run is left.
         next_at: the next instant of the timing after `until`; `None` if there is none.
         remaining_runs: number of runs that are left; `None` for no limit.
@@ -108,7 +108,7 @@ def catch_up(schedule: Schedule, done: Millis, now: Millis) -> CatchUp:
     """Decides which of the occurrences missed in (done, now] run, without enumerating them.
 
     With `LATEST`, only the latest missed occurrence runs, if it is within the catch-up window. With `ALL`, the
-    expansion runs missed occurrences within the window, and this function decides only about earlier ones.
+    expansion runs missed occurrences within the window, and this function decides only about earlier occurrences.
     """
     earliest = now - schedule.spec.catch_up_seconds * SECOND
     until = now if schedule.spec.catch_up_mode is CatchUpMode.LATEST else earliest - 1
@@ -136,7 +136,7 @@ def _latest(schedule: Schedule, done: Millis, until: Millis, earliest: Millis) -
         occurrence = judged(schedule, nominal)
         if occurrence.at < earliest or occurrence.runs:
             return occurrence if occurrence.at >= earliest else None
-        # Occurrences in the same excluded span do not run either, so the search skips the whole span.
+        # Occurrences in the same excluded span do not run either, so the search skips the entire span.
         span = covering(schedule.calendars, nominal)
         nominal = previous_nominal(schedule, nominal if span is None else span.start)
     return None
@@ -156,7 +156,7 @@ class TimingExpansion:
     Attributes:
         runs: the occurrences to place, in order; a missed occurrence that runs comes first.
         after: the schedule after their placement.
-        next_at: the time of the next expansion; `None` for never.
+        next_at: the time of the next expansion; `None` for no more expansions.
         more: whether another expansion must follow at once because the limit was reached.
     """
 

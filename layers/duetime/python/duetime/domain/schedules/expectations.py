@@ -1,8 +1,8 @@
-"""A schedule's expectations, and whether they were met. Decisions as values.
+"""A schedule's expectations, and whether they were met. Decisions are returned as values.
 
 A run counts at the end of its task's last attempt, if the attempt succeeded. Runs are read after each deadline, and for
 a frequent schedule also after every `EXPECTATION_READS / 2` instants, to find each success since the last deadline,
-however many runs failed afterwards. Changing, pausing or resuming a schedule restarts its windows.
+regardless of how many runs failed afterwards. Changing, pausing or resuming a schedule restarts its windows.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 OLDEST_WINDOWS = 2 * DAY
 """After an outage, older deadlines are skipped, because they are no longer relevant."""
 MAX_OPEN_RUNS = 20
-"""Maximum number of open runs that are read again the next time; only the latest if there are more."""
+"""Maximum number of open runs that are read again the next time. If there are more, only the latest runs are read."""
 
 
 @frozen
@@ -56,7 +56,7 @@ def next_window(spec: ScheduleSpec, state: ExpectationState, oldest: Millis) -> 
     """The window with the earliest deadline; `None` if nothing is expected.
 
     Args:
-        spec: of the schedule.
+        spec: spec of the schedule.
         state: progress of the checks.
         oldest: earlier deadlines are skipped.
     """
@@ -72,7 +72,7 @@ def next_window(spec: ScheduleSpec, state: ExpectationState, oldest: Millis) -> 
     if spec.expect_every_seconds is not None:
         length = spec.expect_every_seconds * SECOND
         passed_over = max(0, oldest - state.every_since) // length
-        # A deadline does not move before it has passed, however long its period is.
+        # A deadline does not move before it has passed, regardless of how long its period is.
         since = state.every_since + passed_over * length
         windows.append(Window(since, since + length, is_period=True))
     return min(windows, key=lambda window: window.deadline, default=None)
@@ -110,7 +110,7 @@ def after_window(
         state: the state before.
         window: the window that has passed.
         succeeded: the latest success in the window.
-        is_planned: whether the window had an occurrence; without an occurrence, `expect_success_by` expects nothing.
+        is_planned: whether the window had an occurrence; without an occurrence, `expect_success_by` expects no success.
     """
     if window.is_period:
         after = replace(state, every_since=succeeded or window.deadline)

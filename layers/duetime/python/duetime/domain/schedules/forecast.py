@@ -22,8 +22,8 @@ MAX_FORECAST_HOURS = 7 * 24
 MAX_FORECAST_SCHEDULES = 2_000
 """Maximum number of schedules in a forecast."""
 MAX_LISTED_RUNS = 300
-"""If a schedule has more runs than this, they are counted without enumerating them: calendars do not affect the count,
-and the schedule is ignored for collisions, because it coincides with everything."""
+"""If a schedule has more runs than this, the runs are counted without enumerating them. Calendars do not affect the
+count, and the schedule is ignored for collisions, because it coincides with every other schedule."""
 
 
 @frozen
@@ -47,7 +47,7 @@ class Forecast:
     """Planned runs from an instant on.
 
     Attributes:
-        periods: consecutive; the first starts at the last multiple of `period` before `start`.
+        periods: consecutive periods, the first of which starts at the last multiple of `period` before `start`.
         collisions: minutes with the most starts first.
         period: length of each period.
         is_complete: whether all active schedules are counted.

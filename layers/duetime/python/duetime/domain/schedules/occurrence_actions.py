@@ -1,4 +1,4 @@
-"""Requests to change a single occurrence: the resulting changes, or the error. Decisions as values."""
+"""Requests to change a single occurrence, with the resulting changes or the error. Decisions are returned as values."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ManualRun:
     Attributes:
         payload: JSON text in UTF-8 that replaces the schedule's payload; `None` for the schedule's payload.
         due_at: when the run is due; `None` for `delay` after the request.
-        delay: in milliseconds.
+        delay: delay in milliseconds.
     """
 
     payload: bytes | None = None
@@ -43,10 +43,10 @@ class OccurrenceAction(StrEnum):
     """The action on one occurrence.
 
     Attributes:
-        SKIP: it does not run.
-        MOVE: it runs at another time.
-        RUN_NOW: it runs now instead of at its time.
-        RESTORE: it runs at its original time.
+        SKIP: the occurrence does not run.
+        MOVE: the occurrence runs at another time.
+        RUN_NOW: the occurrence runs now instead of at its time.
+        RESTORE: the occurrence runs at its original time.
     """
 
     SKIP = "skip"
@@ -70,7 +70,7 @@ class OccurrenceRequest:
     due_at: Millis | None = None
 
     def changes_of(self, schedule: Schedule, now: Millis) -> tuple[ChangedOccurrence, ...]:
-        """The schedule's occurrence changes, including the requested one.
+        """The schedule's occurrence changes, including the requested change.
 
         Raises:
             FieldInvalid: the change is not possible; the message gives the reason.
@@ -90,7 +90,7 @@ class OccurrenceRequest:
 
 
 def with_change(schedule: Schedule, change: ChangedOccurrence, now: Millis) -> tuple[ChangedOccurrence, ...]:
-    """The schedule's occurrence changes plus a new one, which replaces an earlier change of the same occurrence.
+    """The schedule's occurrence changes plus a new change, which replaces an earlier change of the same occurrence.
 
     Raises:
         FieldInvalid: the occurrence does not exist or is past, or its new time is invalid.
@@ -111,7 +111,7 @@ def with_change(schedule: Schedule, change: ChangedOccurrence, now: Millis) -> t
 
 
 def without_change(schedule: Schedule, nominal: Millis, now: Millis) -> tuple[ChangedOccurrence, ...]:
-    """The schedule's occurrence changes except the one at `nominal`, which must be in the future.
+    """The schedule's occurrence changes except the change at `nominal`, which must be in the future.
 
     Raises:
         FieldInvalid: the occurrence or its new time is past or due within seconds, or its user stopped it.
@@ -125,7 +125,7 @@ def without_change(schedule: Schedule, nominal: Millis, now: Millis) -> tuple[Ch
 
 
 def kept_by(schedule: Schedule, changes: Sequence[ChangedOccurrence], now: Millis) -> tuple[ChangedOccurrence, ...]:
-    """The occurrence changes to keep under another timing: past ones, and changes of occurrences that it includes."""
+    """The occurrence changes to keep under another timing: past changes, and changes of occurrences in that timing."""
     return tuple(each for each in changes if each.nominal <= now or _is_meant(schedule, each.nominal))
 
 
@@ -147,5 +147,5 @@ def _is_meant(schedule: Schedule, at: Millis) -> bool:
 
 
 def _is_past(change: ChangedOccurrence, now: Millis) -> bool:
-    """Whether no task of a change can be pending any more."""
+    """Whether a change can no longer have a pending task."""
     return max(change.nominal, change.at or 0) < now - CHANGED_OCCURRENCE_LIFE

@@ -51,7 +51,7 @@ class Occurrence:
 
 
 def following(schedule: Schedule, after: Millis, limit: int) -> Sequence[Occurrence]:
-    """The first occurrences after an instant, including ones that do not run; `remaining_runs` counts from there."""
+    """The first occurrences after an instant, including any that do not run; `remaining_runs` counts from there."""
     return list(islice(_forward(schedule, after, LAST_WALL), limit))
 
 
@@ -105,7 +105,7 @@ def forward(schedule: Schedule, after: Millis, until: Millis) -> Iterator[Occurr
 
 
 def judged(schedule: Schedule, nominal: Millis) -> Occurrence:
-    """The occurrence at an instant: whether it runs, when, and why."""
+    """The occurrence at an instant, with whether, when and why it runs."""
     said = schedule.recurrence.note(nominal)
     key = schedule.spec.clock.zone.text_at(nominal)
     occurrence = Occurrence(nominal, nominal, nominal, key, note=said)
@@ -150,7 +150,7 @@ def unmoved_due_at(schedule: Schedule, occurrence: Occurrence) -> Millis:
 
 
 def _changed(schedule: Schedule, occurrence: Occurrence) -> Occurrence | None:
-    """The effect of a user's change: an occurrence moved here runs exactly at this time, whatever calendars say."""
+    """The effect of a user's change. An occurrence moved here runs exactly at this time, regardless of calendars."""
     zone, changes = schedule.spec.clock.zone, schedule.spec.changed_occurrences
     if (moved := moved_to(changes, occurrence.nominal)) is not None:
         return replace(occurrence, note=f"moved here from {zone.text_at(moved.nominal)} by a user")
@@ -189,7 +189,8 @@ def _delay(schedule: Schedule, occurrence: Occurrence) -> Millis:
         room = min(room, later - occurrence.at - 1)
     if schedule.spec.end_at is not None:
         room = min(room, schedule.spec.end_at - occurrence.at)
-    # Scaled down if the next occurrence is sooner: truncation would make many schedules due at the same time.
+    # The delays are scaled down if the next occurrence is sooner, because truncation would make many schedules due at
+    # the same time.
     offset = spread_offset(schedule.spec.name, schedule.spec.spread_seconds) * min(spread, room) // max(1, spread)
     if not jitter:
         return offset

@@ -1,4 +1,4 @@
-"""Decides whether an occurrence may start, given the other runs of its schedule. Decisions as values."""
+"""Decides whether an occurrence may start, given the other runs of its schedule. Decisions are returned as values."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _WAITING_LIMITS = {Overlap.BUFFER_ONE: 1, Overlap.BUFFER_ALL: MAX_WAITING_RUNS}
 _LONGEST_CHECK = 10
 """Longest interval between checks of an occurrence far back in the queue, in `OVERLAP_CHECK_INTERVAL`s."""
 LATEST_RUNS = frozenset({Overlap.CANCEL_OTHER, Overlap.REPLACE_OTHER})
-"""Policies under which a later occurrence replaces an earlier one."""
+"""Policies under which a later occurrence replaces an earlier occurrence."""
 
 
 @frozen
@@ -66,7 +66,7 @@ def may_overlap(stored: StoredSchedule) -> bool:
 
 
 def for_run(stored: StoredSchedule, schedule_ref: ScheduleRef) -> StoredSchedule:
-    """The schedule with the overlap policy of one of its runs: a backfill has a separate policy."""
+    """The schedule with the overlap policy of one of its runs, because a backfill has a separate policy."""
     if schedule_ref.cause is not Cause.BACKFILL:
         return stored
     overlap = Overlap.BUFFER_ALL if schedule_ref.is_buffered else Overlap.ALLOW_ALL
@@ -106,7 +106,7 @@ def waiting_limit(stored: StoredSchedule) -> int:
 def start_decision(
     stored: StoredSchedule, task: Task, activity: Activity, others: OtherRuns, now: Millis
 ) -> StartDecision:
-    """Decides whether an occurrence starts: one at a time, in queue order if occurrences may wait.
+    """Decides whether an occurrence starts. Occurrences run one at a time, in queue order if they may wait.
 
     Args:
         stored: a schedule whose occurrences must not overlap.
@@ -132,11 +132,11 @@ def start_decision(
             return StartDecision(Skipped(reason, SkipCode.OVERLAP), activity)
         # Missed occurrences arrive in any order, but their ids start with the original due times.
         waiting = tuple(sorted((*waiting, task.id)))
-    # Each occurrence is notified when the one before it ends, and also checks in case the notification is lost.
+    # Each occurrence is notified when the previous occurrence ends, and also checks in case the notification is lost.
     position = min(waiting.index(task.id) + 1, _LONGEST_CHECK)
     verdict = Postponed(now + position * OVERLAP_CHECK_INTERVAL, f"the run of {_nominal(ahead)}")
     if ahead.id != activity.active:
-        # `ahead` has not been admitted: it stays in the queue, and is counted when it starts.
+        # `ahead` has not been admitted, so it is still in the queue, and is counted when it starts.
         waiting = (ahead.id, *waiting)
     return StartDecision(verdict, replace(activity, waiting=waiting))
 
@@ -144,7 +144,7 @@ def start_decision(
 def _for_the_latest(
     stored: StoredSchedule, task: Task, activity: Activity, others: OtherRuns, now: Millis
 ) -> StartDecision:
-    """Lets only the latest occurrence run: the previous run is asked to stop, and waiting occurrences are skipped."""
+    """Lets only the latest occurrence run. The previous run is asked to stop, and waiting occurrences are skipped."""
     if others.latest is not None and _instant(others.latest) > _instant(task):
         return StartDecision(Skipped(f"the run of {_nominal(others.latest)}{_CAME_SINCE}", SkipCode.OVERLAP), activity)
     running = others.ahead if others.ahead is not None and others.ahead.id == activity.active else None
@@ -155,7 +155,7 @@ def _for_the_latest(
 
 
 def no_run_left(stored: StoredSchedule, schedule_ref: ScheduleRef, activity: Activity) -> Skipped | None:
-    """Why an occurrence may not start because no runs are left; `None` if it may.
+    """Why an occurrence may not start because no runs are left; `None` if it may start.
 
     Only started runs are counted, so too many may be placed if a late run was assumed to be lost.
     """

@@ -1,4 +1,7 @@
-"""Builds a recurrence from a timing, a clock and a start; a zone's clock sometimes skips or repeats wall times."""
+"""Builds a recurrence from a timing, a clock and a start.
+
+The clock of a time zone sometimes skips or repeats wall times.
+"""
 
 from __future__ import annotations
 
@@ -42,9 +45,10 @@ if TYPE_CHECKING:
 
 
 _NAMED = 3
-"""Maximum number of skipped wall times that a note names; the others are only counted."""
+"""Maximum number of skipped wall times that a note names; other times are only counted."""
 _COMPARED = 3_600
-"""Maximum number of skipped wall times to compare with wall times after the gap: patterns differ early."""
+"""Maximum number of skipped wall times to compare with wall times after the gap. A few are enough, because patterns
+differ early."""
 
 
 @frozen
@@ -146,8 +150,8 @@ class ZonedRecurrence:
     def _loses(self, period: UtcOffsetPeriod) -> bool:
         """Whether a skipped wall time has no counterpart after the gap.
 
-        If each has a counterpart, as for an hourly timing and a one-hour change, the distance between instants is
-        constant.
+        If each skipped time has a counterpart, as for an hourly timing and a one-hour change, the distance between
+        instants is constant.
         """
         gap = period.gap
         if gap is None:
@@ -199,7 +203,7 @@ def gap_note(walls: Sequence[Wall], count: int, zone: Zone, decision: str) -> st
     Args:
         walls: the first skipped times.
         count: number of skipped times.
-        zone: whose clock it is.
+        zone: zone of the clock.
         decision: what happens to the skipped times, in words.
     """
     named = ", ".join(clock_text(wall) for wall in walls)
@@ -272,7 +276,11 @@ def _interval(interval: Interval, clock: Clock, anchor: Millis) -> Recurrence:
 
 
 def _instant(moment: Moment, zone: Zone) -> Millis:
-    """The instant of a date-time: the first one if the clock repeats it, the end of the gap if the clock skips it."""
+    """The instant of a date-time.
+
+    If the clock repeats the date-time, this is the first instant; if the clock skips the date-time, this is the end of
+    the gap.
+    """
     return zone.instant_after_gap(moment.wall) if moment.offset is None else moment.wall - moment.offset
 
 
@@ -325,7 +333,7 @@ class Steps:
 
     @property
     def follows_clock(self) -> bool:
-        """Always false: calendar periods mean a fixed time of day, which runs once even if the clock repeats it."""
+        """Always false, because calendar periods mean a fixed time of day, which runs once even if repeated."""
         return False
 
     def next(self, at: Wall) -> Wall | None:
@@ -354,7 +362,7 @@ class Steps:
         return index
 
     def _at(self, index: int) -> Wall:
-        """The wall time with a given index; a time beyond all others after the last one."""
+        """The wall time with a given index; after the last index, a time beyond all other times."""
         beyond = LAST_WALL + DAY * 366 * 4
         if self.times is not None and index >= self.times:
             return beyond

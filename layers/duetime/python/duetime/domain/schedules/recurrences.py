@@ -97,11 +97,11 @@ class EvenRecurrence:
         return max(0, self._until(until) - self._until(after))
 
     def note(self, at: Millis) -> str:  # noqa: ARG002 - elapsed time knows no clock
-        """Always empty: elapsed time does not depend on clock changes."""
+        """Always empty, because elapsed time does not depend on clock changes."""
         return ""
 
     def lost(self, after: Millis, until: Millis) -> Sequence[Lost]:  # noqa: ARG002 - elapsed time knows no clock
-        """Always empty: no elapsed time is skipped."""
+        """Always empty, because no elapsed time is skipped."""
         return ()
 
     def _until(self, at: Millis) -> int:
@@ -159,7 +159,7 @@ class UnionRecurrence:
         """Number of instants in (after, until].
 
         Enumerates the instants of all members except the largest, to count duplicates once. To limit the time of a
-        request, only the first `_WALKED` are enumerated; beyond them, the count is an upper bound.
+        request, only the first `_WALKED` instants are enumerated; if there are more, the count is an upper bound.
         """
         counts = [each.count(after, until) for each in self.members]
         order = sorted(range(len(counts)), key=lambda index: counts[index])

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 _WALKED = 200
 """Maximum number of instants that are enumerated for a count."""
 _NAMED = 3
-"""Maximum number of instants rolled to the same time that a note names; the others are only counted."""
+"""Maximum number of instants rolled to the same time that a note names; other instants are only counted."""
 
 
 @frozen
 class RolledRecurrence:
-    """Another recurrence's instants, with excluded ones rolled; instants that are rolled to the same time are merged.
+    """Another recurrence's instants, with excluded instants rolled; instants rolled to the same time are merged.
 
     Attributes:
         inner: the underlying recurrence.
@@ -78,7 +78,8 @@ class RolledRecurrence:
     def count(self, after: Millis, until: Millis) -> int:
         """Number of instants in (after, until].
 
-        If any are excluded, the first `_WALKED` instants are enumerated, and the underlying recurrence counts the rest.
+        If any instants are excluded, the first `_WALKED` instants are enumerated, and the underlying recurrence counts
+        the rest.
         """
         if after >= until:
             return 0
@@ -132,7 +133,7 @@ class Roll(NamedTuple):
 
     Attributes:
         at: the new time.
-        days: number of days; 0 if the instant stays, because it is not excluded or no day is free.
+        days: number of days; 0 if the instant is not rolled, because it is not excluded or no day is free.
         start: all instants in [start, end) are rolled by the same number of days.
         end: see `start`.
     """
@@ -147,8 +148,8 @@ class Roll(NamedTuple):
 class RollRule:
     """Rolls excluded instants to the nearest day on which their time is not excluded.
 
-    If the clock repeats the time of day, the first one is used. If the clock skips it, its rule decides: the end of the
-    gap is used, or the day does not count as free.
+    If the clock repeats the time of day, the first time is used. If the clock skips the time of day, the clock's rule
+    decides whether the end of the gap is used or the day does not count as free.
 
     Attributes:
         clock: determines days.
@@ -219,11 +220,11 @@ class RollRule:
         return zone.instant_after_gap(wall) if self.clock.gap is Gap.SHIFT_FORWARD else None
 
     def _is_free(self, walls: tuple[Wall, Wall], days: int) -> bool:
-        """Whether nothing `days` away from these times is excluded, so nothing is rolled here by that many days."""
+        """Whether nothing `days` away from these times is excluded, so no instant is rolled here by that many days."""
         at, last = self._origins(walls, days)
         period = self.clock.zone.period_at(at)
         if at + period.offset != self._wall(walls[0], -days) or last >= period.end:
-            # A time of day that the clock skips is treated like an excluded one.
+            # A time of day that the clock skips is treated like an excluded time.
             return False
         while at <= last:
             if covering(self.calendars, at) is not None:
@@ -249,7 +250,7 @@ class RollRule:
 
 
 def roll_rule(clock: Clock, calendars: Sequence[Calendar], step: int, excluded_dates: tuple[str, ...]) -> RollRule:
-    """A schedule's rule: nothing is rolled from or to dates that the schedule itself excludes."""
+    """A schedule's rule, under which nothing is rolled from or to dates that the schedule itself excludes."""
     left_out = _left_out(excluded_dates, clock.zone)
     return RollRule(clock, (*calendars, left_out), left_out, step)
 

@@ -60,8 +60,8 @@ class Remark:
 
     Attributes:
         at: when it was made.
-        key: of the occurrence, or the first of several; empty if the remark is not about an occurrence.
-        note: for people.
+        key: key of the occurrence, or the first of several; empty if the remark is not about an occurrence.
+        note: human-readable note.
     """
 
     at: Millis
@@ -74,9 +74,9 @@ class BackfillRun:
     """A backfill with its progress.
 
     Attributes:
-        occurrences: number of its occurrences, including excluded ones.
+        occurrences: number of its occurrences, including excluded occurrences.
         cursor: its progress; `None` before its first occurrence.
-        finished_at: when the last occurrence was placed, or it was cancelled.
+        finished_at: when the last occurrence was placed, or the backfill was cancelled.
     """
 
     id: str
@@ -91,7 +91,7 @@ class Activity:
     """The started runs of a schedule whose runs must not overlap, or whose number is limited.
 
     Attributes:
-        uid: of the schedule; an activity of an earlier schedule with the same name is ignored.
+        uid: uid of the schedule; an activity of an earlier schedule with the same name is ignored.
         active: the latest admitted run, which may have ended.
         waiting: runs that wait for `active` to end, in queue order; some may have ended.
         begun: number of admitted runs by its timing.
@@ -121,7 +121,7 @@ class Activity:
         return self if self.uid == uid else Activity(uid, version=self.version)
 
     def has_counted(self, task_id: TaskId) -> bool:
-        """Whether a run was already admitted and counted; it may have waited for a lock since."""
+        """Whether a run was already admitted and counted; the run may have waited for a lock since then."""
         return task_id == self.active or task_id in self.counted
 
     def with_begun(self, task: Task, now: Millis) -> Activity:
@@ -162,7 +162,7 @@ class CalendarEnd:
     """The end of a calendar's known times, as reported.
 
     Attributes:
-        name: of the calendar.
+        name: name of the calendar.
         known_until: the time after which its times are unknown.
     """
 
@@ -180,7 +180,7 @@ class ExpectationState:
         missed_at: the latest missed deadline.
         met_at: the latest success that met a deadline.
         misses: number of missed deadlines.
-        looked_at: runs with instants up to this one were read.
+        looked_at: runs with instants up to this instant were read.
         succeeded_at: end of the latest success among the runs read.
         open_runs: the runs read that were still open, oldest first.
     """

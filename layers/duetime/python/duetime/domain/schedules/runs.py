@@ -39,9 +39,10 @@ class RunStatus(StrEnum):
 
     Attributes:
         PLANNED: its time is in the future.
-        WAITING: its time has come, and no attempt is running: it is queued, paused, or waits for something else.
-        SKIPPED: a calendar, the previous run, a pause or a change of the schedule prevented it.
-        MISSED: it should have run but did not, for example because of an outage.
+        WAITING: its time has come, but no attempt is running, because the occurrence is queued, paused, or waits for
+            something else.
+        SKIPPED: a calendar, the previous run, a pause or a change of the schedule prevented the occurrence.
+        MISSED: the occurrence should have run but did not, for example because of an outage.
         EXPIRED: its task has been removed, so its outcome is unknown.
     """
 
@@ -84,7 +85,7 @@ class ScheduleRun:
 
 @frozen
 class ScheduleStatus:
-    """Current status of a schedule: its started runs, and the next one.
+    """Current status of a schedule: its started runs, and the next run.
 
     Attributes:
         latest_run: the latest started run, by its timing or by request; `None` if unknown.
@@ -109,7 +110,7 @@ class RunPage:
         complete_since: every occurrence from this time on is listed.
         kept_since: tasks that ended before this time may have been removed.
         is_archived: whether removed tasks are in the archive.
-        after: where the next page starts; `None` if there are no more.
+        after: where the next page starts; `None` if there are no more runs.
     """
 
     stored: StoredSchedule
@@ -185,7 +186,7 @@ def runs_remarked(
     """The runs, according to remarks, of occurrences without tasks from before the current timing.
 
     Args:
-        remarks: of the schedule.
+        remarks: remarks of the schedule.
         known: times of the occurrences whose tasks are listed.
         after: the first instant.
         before: the end of the period, exclusive.
@@ -201,14 +202,14 @@ def runs_remarked(
 RUNS_COMPARED = 10
 """Number of a schedule's latest occurrences whose runs are compared."""
 FEWEST_COMPARED = 3
-"""Minimum number of successful runs among them for a comparison."""
+"""Minimum number of successful runs among the compared runs."""
 
 
 def with_usual_duration(notify_on: NotifyOn | None, factor: float | None, runs: Iterable[Task]) -> NotifyOn | None:
-    """Notices with a limit for long runs: a multiple of the median duration, unless a shorter limit is set.
+    """Notices with a limit for long runs, which is a multiple of the median duration unless a shorter limit is set.
 
     Args:
-        notify_on: the notices of the schedule's tasks; `None` for none.
+        notify_on: the notices of the schedule's tasks; `None` if there are none.
         factor: the multiple; `None` for no limit.
         runs: earlier tasks of the schedule. A run's duration is the duration of its last attempt.
 

@@ -44,12 +44,14 @@ _STOPPED = LEASED | {State.PAUSED, State.SUCCEEDED, State.FAILED, State.ROLLED_B
 
 @frozen
 class RevisionEnd:
-    """The end of a revision with the same timing as later ones: occurrences that it placed up to the end still run.
+    """The end of a revision with the same timing as later revisions.
+
+    Occurrences that the revision placed up to the end still run.
 
     Attributes:
         until: the last instant that belongs to the revision.
         revision: its number.
-        since: number of the first revision that was merged into this one, or this one's own number.
+        since: number of the first revision that was merged into this revision, or this revision's own number.
     """
 
     until: Millis
@@ -61,12 +63,13 @@ class RevisionEnd:
 class StoppedOccurrence:
     """A placed occurrence that its user stopped, or ran early, before the schedule was changed.
 
-    Also an occurrence that was placed before a pause and is due after the pause, which nothing else would keep.
+    The class also describes an occurrence that was placed before a pause and is due after the pause, because nothing
+    else would keep such an occurrence.
 
     Attributes:
         nominal: its instant; no later revision places it again.
         task_id: its task.
-        revision: under which it was placed; if its user resumes it, it still runs.
+        revision: revision under which the occurrence was placed; if its user resumes the occurrence, it still runs.
     """
 
     nominal: Millis
@@ -80,7 +83,7 @@ def revision_of(nominal: Millis, revision: int, ends: Sequence[RevisionEnd]) -> 
     Args:
         nominal: its instant.
         revision: the current revision.
-        ends: of the earlier revisions with the same timing, latest last.
+        ends: ends of the earlier revisions with the same timing, latest last.
     """
     return next((end.revision for end in ends if nominal <= end.until), revision)
 
@@ -189,9 +192,9 @@ class Schedule:
         id: the schedule's own id.
         spec: the owner's definition; its calendar names and `remaining_runs` are not used here.
         timing: the parsed timing.
-        created_at: where rates without a start begin.
+        created_at: when rates without a start begin.
         calendars: its calendars in their current form.
-        remaining_runs: number of runs after the placed ones; `None` for no limit.
+        remaining_runs: number of runs after the placed runs; `None` for no limit.
         revision: incremented with every change; occurrences carry the revision.
         revision_ends: ends of the earlier revisions with the same timing, latest last.
         stopped: instants that do not run because a user stopped their tasks, or ran them early.
@@ -211,12 +214,12 @@ class Schedule:
 
     @property
     def anchor(self) -> Millis:
-        """Start of a rate, or of an interval without a start; the first occurrence of a rate."""
+        """Start of a rate, which is its first occurrence, or of an interval without a start."""
         return self.created_at if self.spec.start_at is None else self.spec.start_at
 
     @cached_property
     def recurrence(self) -> Recurrence:
-        """Its timing's recurrence, including rolled and moved occurrences."""
+        """The recurrence of the schedule's timing, including rolled and moved occurrences."""
         moved = tuple(each.at for each in self.spec.changed_occurrences if each.at is not None)
         if self.calendars and self.rolled is not None:
             return with_moved(self.rolled, moved)
@@ -224,14 +227,14 @@ class Schedule:
 
     @property
     def unchanged_recurrence(self) -> Recurrence:
-        """Its timing's recurrence, ignoring occurrences that its user moved."""
+        """The recurrence of the schedule's timing, ignoring occurrences that its user moved."""
         if self.calendars and self.rolled is not None:
             return self.rolled
         return recurrence_of(self.timing, self.spec.clock, self.anchor, self.spec.extra_dates)
 
     @cached_property
     def rolled(self) -> RolledRecurrence | None:
-        """Its timing's recurrence, rolled to days that are not excluded; `None` if occurrences are not rolled."""
+        """The timing's recurrence, rolled to days that are not excluded; `None` if occurrences are not rolled."""
         spec = self.spec
         if not spec.on_excluded.step:
             return None

@@ -1,7 +1,8 @@
-"""Changes of a schedule and the resulting revision. Decisions as values; the current time is a parameter.
+"""Changes of a schedule and the resulting revision. Decisions are returned as values; the current time is a parameter.
 
-Occurrences due during a pause are dropped; later ones run. With a calendar or jitter, an occurrence can run long after
-its instant, but never after the next instant. So at most one occurrence with a past instant, the latest, still runs.
+Occurrences due during a pause are dropped; later occurrences run. With a calendar or jitter, an occurrence can run long
+after its instant, but never after the next instant. So at most one occurrence with a past instant, the latest, still
+runs.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def retimed(stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar] =
 
 
 def edited(stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar] = ()) -> StoredSchedule:
-    """The next revision with the same timing: future occurrences are placed again; due ones still run.
+    """The next revision with the same timing. Future occurrences are placed again; due occurrences still run.
 
     Due occurrences that are not yet placed or caught up also keep their revision, and therefore their ids.
     """
@@ -75,7 +76,7 @@ def edited(stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar] = 
 
 
 def rescheduled(stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar] = ()) -> StoredSchedule:
-    """The next revision before a change of the timing: due occurrences still run if the new timing includes them.
+    """The next revision before a change of the timing. Due occurrences still run if the new timing includes them.
 
     The decision about overdue occurrences without tasks is made here, because the new timing does not include them.
     """
@@ -88,7 +89,7 @@ def rescheduled(stored: StoredSchedule, now: Millis, calendars: Sequence[Calenda
 
 
 def coming(stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar] = ()) -> Sequence[Occurrence]:
-    """The future occurrences that the current revision has placed, except stopped ones."""
+    """The future occurrences that the current revision has placed, except stopped occurrences."""
     last = stored.last_run
     if last is None or last.revision != stored.revision or last.nominal <= now:
         return ()
@@ -107,7 +108,7 @@ def perhaps_placed(
     if stored.is_permanent:
         return coming(stored, now, calendars)
     schedule, saved_to = stored.schedule(calendars), _saved_to(stored, now)
-    # Includes excluded occurrences: a calendar may have been replaced since.
+    # Excluded occurrences are included, because a calendar may have been replaced since then.
     found = expand(replace(schedule, remaining_runs=None), now, saved_to).occurrences if saved_to > now else ()
     if stored.state is ScheduleState.ACTIVE:
         found = (*found, *expand(schedule, saved_to, horizon).occurrences)
@@ -154,7 +155,10 @@ def counted(stored: StoredSchedule, stopped: Sequence[StoppedOccurrence], now: M
 
 
 def with_stopped(stored: StoredSchedule, stopped: Sequence[StoppedOccurrence]) -> StoredSchedule:
-    """A copy with these occurrences that its user stopped or ran early; only the latest if there are too many."""
+    """A copy with these occurrences that its user stopped or ran early.
+
+    If there are too many, only the latest are kept.
+    """
     return replace(stored, stopped=tuple(sorted(stopped, key=lambda each: each.nominal))[-MAX_STOPPED_OCCURRENCES:])
 
 
@@ -188,7 +192,7 @@ def with_manual_run(stored: StoredSchedule, task: Task, now: Millis, by: Attribu
 
 
 def _is_counted(stored: StoredSchedule, task: Task) -> bool:
-    """Whether a requested run was counted: it has a remark, or later remarks may have replaced the remark."""
+    """Whether a requested run was counted, because it has a remark, or later remarks may have replaced the remark."""
     if any(remark.note == f"{RUN_BY_HAND}{task.id}" for remark in stored.log):
         return True
     return len(stored.log) == MAX_REMARKS and stored.log[0].at + MAX_CLOCK_DIFFERENCE > task.created_at
@@ -234,7 +238,7 @@ def with_new_rules(stored: StoredSchedule, version: str, now: Millis) -> StoredS
 def with_patience(stored: StoredSchedule, schedule: Schedule, version: str) -> Schedule:
     """The schedule with a longer catch-up window if newer time zone rules may have moved an occurrence to the past.
 
-    The user did not choose the catch-up window for such an occurrence, which is late by the difference of the rules.
+    The user did not choose the catch-up window for such an occurrence, which is late because the rules differ.
     """
     if not _has_other_rules(stored, version):
         return schedule
@@ -268,9 +272,9 @@ def paused(
     Args:
         stored: the schedule, including occurrences that its user stopped.
         now: the time.
-        reason: in words.
+        reason: reason in words.
         calendars: the known calendars.
-        by: who requested it.
+        by: who requested the change.
         still_due: placed occurrences with a past instant that are due after `now`.
     """
     held = retimed(stored, now, calendars)
@@ -287,7 +291,7 @@ def paused(
 
 
 def is_dropped(task: Task, now: Millis) -> bool:
-    """Whether resuming drops an occurrence that was placed before the pause: it was due and has not started."""
+    """Whether resuming drops an occurrence that was placed before the pause, because it was due and has not started."""
     return not is_stopped(task) and (task.finished_at is not None or task.due_at <= now)
 
 
@@ -305,7 +309,7 @@ def resumed(
         now: the time.
         calendars: its calendars.
         dropped: occurrences that were placed before the pause and due during the pause.
-        by: who requested it.
+        by: who requested the change.
     """
     found = latest_occurrence(stored, now, calendars)
     remaining = None if stored.remaining_runs is None else stored.remaining_runs + len(dropped)

@@ -40,8 +40,8 @@ class ScheduleAction(StrEnum):
 
     Attributes:
         UPDATED: fields were changed.
-        PAUSED: it was paused, or the reason for its pause was changed.
-        RESUMED: it was resumed.
+        PAUSED: the schedule was paused, or the reason for its pause was changed.
+        RESUMED: the schedule was resumed.
         RUN_REQUESTED: a run was requested.
         BACKFILL_REQUESTED: a backfill was requested.
         BACKFILL_CANCELLED: a backfill was cancelled.
@@ -75,8 +75,8 @@ class ScheduleActionRecord:
     """One action.
 
     Attributes:
-        at: when, by the clock of the process that executed it.
-        version: of the schedule after the action.
+        at: when the action was executed, by the clock of the executing process.
+        version: version of the schedule after the action.
         fields: for an update, the changed fields.
         values: the values of changed fields with short values.
         subject: id of the requested task or backfill; empty for other actions.
@@ -110,7 +110,10 @@ class ScheduleHistory:
     dropped: int = 0
 
     def plus(self, record: ScheduleActionRecord) -> ScheduleHistory:
-        """A copy with another action. If there are too many or too large actions, the oldest are removed."""
+        """A copy with another action.
+
+        If there are too many actions, or they are too large, the oldest actions are removed.
+        """
         kept = [*self.records, record][-ACTIONS_INLINE:]
         while len(kept) > 1 and sum(each.size for each in kept) > ACTIONS_INLINE_BYTES:
             kept.pop(0)
@@ -119,7 +122,7 @@ class ScheduleHistory:
 
 NO_SCHEDULE_ACTIONS = ScheduleHistory()
 BY_OWNER = Attribution()
-"""An action of the owner without a reason."""
+"""An action by the owner without a reason."""
 
 
 def changed_fields(before: ScheduleSpec, after: ScheduleSpec) -> Sequence[str]:

@@ -54,8 +54,8 @@ class ScheduleFilter:
     """Selects the schedules to list; a filter without conditions matches all schedules.
 
     Attributes:
-        states: their states; empty for any.
-        type: type of their tasks; empty for any.
+        states: states of the schedules; empty for any state.
+        type: type of their tasks; empty for any type.
         tags: tags of their tasks, all of which they must have.
         name_prefix: beginning of their names.
     """
@@ -110,7 +110,7 @@ class StoredSchedule:
         uid: distinguishes it from an earlier schedule with the same name; its timers are in the same shard.
         shards: number of shards at its creation, so that the ids of its occurrences do not depend on later changes.
         spec: the owner's definition, without the payload.
-        payload: of each occurrence.
+        payload: payload of each occurrence.
         updated_at: when its owner last changed, paused or resumed it; start of the current revision.
         revision: incremented when future occurrences must be placed again; occurrences carry the revision.
         revision_ends: ends of the earlier revisions with the same timing, latest last: occurrences up to an end belong
@@ -123,13 +123,13 @@ class StoredSchedule:
         generation: incremented by every expansion; timers with an older generation are dropped.
         done: the instant up to which occurrences are placed, or have a remark that says why not.
         runs_limit: total number of its timing's runs that may start (`activity.begun`); `None` for no limit.
-        remaining_runs: number of runs that may still be placed; a placed run that does not start makes room for
-            another.
+        remaining_runs: number of runs that may still be placed; a placed run that does not start makes room for another
+            run.
         last_run: the latest placed occurrence, which may be in the future.
         owed: an occurrence that was missed, or is due after a pause, and should run; it may not be placed yet.
         log: the latest remarks, oldest first.
-        runs_started: total number of placed occurrences, including future ones, but not backfills and occurrences that
-            a change withdrew.
+        runs_started: total number of placed occurrences, including future occurrences, but not backfills and
+            occurrences that a change withdrew.
         runs_skipped: number of occurrences that were not placed.
         former_payload: the payload before its last change, which must expire; `None` if there is none.
         expectation: progress of checking its expectations; `None` without expectations, or before the first check.
@@ -178,7 +178,7 @@ class StoredSchedule:
 
     @property
     def name(self) -> str:
-        """Its name, unique among its owner's schedules."""
+        """The schedule's name, which is unique among its owner's schedules."""
         return self.spec.name
 
     @property
@@ -193,32 +193,32 @@ class StoredSchedule:
 
     @property
     def runs_left(self) -> int | None:
-        """Number of its timing's runs that may still start; `None` for no limit."""
+        """Number of the timing's runs that may still start; `None` for no limit."""
         return None if self.runs_limit is None else max(0, self.runs_limit - self.activity.begun)
 
     @property
     def counts_runs(self) -> bool:
-        """Whether its runs are counted when they start, because they must not overlap or their number is limited."""
+        """Whether runs are counted when they start, because they must not overlap or their number is limited."""
         return self.is_permanent or self.spec.overlap is not Overlap.ALLOW_ALL or self.runs_limit is not None
 
     @property
     def has_placed_all(self) -> bool:
-        """Whether all remaining runs are placed; if one of them never starts, another takes its place."""
+        """Whether all remaining runs are placed; if a placed run never starts, another run takes its place."""
         return self.remaining_runs == 0 and self.owed is None
 
     @property
     def open_backfills(self) -> tuple[BackfillRun, ...]:
-        """Its backfills in progress."""
+        """The schedule's backfills in progress."""
         return tuple(each for each in self.backfills if each.finished_at is None)
 
     @property
     def is_expandable(self) -> bool:
-        """Whether it has anything to place, now or later."""
+        """Whether the schedule has anything to place, now or later."""
         return self.state is ScheduleState.ACTIVE or bool(self.open_backfills)
 
     @property
     def hears_of_ends(self) -> bool:
-        """Whether it must be notified when an occurrence has ended."""
+        """Whether the schedule must be notified when an occurrence has ended."""
         return self.is_permanent or self.spec.pause_on_failure or self.spec.overlap in _WAITED_FOR
 
     def schedule(self, calendars: Sequence[Calendar] = ()) -> Schedule:
@@ -237,7 +237,7 @@ class StoredSchedule:
 
     @property
     def outside_payloads(self) -> tuple[Content, ...]:
-        """Its current and former payloads that are stored outside its definition."""
+        """The schedule's current and former payloads that are stored outside its definition."""
         known = (self.payload, self.former_payload)
         return tuple(each for each in known if each is not None and each.is_outside)
 
@@ -261,7 +261,7 @@ class StoredSchedule:
         return placed.revision == self.revision or self.means(placed.nominal)
 
     def means(self, nominal: Millis) -> bool:
-        """Whether its current timing includes an instant, or could with other calendars."""
+        """Whether the schedule's current timing includes an instant, or could with other calendars."""
         if self.is_permanent:
             return True
         is_changed = changed_of(self.spec.changed_occurrences, nominal) is not None
@@ -271,7 +271,7 @@ class StoredSchedule:
         return next((each for each in self.stopped if each.nominal == nominal), None)
 
     def id_of(self, occurrence: Occurrence, purpose: str = "") -> TaskId:
-        """The id of an occurrence's task, which stays the same even if calendars change."""
+        """The id of an occurrence's task, which does not change even if calendars change."""
         if purpose:
             # Tasks with a separate purpose survive changes of the schedule.
             if occurrence.home is None:

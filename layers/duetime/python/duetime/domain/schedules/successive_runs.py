@@ -32,7 +32,7 @@ def first_run(schedule: Schedule, since: Millis) -> Millis | None:
 def run_after(schedule: Schedule, last: LastRun, ended_at: Millis) -> Millis | None:
     """The run after a run that has ended; `None` if there are no more runs."""
     at = next_permanent_run(schedule, ended_at)
-    # Never the instant of the previous run, because instants identify runs.
+    # This is never the instant of the previous run, because instants identify runs.
     return _working(schedule, None if at is None else max(at, last.nominal + 1))
 
 
@@ -51,7 +51,7 @@ def continued(stored: StoredSchedule, nominal: Millis | None) -> StoredSchedule:
 
 
 def ended_at(task: Task, now: Millis) -> Millis:
-    """When a run ended: the end of its last attempt, else of its task; `now` if neither is known."""
+    """When a run ended, by the end of its last attempt, else of its task; `now` if neither end is known."""
     if task.attempt_history and (line := task.attempt_history[-1]).started_at:
         return line.started_at + line.took
     return now if task.finished_at is None else task.finished_at

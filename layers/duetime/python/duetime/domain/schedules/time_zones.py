@@ -1,4 +1,4 @@
-"""Time zones: maps wall times to instants, including skipped and repeated ones.
+"""Time zones: maps wall times to instants, including skipped and repeated wall times.
 
 The rules come from the package `tzdata`, never from the machine, so that a laptop and a Lambda function agree, and the
 rules' version can be stored with computed times.
@@ -148,7 +148,7 @@ class UtcOffsetPeriod:
 
 @frozen
 class Zone:
-    """A time zone in the IANA database; created by `zone_named`."""
+    """A time zone in the IANA database, created by `zone_named`."""
 
     name: str
 
@@ -186,7 +186,7 @@ class Zone:
         return period.offset if from_start >= 2 * DAY and to_end >= 2 * DAY else None
 
     def instants_of(self, wall: Wall) -> tuple[Millis, ...]:
-        """The instants of a wall time: usually one, none in a gap, two in a fold."""
+        """The instants of a wall time: usually one instant, no instant in a gap, two instants in a fold."""
         return tuple(
             wall - period.offset for period in self._around(wall) if period.start <= wall - period.offset < period.end
         )
@@ -228,7 +228,7 @@ def zone_named(name: str) -> Zone:
 
 @lru_cache(maxsize=1)
 def tzdata_version() -> str:
-    """Version of the time zone rules: `2026a`."""
+    """Version of the time zone rules, such as `2026a`."""
     with resources.files("tzdata").joinpath("zoneinfo", "tzdata.zi").open(encoding="ascii") as rules:
         return rules.readline().removeprefix("# version").strip()
 
@@ -271,7 +271,7 @@ def _periods(name: str, year: int) -> tuple[UtcOffsetPeriod, ...]:
 
 
 def _bound(info: ZoneInfo, year: int) -> Millis:
-    """Start of a year's periods: at a clock change just before the year, if any, so that a fold stays in one year."""
+    """Start of a year's periods, at a clock change just before the year, if any, so that a fold stays in one year."""
     start = _start_of(year)
     if _offset(info, start - _NEAR) == _offset(info, start - SECOND):
         return start

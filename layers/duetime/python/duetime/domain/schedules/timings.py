@@ -80,7 +80,7 @@ def parse_moment(text: str, field: str) -> Moment:
     """Parses `2026-12-01T09:00:00`, with or without an offset.
 
     Raises:
-        FieldInvalid: not a date-time in the years 1970 to 2199; the message names the field and the reason.
+        FieldInvalid: the text is not a date-time in the years 1970 to 2199; the message names the field and the reason.
     """
     found = _MOMENT.fullmatch(text) if len(text) <= MAX_EXPRESSION_LENGTH else None
     if found is None:
@@ -110,7 +110,8 @@ def parse_duration(text: str, field: str) -> Period:
     """Parses an ISO 8601 duration: `P1M`, `P2D`, `PT36H`.
 
     Raises:
-        FieldInvalid: invalid, or a mix of calendar days and elapsed time, which is ambiguous at clock changes.
+        FieldInvalid: the duration is invalid, or mixes calendar days and elapsed time, which is ambiguous at clock
+            changes.
     """
     found = _DURATION.fullmatch(text)
     if found is None or text == "P" or found["time"] == "T":
@@ -136,7 +137,7 @@ def parse_length(text: str, field: str) -> Millis:
     """Parses `5 minutes`, `1 hour`, `90s` or `4h30m` as elapsed time; a day is 24 hours.
 
     Raises:
-        FieldInvalid: invalid, shorter than a second, or longer than ten years.
+        FieldInvalid: the period is invalid, shorter than a second, or longer than ten years.
     """
     lowered = text.strip().lower()
     if single := _AMOUNT.fullmatch(lowered):
@@ -201,7 +202,7 @@ class Dates:
 
 @frozen
 class Permanent:
-    """Each run starts a given time after the previous one has ended."""
+    """Each run starts a given time after the previous run has ended."""
 
     pause: Millis
 
@@ -235,7 +236,7 @@ def parse_timing(
         rate: `5 minutes`, `rate(5 minutes)` or `4h30m`.
         interval: `R5/2026-01-31T09:00:00/P1M`, `R/PT1H` or `PT1H`.
         dates: date-times, with an offset or in the schedule's zone.
-        permanent: seconds from the end of one run to the next.
+        permanent: seconds from the end of one run to the start of the next run.
         dialect: the dialect of `cron`.
 
     Raises:
@@ -262,7 +263,7 @@ def parse_eventbridge(text: str) -> Cron | Rate | Dates:
     """Parses `cron(0 10 * * ? *)`, `rate(5 minutes)`, `at(2026-11-20T13:00:00)`, or the six fields alone.
 
     Raises:
-        FieldInvalid: the text is none of these; the message gives the reason.
+        FieldInvalid: the text has none of these forms; the message gives the reason.
     """
     if len(text) > MAX_EXPRESSION_LENGTH:
         raise FieldInvalid(CRON_FIELD, f"should have at most {MAX_EXPRESSION_LENGTH} characters", FaultCode.TOO_LONG)
@@ -286,7 +287,7 @@ def parse_rate(text: str) -> Rate:
     """Parses `5 minutes`, `rate(5 minutes)` or `4h30m`.
 
     Raises:
-        FieldInvalid: it is invalid; gives the reason.
+        FieldInvalid: the rate is invalid; the message gives the reason.
     """
     _check_text(text, "rate")
     found = _CALLED.fullmatch(text)
@@ -296,7 +297,7 @@ def parse_rate(text: str) -> Rate:
 
 
 def parse_interval(text: str) -> Interval:
-    """Parses an ISO 8601 repeating interval; without `R` and a start, it repeats from the schedule's start.
+    """Parses an ISO 8601 repeating interval, which without `R` and a start repeats from the schedule's start.
 
     Raises:
         FieldInvalid: the interval is invalid or ambiguous; the message gives the reason.
@@ -385,7 +386,7 @@ def parse_excluded_dates(texts: tuple[str, ...]) -> ExcludedDates:
     """Parses days such as `2026-12-25`, and date-times with an offset or in the schedule's zone.
 
     Raises:
-        FieldInvalid: an entry is neither; the field contains its index.
+        FieldInvalid: an entry is neither a day nor a date-time; the error's field contains the entry's index.
     """
     days: set[date] = set()
     walls: set[Wall] = set()

@@ -73,7 +73,7 @@ class Attribution:
 
     Attributes:
         actor: the kind of actor.
-        name: of a user other than the task's owner: several people may act for one owner.
+        name: name of a user other than the task's owner, because several people may act for one owner.
         reason: why, in the user's words; empty if not given.
         operation: the bulk operation that performs the action.
     """
@@ -93,8 +93,8 @@ class ActionRecord:
     """One action.
 
     Attributes:
-        at: when, by the clock of the process that executed it.
-        version: of the record after the action; `None` if written without reading the record.
+        at: when the action was executed, by the clock of the executing process.
+        version: version of the record after the action; `None` if written without reading the record.
         fields: for an update, the changed fields.
         nodes: for a retry of a topology, the nodes that were chosen to run again.
     """
@@ -125,7 +125,10 @@ class ActionHistory:
     dropped: int = 0
 
     def plus(self, record: ActionRecord) -> ActionHistory:
-        """A copy with another action. If there are too many or too large actions, the oldest are removed."""
+        """A copy with another action.
+
+        If there are too many actions, or they are too large, the oldest actions are removed.
+        """
         kept = [*self.records, record][-ACTIONS_INLINE:]
         while len(kept) > 1 and sum(each.size for each in kept) > ACTIONS_INLINE_BYTES:
             kept.pop(0)

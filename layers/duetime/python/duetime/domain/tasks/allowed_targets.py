@@ -57,13 +57,13 @@ _NEVER = tuple(
         "::ffff:0:0/96",  # IPv4-mapped
         "::ffff:0:0:0/96",  # IPv4-translated: "global" to ipaddress
         "64:ff9b::/96",  # NAT64: an IPv4 address behind it is not checked
-        "64:ff9b:1::/48",  # the same, local use
+        "64:ff9b:1::/48",  # NAT64 for local use
         "100::/64",  # discarded
         "2001::/23",  # IETF protocol assignments, Teredo
         "2001:db8::/32",  # documentation
         "2002::/16",  # 6to4: carries an IPv4 address
         "3fff::/20",  # documentation: "global" to an older ipaddress
-        "5f00::/16",  # segment routing: likewise
+        "5f00::/16",  # segment routing: "global" to an older ipaddress
         "fc00::/7",  # private, metadata over IPv6
         "fe80::/10",  # link-local
         "fec0::/10",  # site-local, deprecated
@@ -87,10 +87,10 @@ _MOST_PARTS = 4
 
 
 def refusal(url: str, allowed: Collection[str]) -> str | None:
-    """Why a URL may not be called, judged by the URL alone; `None` if it may.
+    """Why a URL may not be called, judged by the URL alone; `None` if it may be called.
 
     Args:
-        url: as given by a client.
+        url: URL as given by a client.
         allowed: hosts that are allowed although they are not public.
     """
     try:
@@ -115,7 +115,7 @@ def refusal(url: str, allowed: Collection[str]) -> str | None:
 
 
 def port_of(parts: SplitResult) -> int | None:
-    """A split URL's port, explicit or the default of its scheme."""
+    """A split URL's port, which is explicit or the default for the URL's scheme."""
     return PORTS.get(parts.scheme) if parts.port is None else parts.port
 
 
@@ -164,9 +164,9 @@ class HttpSecret:
     """A secret in Secrets Manager.
 
     Attributes:
-        arn: of the secret.
-        hosts: the hosts to which it may be sent.
-        owners: patterns of the owners whose tasks may use it; empty for all.
+        arn: ARN of the secret.
+        hosts: the hosts to which the secret may be sent.
+        owners: patterns of the owners whose tasks may use the secret; empty for all owners.
     """
 
     arn: str
@@ -181,11 +181,11 @@ class HttpSecrets:
     by_name: Mapping[str, HttpSecret] = field(default_factory=dict)
 
     def refusal(self, name: str, url: str, reachable: Collection[str]) -> str | None:
-        """Why a secret may not be sent to a URL; `None` if it may.
+        """Why a secret may not be sent to a URL; `None` if it may be sent.
 
         Args:
-            name: as used in tasks.
-            url: of the endpoint.
+            name: name as used in tasks.
+            url: URL of the endpoint.
             reachable: hosts that are allowed although they are not public, even without TLS.
         """
         secret = self.by_name.get(name)
@@ -199,7 +199,7 @@ class HttpSecrets:
         return None
 
     def refusal_of_owner(self, name: str, owner: str) -> str | None:
-        """Why an owner's task may not use a secret; `None` if it may."""
+        """Why an owner's task may not use a secret; `None` if the task may use the secret."""
         secret = self.by_name.get(name)
         if secret is None or (secret.owners and not OwnerPatterns(secret.owners).include(owner)):
             return f"{name!r} is not among the secrets that the settings let the tasks of this owner use"
@@ -244,7 +244,8 @@ class TargetRules:
         """The target of a new task. Later, `target_of` returns the same target, even if the handler no longer exists.
 
         Raises:
-            FieldInvalid: as for `target_of`; or its type has no known handler, and the request does not allow that.
+            FieldInvalid: for the same reasons as in `target_of`, or because the task's type has no known handler and
+                the request does not allow unknown types.
         """
         target = self.target_of(owner, spec)
         is_known = self.handled is None or spec.type in self.handled or spec.allow_unknown_type
@@ -253,7 +254,7 @@ class TargetRules:
         return target
 
     def default_target(self, task_type: str) -> Target:
-        """The target of a task that names no target: its type's pull workers, else its handler."""
+        """The target of a task that names no target, which is its type's pull workers, else its type's handler."""
         return PullTarget() if task_type in self.pulled else HandlerTarget()
 
     def usable_types(self, owner: str, types: Iterable[str]) -> set[str]:
@@ -261,7 +262,7 @@ class TargetRules:
         return {each for each in types if self.type_owners.allow(owner, each)}
 
     def target_of(self, owner: str, spec: TaskSpec) -> Target:
-        """The target of an owner's task: the requested one, else the default of its type.
+        """The target of an owner's task, which is the requested target, else the default of the task's type.
 
         Raises:
             FieldInvalid: its type or resource is reserved for other owners; its type cannot be pulled; pull workers,
@@ -366,7 +367,7 @@ def _listed(types: Collection[str]) -> str:
 
 
 def _lacking_rollback(target: Target) -> str:
-    """Why a target does not support rollback; empty if it does."""
+    """Why a target does not support rollback; empty if it supports rollback."""
     match target:
         case PullTarget():
             return "pull workers do not"

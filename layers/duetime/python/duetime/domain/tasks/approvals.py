@@ -21,7 +21,7 @@ REJECTED, TIMED_OUT = "Rejected", "ApprovalTimedOut"
 
 
 def is_awaited(task: Task, now: Millis) -> bool:
-    """Whether a task can be approved or rejected now: it waits for approval, or is due and not yet claimed.
+    """Whether a task can be approved or rejected now, because it waits for approval, or is due and not yet claimed.
 
     A task that its user has moved to a later time can be decided from that time on.
     """

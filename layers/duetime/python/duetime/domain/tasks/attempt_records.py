@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class TaskError:
     """The type and message of an attempt's error.
 
-    Any text from a user's code is accepted: characters that UTF-8 cannot encode, and unprintable characters in a type,
+    Any text from a user's code is accepted. Characters that UTF-8 cannot encode, and unprintable characters in a type,
     are escaped.
     """
 
@@ -33,7 +33,7 @@ class TaskError:
 SKIPPED = "Skipped"
 """Error type of a skipped task."""
 EXPIRED = "Expired"
-"""Error type of an expired task: its first attempt did not start in time."""
+"""Error type of an expired task, whose first attempt did not start in time."""
 RETRY_DURATION_EXPIRED = "RetryDurationExpired"
 """Error type of a task whose next attempt could not start within the `max_duration_seconds` of its retry policy."""
 LOCK_WAIT_EXPIRED = "LockWaitExpired"
@@ -44,11 +44,11 @@ class AttemptOutcome(StrEnum):
     """How an attempt ended.
 
     Attributes:
-        RETRIED: it failed, and another attempt follows.
-        FAILED: it failed, and no other attempt follows.
-        LOST: its worker did not report in time.
-        PAUSED: it paused by request, and does not count as an attempt.
-        CANCELLED: it stopped by request.
+        RETRIED: the attempt failed, and another attempt follows.
+        FAILED: the attempt failed, and no other attempt follows.
+        LOST: the attempt's worker did not report in time.
+        PAUSED: the attempt paused by request, and does not count as an attempt.
+        CANCELLED: the attempt stopped by request.
         ROLLED_BACK: the target's `rollback` has run.
     """
 
@@ -56,11 +56,11 @@ class AttemptOutcome(StrEnum):
     RETRIED = "retried"
     FAILED = "failed"
     LOST = "lost"
-    """Its worker was lost: the lease expired."""
+    """The attempt's worker was lost, so the lease expired."""
     PAUSED = "paused"
-    """It stopped because its user requested a pause, and does not count as an attempt."""
+    """The attempt stopped because its user requested a pause, and does not count as an attempt."""
     CANCELLED = "cancelled"
-    """It stopped because its user requested a cancel."""
+    """The attempt stopped because its user requested a cancellation."""
     ROLLED_BACK = "rolled_back"
     """The target's `rollback` returned."""
 
@@ -107,10 +107,10 @@ FORGOTTEN = ""
 
 @frozen
 class Wait:
-    """A wait of a task; it ended at the task's next claim.
+    """A wait of a task, which ended at the task's next claim.
 
     Attributes:
-        since: when it started.
+        since: when the wait started.
         reason: the reason, in the words of `waiting_for`.
     """
 

@@ -35,10 +35,10 @@ class Failed:
     Attributes:
         retriable: whether another attempt might succeed.
         wait_at_least: shortest wait before the next attempt that the target requested, in milliseconds.
-        retry_in: the wait before the next attempt that a handler requested instead of the retry policy's.
+        retry_in: the wait before the next attempt that a handler requested instead of the retry policy's wait.
         process_ends_at: for a target that is still running, when its process will have ended; no part of the task
             starts before then.
-        traceback: of a Python handler's exception, without secrets; empty if there is none.
+        traceback: traceback of a Python handler's exception, without secrets; empty if there is none.
     """
 
     error: TaskError
@@ -76,10 +76,10 @@ class Yielded:
 
 @frozen
 class Stopped:
-    """The target stopped because a cancel was requested.
+    """The target stopped because a cancellation was requested.
 
     Attributes:
-        error: what is still unknown about the stop; `None` if nothing is.
+        error: what is still unknown about the stop; `None` if nothing is unknown.
     """
 
     error: TaskError | None = None
@@ -104,7 +104,7 @@ class Postponed:
     keeps_before: str | None = None
 
     def __post_init__(self) -> None:
-        """Escape characters that UTF-8 cannot encode: the text may come from a broken handler package."""
+        """Escape characters that UTF-8 cannot encode, because the text may come from a broken handler package."""
         object.__setattr__(self, "reason", writable(self.reason))
 
 
@@ -130,10 +130,10 @@ class SkipCode(StrEnum):
 
 @frozen
 class Skipped:
-    """The target was not called, and will not be: the task's schedule or group does not want the task to run.
+    """The target was not called, and will not be called, because the task's schedule or group excludes the run.
 
     Attributes:
-        reason: for users.
+        reason: human-readable reason.
         code: the reason, for programs.
     """
 
@@ -143,10 +143,10 @@ class Skipped:
 
 @frozen
 class Expired:
-    """The target was not called, and will not be: this attempt did not start in time.
+    """The target was not called, and will not be called, because this attempt did not start in time.
 
     Attributes:
-        reason: for users.
+        reason: human-readable reason.
         kind: error type of the task.
     """
 
@@ -159,7 +159,7 @@ Ending = Succeeded | Failed | Deferred | Yielded | Stopped | Postponed | Skipped
 
 @frozen
 class NotSent:
-    """The target was certainly not called, because the receiving service rejected the request. Not an attempt.
+    """The target was certainly not called, because the receiving service rejected the request. This is not an attempt.
 
     Attributes:
         reason: what rejected the request, for users.
@@ -168,7 +168,7 @@ class NotSent:
     reason: str
 
     def postponed(self, task: Task, now: Millis, fraction: float) -> Postponed:
-        """Postpones the task to the next try: the wait equals the time since the due time, within bounds.
+        """Postpones the task to the next try. The wait equals the time since the due time, within bounds.
 
         Args:
             task: the record as it was claimed.
@@ -185,8 +185,9 @@ TargetEnding = Ending | NotSent
 
 
 def failure(kind: str, message: str, *, retriable: bool = True, wait_at_least: Millis = 0) -> Failed:
-    """A failure whose error fits the record: longer texts are truncated with a note."""
-    # Truncated before escaping, because the text may be huge, and again afterwards, because escaping lengthens it.
+    """A failure whose error fits into the record, because longer texts are truncated with a note."""
+    # The text is truncated before escaping, because it may be huge, and again afterwards, because escaping lengthens
+    # it.
     error = TaskError(kind[:MAX_ERROR_TYPE_LENGTH], message[: MAX_ENCRYPTED_TEXT_LENGTH + 1])
     error = TaskError(error.type[:MAX_ERROR_TYPE_LENGTH], shortened(error.message, MAX_ERROR_MESSAGE_LENGTH))
     return Failed(error, retriable, wait_at_least)

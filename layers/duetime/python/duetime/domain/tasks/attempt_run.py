@@ -62,7 +62,7 @@ def has_unreported_error(task: Task) -> bool:
 
 
 def ended_attempts(task: Task, older: Iterable[AttemptRecord]) -> list[AttemptRecord]:
-    """The ended attempts of a task, oldest first, the last one with its full error.
+    """The ended attempts of a task, oldest first, the last attempt with its full error.
 
     Args:
         task: the record, which contains the latest attempts.
@@ -72,7 +72,7 @@ def ended_attempts(task: Task, older: Iterable[AttemptRecord]) -> list[AttemptRe
     ended = Run(task, 0, 0).history_before if task.state in LEASED and task.lease_expires_at else task.attempt_history
     lines = {line.fence: line for line in (*older, *ended)}
     if has_unreported_error(task):
-        # The attempt history has the error only truncated.
+        # The attempt history has only the truncated error.
         last = task.attempt_history[-1]
         lines[last.fence] = replace(last, error=task.error)
     return [lines[fence] for fence in sorted(lines)]
@@ -86,8 +86,9 @@ class Claimant:
         holder: the process.
         now: the time by the claimer's clock.
         lease: duration of the lease, counted from the planned start.
-        awaits_acknowledgement: the client may never receive the lease, which becomes an attempt when it responds.
-        stores_nonce: the record keeps the nonce of the claim, for tokens of attempts.
+        awaits_acknowledgement: whether the client may never receive the lease, which becomes an attempt when the client
+            responds.
+        stores_nonce: whether the record keeps the nonce of the claim, for tokens of attempts.
     """
 
     holder: str
@@ -97,7 +98,7 @@ class Claimant:
     stores_nonce: bool = False
 
     def claim(self, message: Message, nonce: str) -> Write:
-        """The write that claims a task: due at this generation, or left by a worker whose lease has ended."""
+        """The write that claims a task that is due at this generation, or whose worker's lease has ended."""
         start = max(self.now, message.due)
         guard = Guard(generation=message.generation, due_by=start, acknowledged=True)
         write = self._lease_service(message.task_id, Move.CLAIM, nonce, start, guard)
@@ -108,12 +109,12 @@ class Claimant:
     def claim_unacknowledged(self, task: Task, nonce: str) -> Write:
         """The write that takes over an ended lease that its client never acknowledged.
 
-        Such a lease was not an attempt, so the new lease has the same attempt number. After too many in a row, such
-        leases count as attempts: the task may be crashing each client before it responds.
+        Such a lease was not an attempt, so the new lease has the same attempt number. After too many such leases in a
+        row, they count as attempts, because the task may be crashing each client before it responds.
 
         Args:
             task: the record as read; any write in between leads to a rejection.
-            nonce: of the write.
+            nonce: nonce of the write.
         """
         unacknowledged = task.unacknowledged or 0
         is_attempt = unacknowledged > MAX_UNACKNOWLEDGED_LEASES
@@ -134,7 +135,7 @@ class Claimant:
         return self._lease_service(task.id, Move.CLAIM_ROLLBACK, nonce, self.now, Guard(due_by=self.now))
 
     def claim_follow_up(self, task: Task, nonce: str) -> Write:
-        """The write that takes over the follow-ups of an outcome; not an attempt."""
+        """The write that takes over the follow-ups of an outcome, which is not an attempt."""
         write = self._lease_service(task.id, Move.CLAIM_FOLLOW_UP, nonce, self.now, Guard(open=True))
         return replace(write, adds={"fence": 1}, sets_once={})
 
@@ -236,7 +237,7 @@ class Run:
         return changes
 
     def _late_waits(self) -> tuple[Wait, ...] | None:
-        """Waits that show where a late start was delayed: before its message was sent, on the queue, in the worker."""
+        """Waits that show where a late start was delayed: before sending, on the queue or in the worker."""
         due, arrival = self.task.next_at, self.arrival
         if arrival is None or not arrival.sent_at or self.started_at - due <= ON_TIME:
             return None
@@ -259,7 +260,7 @@ def late_start(task: Task, started_at: Millis | None) -> TaskChanges:
 
 
 def acknowledged(task: Task) -> TaskChanges:
-    """Changes to add to every write of an attempt: its client has responded, or the lease has ended."""
+    """Changes to add to every write of an attempt, because its client has responded or the lease has ended."""
     return {} if task.unacknowledged is None else {"unacknowledged": None}
 
 
@@ -276,13 +277,13 @@ def claim_undone(task: Task) -> TaskChanges:
 
 
 def waits_with(task: Task, reason: str, now: Millis) -> tuple[Wait, ...]:
-    """A postponed task's waits with the new one; a continuing wait keeps its original start."""
+    """A postponed task's waits with the new wait; a continuing wait keeps its original start."""
     wait = Wait(now, reason[:MAX_RECORDED_WAIT_LENGTH])
     last = task.waits[-1] if task.waits else None
     if last is not None and last.reason == wait.reason and last.since > _began_anew(task):
         return task.waits
     waits = (*task.waits, wait)
-    # The time limit for a lock counts from the first wait for it, whatever other waits come in between.
+    # The time limit for a lock counts from the first wait for it, regardless of other waits in between.
     return _bounded(waits, _first_for_a_lock(task, waits))
 
 
@@ -350,7 +351,7 @@ def expired(task: Task, now: Millis) -> Expired | None:
 
 
 def checked_by(task: Task, until: Millis) -> Millis:
-    """When a postponed task is checked again: at the given time, or earlier if it expires before.
+    """When a postponed task is checked again, at the given time, or earlier if the task expires before that time.
 
     Args:
         task: the record as claimed.
@@ -361,7 +362,9 @@ def checked_by(task: Task, until: Millis) -> Millis:
 
 
 def lock_wait(task: Task, held: Postponed, now: Millis) -> Postponed | Expired:
-    """The result of an attempt that does not get a lock: it waits, for one of its own locks only until the time limit.
+    """The result of an attempt that does not get a lock.
+
+    The attempt waits, but for one of the task's own locks only until the time limit.
 
     Args:
         task: the record as claimed.
@@ -410,8 +413,8 @@ def known_job(task: Task) -> str:
 def unless_open(task: Task, ending: Ending) -> Ending:
     """Replaces the end of a claim if its job may be running.
 
-    An attempt whose job may be running must not end by a cancellation, a failure or a missing lock: the job is searched
-    for first.
+    An attempt whose job may be running must not end by a cancellation, a failure or a missing lock, because the job is
+    searched for first.
     """
     return Deferred(known_job(task)) if start_is_open(task) and not isinstance(ending, Deferred) else ending
 
@@ -421,7 +424,7 @@ class AttemptToken:
     """Lets a handler package's function act for one attempt, as long as the attempt holds its task.
 
     Attributes:
-        nonce: of the claim; only the worker and the function that it invokes know it.
+        nonce: nonce of the claim; only the worker and the function that it invokes know it.
     """
 
     task_id: TaskId
@@ -435,7 +438,7 @@ class AttemptToken:
 
     @classmethod
     def parse(cls, text: str) -> AttemptToken | None:
-        """Parses a token; `None` if the text is not one."""
+        """Parses a token; `None` if the text is not a token."""
         task_id, _, rest = text.partition(" ")
         fence, _, nonce = rest.partition(" ")
         try:
@@ -445,7 +448,7 @@ class AttemptToken:
 
     @property
     def text(self) -> str:
-        """Its text."""
+        """The token's text."""
         return f"{self.task_id} {self.fence} {self.nonce}"
 
     def is_of(self, task: Task) -> bool:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 JOB_PREFIX = "duetime-"
 """Prefix of the names of all tasks' jobs, which distinguishes their events from other jobs' events."""
 JOB_TAG = ("duetime", "task")
-"""Tag key and value of a job whose ARN does not identify it as ours."""
+"""Tag key and value of a job whose ARN does not identify it as a duetime job."""
 _NAME = re.compile(JOB_PREFIX + "([0-9A-Za-z]{26})-[0-9]{1,16}")
 JOB_STOPPED = "JobStopped"
 """Error type of an attempt whose job was stopped externally."""
@@ -30,7 +30,7 @@ JOB_UNKNOWN = "JobUnknown"
 TASK_VARIABLE = "DUETIME_TASK"
 """Environment variable, or argument, with the task's facts."""
 NAME_VARIABLE = "DUETIME_JOB"
-"""Environment variable, or argument, with the job's name, for services that do not let us name jobs."""
+"""Environment variable, or argument, with the job's name, for services that do not let duetime name jobs."""
 
 
 @frozen
@@ -41,7 +41,7 @@ class JobGrant:
         actions: all granted actions.
         of: a regular expression; ARNs, or ARN patterns, that do not match get no grant.
         on: the granted resource, in which references to groups of `of` are replaced.
-        conditions: IAM conditions; `None` for none.
+        conditions: IAM conditions; `None` if there are none.
     """
 
     actions: tuple[str, ...]
@@ -62,7 +62,7 @@ class JobService:
         grants: actions that find, read and stop running jobs.
         event_source: source of the event for a job's end.
         event_type: the event's detail type.
-        event_states: the detail field with the job's state, and the final states.
+        event_states: the detail field with the job's state, and the values that are final states.
         event_job: the detail field with the job's name. If there is no such field: the field with the name of the
             started resource, and the field that identifies the job.
         console: URL of a job in the AWS console, with `region`, `account`, `arn`, and `parts`: the segments of the ARN
@@ -123,8 +123,8 @@ JOB_SERVICES = {
     AwsService.BATCH: JobService(
         start="batch:SubmitJob",
         grants=(
-            # A job's id is known only when it runs, so its tag identifies it as ours (Source: Service Authorization
-            # Reference, "Actions, resources, and condition keys for AWS Batch").
+            # A job's id is known only when it runs, so its tag identifies it as duetime's (Source: Service
+            # Authorization Reference, "Actions, resources, and condition keys for AWS Batch").
             JobGrant(
                 ("batch:TerminateJob",),
                 of=r"(.*):job-queue/.*",
@@ -169,7 +169,8 @@ JOB_SERVICES = {
         event_type="Glue Job State Change",
         event_states=("state", ("SUCCEEDED", "FAILED", "TIMEOUT", "STOPPED")),
         event_job=("jobName", "jobRunId"),
-        console="https://{region}.console.aws.amazon.com/gluestudio/home?region={region}#/job/{parts[1]}/run/{parts[2]}",
+        console=""
+        "https://{region}.console.aws.amazon.com/gluestudio/home?region={region}#/job/{parts[1]}/run/{parts[2]}",
     ),
 }
 """Sources: the services' API references and Service Authorization References; EventBridge event references; AWS Lambda
@@ -185,8 +186,8 @@ def is_job(target: Target | None) -> bool:
 def job_name(task: Task) -> str:
     """Name of the job of a task's current attempt.
 
-    The name contains the fence of the last ended attempt, not the current one. So if a worker is lost, the next worker
-    that claims the task finds the job that may have been started.
+    The name contains the fence of the last ended attempt, not of the current attempt. So if a worker is lost, the next
+    worker that claims the task finds the job that may have been started.
     """
     return f"{JOB_PREFIX}{task.id}-{_last_ended(task)}"
 
@@ -215,7 +216,7 @@ def job_page(arn: str) -> str:
     """URL of a job in the AWS console, which links to its logs.
 
     Raises:
-        KeyError: the ARN is not that of a job.
+        KeyError: the ARN is not a job's ARN.
     """
     _, _, service, region, account, resource = arn.split(":", 5)
     row = next((row for row in JOB_SERVICES.values() if row.start.partition(":")[0] == service), None)

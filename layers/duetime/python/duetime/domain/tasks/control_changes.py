@@ -43,7 +43,7 @@ ASKED = {
 }
 """How a request to a running attempt is recorded, and the text of the rejection if no attempt is running."""
 NO_EXPIRY: TaskChanges = {"expires_seconds": None}
-"""Changes by a request to run a task now, or to retry it: the task should run, however late."""
+"""Changes by a request to run a task now or to retry it, after which the task runs however late it is."""
 
 
 @frozen
@@ -53,7 +53,7 @@ class ControlRequest:
     Attributes:
         action: the action.
         version: the required version of the record; `None` for any.
-        by: who requested it, and why.
+        by: who sent the request, and why.
         sets_of: computes the changes from the record as last read.
         nodes: for a retry of a topology, the nodes that were chosen to run again.
     """
@@ -72,7 +72,7 @@ class ControlRequest:
         """Returns the task if this request was applied before its write was sent again.
 
         Raises:
-            VersionMismatch: it was not applied.
+            VersionMismatch: the request was not applied.
         """
         if is_repeated(task, self.action, self.version, self.by, self.nodes):
             return task
@@ -93,7 +93,7 @@ def require_legal(task: Task, move: Move) -> None:
 
 
 def require_version(task: Task, version: int | None) -> None:
-    """Rejects a task whose version is not the required one; `None` means any version.
+    """Rejects a task whose version is not the required version; `None` means any version.
 
     Raises:
         VersionMismatch: the task is at another version.
@@ -103,7 +103,7 @@ def require_version(task: Task, version: int | None) -> None:
 
 
 def stronger(action: RequestedAction, task: Task) -> TaskChanges:
-    """The stronger of the current request and an earlier one: a pause does not replace a cancel."""
+    """The stronger of the current request and an earlier request. A pause does not replace a cancellation."""
     return {"requested_action": RequestedAction.CANCEL if task.requested_action is RequestedAction.CANCEL else action}
 
 
@@ -115,7 +115,7 @@ def pause_taken_back(task: Task) -> TaskChanges:
 
 
 def is_tried_again(task: Task) -> bool:
-    """Whether a retry has no effect: a task that is not a topology is being retried, or has succeeded after a retry.
+    """Whether a retry has no effect, because a task other than a topology is being retried or succeeded after a retry.
 
     A task that expired before its first attempt has no attempts; its action history shows the retry.
     """
@@ -142,7 +142,7 @@ def no_pause(task: Task) -> TaskChanges:
 def fence_raised(task: Task, epoch: int) -> TaskChanges:
     """Raises the fence of a reopened task that ended in an earlier epoch; empty otherwise.
 
-    In the lost table, the ended task may have been reopened too, and an attempt may have used the next fence.
+    In the lost table, the ended task may also have been reopened, and an attempt may have used the next fence.
     """
     fence = fence_of_epoch(task.fence, epoch)
     return {"fence": fence} if fence != task.fence else {}
@@ -155,7 +155,7 @@ def needs_new_check(task: Task, sets: TaskChanges) -> bool:
     is_needed_differently |= isinstance(task.target, WaitingTarget) and sets.get("target", task.target) != task.target
     if task.waiting_for is not None and is_needed_differently:
         return True
-    # Another queue or message group: the message on the old one has an older generation, and is dropped.
+    # On another queue or in another message group, the old message has an older generation, and is dropped.
     is_moved = pull_queue_of(task.type, sets.get("target", task.target), task.state) != task.pull_queue
     share = fair_share(task.id, sets.get("fair_key", task.fair_key), sets.get("fair_weight", task.fair_weight))
     return is_moved or share != task.fair_share or sets.get("priority", task.priority) != task.priority

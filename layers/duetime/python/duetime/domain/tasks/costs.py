@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 ASSUMED = PRICES[DEFAULT_REGION]
 """Prices for the costs in API responses about tasks, in any region."""
 ATTEMPT_WRITE_UNITS = 2
-"""Write units of claim and end. Heartbeats, `prepare` and deferrals take one unit each, and are not counted."""
+"""Write units of an attempt's claim and end. Heartbeats, `prepare` and deferrals take one unit each, and are not
+counted."""
 CREATION_WRITE_UNITS = 2
 """Write units of a task's record and its owner index entry; `docs/reference/costs.md` lists additional writes."""
 WORKER_GIGABYTES = WORKER_MB / 1024
@@ -29,13 +30,13 @@ _DECIMALS = 12
 
 
 def dollars_of(took: Millis, prices: Prices = ASSUMED) -> float:
-    """Maximum cost of an attempt that took this many milliseconds: other tasks of its batch share the worker."""
+    """Maximum cost of an attempt that took this long (in milliseconds); other tasks of its batch share the worker."""
     time = took / SECOND * WORKER_GIGABYTES * prices.gigabyte_second
     return round(ATTEMPT_WRITE_UNITS * prices.write_unit + time, _DECIMALS)
 
 
 def worker_time(line: AttemptRecord, task: Task) -> Millis:
-    """How long an attempt occupied a worker function: not while a pull worker or an AWS job ran the work."""
+    """How long an attempt occupied a worker function, except while a pull worker or an AWS job ran the work."""
     runs_elsewhere = isinstance(task.target, PullTarget) or is_job(task.target)
     return 0 if runs_elsewhere else min(line.took, task.timeout_seconds * SECOND)
 

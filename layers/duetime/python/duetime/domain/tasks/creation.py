@@ -84,14 +84,14 @@ class KeyRedirect:
 
 @frozen
 class RememberedKey:
-    """The value of an idempotency key. It is stored before its task, so that a replay writes the same task.
+    """The value of an idempotency key. The value is stored before its task, so that a replay writes the same task.
 
     Attributes:
         task_id: id of the task, or of another resource that the request creates.
         due_at: the due time computed by the first request.
         body_hash: hash of the request's body.
         expires_at: when the key may be used again.
-        edition: of the resource's name; a replay creates the resource only if the edition is unchanged.
+        edition: edition of the resource's name; a replay creates the resource only if the edition is unchanged.
         on_conflict: what was done instead of a creation, because the task `task_id` had the unique key.
     """
 
@@ -110,7 +110,7 @@ class KeyHolder:
 
     Attributes:
         task_id: the task that last took the key; its record determines whether it still holds the key.
-        nonce: of the write that stored the item.
+        nonce: nonce of the write that stored the item.
     """
 
     task_id: TaskId
@@ -122,8 +122,8 @@ class KeyTaking:
     """A task takes a unique key, in the write that makes it hold the key.
 
     Attributes:
-        since_fence: lower bound of the fences of the task's later attempts: an earlier end does not free a key that was
-            taken again.
+        since_fence: lower bound of the fences of the task's later attempts, because an earlier end does not free a key
+            that was taken again.
         after: nonce of the item as read, for a free key; `None` if there was no item.
     """
 
@@ -156,8 +156,8 @@ class Origin:
     """The event from which a task is created; the same event always leads to the same task.
 
     Attributes:
-        source: of the event; ids are unique per source.
-        id: of the event.
+        source: source of the event; ids are unique per source.
+        id: id of the event.
         at: when the event happened; the same for each delivery.
     """
 
@@ -198,7 +198,7 @@ class Identity:
 
     @property
     def expiry(self) -> Expiry:
-        """Expiry of its payload until the record refers to it."""
+        """Expiry of the task's payload until the record refers to the payload."""
         return unless_referenced(max(self.due_at, self.created_at))
 
 
@@ -209,11 +209,11 @@ class Order:
     Attributes:
         key: the client's idempotency key, by which a repeated request is recognized.
         origin: the event from which the task is created, by which a repeated delivery is recognized.
-        graph: of a topology whose request has fields for the graph; otherwise the graph is read from the payload.
+        graph: graph of a topology whose request has fields for the graph; otherwise the graph is read from the payload.
         traceparent: the trace of the request.
         parent: the task whose handler sends the request; `None` for other callers.
         completes: id of the group after whose members the task runs; `None` for any other task.
-        line_number: its number in the line of its ordered key, for a task of a batch; `None` to take the next one.
+        line_number: its number in the line of its ordered key, for a task of a batch; `None` to take the next number.
     """
 
     spec: TaskSpec
@@ -271,8 +271,8 @@ class TaskUpdate:
         due_at: a new due time.
         delay: a new due time, counted from now; excludes `due_at`.
         payload: a new payload.
-        redirect: of the idempotency key of a creation that replaces the task, in the same write; requires a new due
-            time.
+        redirect: redirect of the idempotency key of a creation that replaces the task, in the same write; requires a
+            new due time.
     """
 
     fields: TaskChanges
@@ -295,7 +295,7 @@ class TaskUpdate:
 
     @property
     def sets_due(self) -> bool:
-        """Whether it sets a new due time."""
+        """Whether the update sets a new due time."""
         return self.due_at is not None or self.delay is not None
 
 
@@ -321,7 +321,7 @@ def debounced_due(debounce: Debounce, first: Millis, now: Millis) -> Millis:
     """The due time of a task after another creation with its key.
 
     Args:
-        debounce: of that creation.
+        debounce: debounce of that creation.
         first: when the task was created.
         now: the time.
     """
@@ -330,7 +330,7 @@ def debounced_due(debounce: Debounce, first: Millis, now: Millis) -> Millis:
 
 
 def new_id(due: Millis, now: Millis, shard: int, tail: int) -> TaskId:
-    """The id of a task that is accepted now: its home is its due time, or now if the due time is in the past."""
+    """The id of a task that is accepted now, whose home is the due time, or now if the due time is in the past."""
     return TaskId.of(max(due, now), shard, tail)
 
 

@@ -30,9 +30,10 @@ class Dependency:
     """One thing that a task waits for: a task, or an occurrence of a schedule.
 
     Attributes:
-        task_id: the task; for an occurrence, the task last found for it, or `None` before one was found.
+        task_id: the task; for an occurrence, the task last found for it, or `None` before a task was found.
         occurrence: the occurrence; `None` for a task that was named by its id.
-        outcome: remembered in case the task's record expires first; `None` while the outcome is read from the record.
+        outcome: the outcome, which is remembered in case the task's record expires first; `None` while the outcome is
+            read from the record.
     """
 
     task_id: TaskId | None
@@ -42,11 +43,11 @@ class Dependency:
 
 @frozen
 class Dependencies:
-    """All that a task waits for.
+    """Everything that a task waits for.
 
     Attributes:
         rule: how the dependencies must end for the task to start.
-        is_met: whether they have let the task start; not checked again afterwards.
+        is_met: whether the dependencies have let the task start, which is not checked again afterwards.
     """
 
     on: tuple[Dependency, ...]
@@ -55,7 +56,7 @@ class Dependencies:
 
     @property
     def forgotten(self) -> Dependencies:
-        """A copy for a retry, without remembered outcomes: they are read again."""
+        """A copy for a retry, without remembered outcomes, which are read again."""
         return replace(self, on=tuple(replace(each, outcome=None) for each in self.on))
 
     @property

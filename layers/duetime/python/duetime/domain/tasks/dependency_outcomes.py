@@ -1,6 +1,6 @@
 """How a task's dependencies have ended, and whether they let the task start.
 
-Rules, outcomes and verdicts are those of topologies (`duetime.domain.topologies.trigger_rules`).
+Rules, outcomes and verdicts are the same as in topologies (`duetime.domain.topologies.trigger_rules`).
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Found:
 
     @property
     def name(self) -> str:
-        """Its name for people: the task's id, or the occurrence."""
+        """Human-readable name of the dependency, which is the task's id or the occurrence."""
         occurrence = self.dependency.occurrence
         if occurrence is None or self.task is not None:
             return f"the task {self.dependency.task_id}"
@@ -95,7 +95,7 @@ def waits(task: Task) -> bool:
 
 
 def verdict_of(dependencies: Dependencies, found: Sequence[Found]) -> Verdict:
-    """Whether the dependencies let the task start now, or never."""
+    """Whether the dependencies let the task start now, not yet, or never."""
     if dependencies.is_met:
         return Verdict.READY
     seen = Counter(each.outcome for each in found)
@@ -119,7 +119,7 @@ def remembered(dependencies: Dependencies, found: Sequence[Found], expire_before
     """The dependencies with the tasks found for occurrences, and the outcomes of tasks whose records expire early.
 
     Args:
-        dependencies: as stored.
+        dependencies: dependencies as stored.
         found: their current states, in the same order.
         expire_before: the outcomes of records that may be removed before this time are remembered.
     """

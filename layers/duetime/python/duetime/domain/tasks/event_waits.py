@@ -25,9 +25,10 @@ TIMED_OUT = "EventTimedOut"
 TOO_MANY_SIGNALS = "TooManySignals"
 """Error type of a task whose condition takes too many steps on all signals of its event."""
 CONDITION_STEPS = 50_000
-"""Maximum number of steps of a condition on one signal: enough to filter a list as large as the largest payload."""
+"""Maximum number of steps of a condition on one signal, which suffices to filter a list as large as the largest
+payload."""
 _ALL_STEPS = 1_000_000
-"""Maximum number of steps on all signals together: about 50 000 small signals, or one second."""
+"""Maximum number of steps on all signals together, which suffices for about 50 000 small signals, or one second."""
 _SIGNAL_STEPS = 10
 _BYTES_OF_A_STEP = 25
 """Reading a signal takes about as long as `_SIGNAL_STEPS` steps, plus one step per `_BYTES_OF_A_STEP` bytes."""
@@ -38,7 +39,7 @@ class AwaitedEvent:
     """The awaited event: its owner, name and key.
 
     Attributes:
-        key: distinguishes events with the same name; empty for none.
+        key: distinguishes events with the same name; empty for no key.
     """
 
     owner: str
@@ -93,7 +94,7 @@ def awaited_event(task: Task) -> AwaitedEvent | None:
 
 
 def first_signal_id(task: Task) -> TaskId:
-    """The lowest signal id that a task accepts: sent since its creation or retry, minus `lookback_seconds`."""
+    """The lowest signal id that a task accepts: `lookback_seconds` before the task's creation or retry."""
     before = task.target.lookback_seconds * SECOND if isinstance(task.target, EventTarget) else 0
     return TaskId.of(max(0, max(task.created_at, task.reopened_at or 0) - before), 0, 0)
 

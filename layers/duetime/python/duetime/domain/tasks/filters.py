@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @frozen
 class Range:
-    """A range of time; without bounds it contains everything.
+    """A time range, which contains every instant if it has no bounds.
 
     Attributes:
         after: start of the range, inclusive.
@@ -41,10 +41,10 @@ class TaskFilter:
     """Conditions of a list, all of which must be met.
 
     Attributes:
-        states: allowed states; empty for any.
+        states: allowed states; empty for any state.
         tags: required keys and values.
         name_contains: a part of the name, in any case. No list covers this condition, or the conditions on errors.
-        error_type: of the last failed attempt.
+        error_type: error type of the last failed attempt.
         error_contains: a part of its error's type or message, in any case.
         schedule: name of the schedule that created it.
         parent: the topology of a node.

@@ -1,4 +1,4 @@
-"""Notices that a task failed for good, is late, or runs long, which need no code of the task's creator."""
+"""Notices that a task failed for good, is late, or runs long, which need no code from the task's creator."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class NoticeKind(StrEnum):
     """The kind of notice; the value is the notice's `type`.
 
     Attributes:
-        FAILED: the task has failed for good: no attempts are left.
+        FAILED: the task has failed for good, and no attempts are left.
         LATE: the task has not started by the requested time.
         LONG: an attempt has not ended within the requested time.
     """
@@ -53,7 +53,7 @@ class Notice:
     """A notice to one address.
 
     Attributes:
-        id: the same in every copy: a notice may be sent more than once.
+        id: id that is the same in every copy, because a notice may be sent more than once.
         at: when the event happened, in milliseconds.
     """
 
@@ -65,7 +65,7 @@ class Notice:
 def is_notice_arn(address: str) -> bool:
     """Whether an address is an ARN to which notices may be sent.
 
-    FIFO topics are excluded: they deduplicate by message id, and a task has only one id.
+    FIFO topics are excluded, because they deduplicate by message id, and a task has only one id.
     """
     return service_of(address) in NOTICE_SERVICES and not address.endswith(_FIFO)
 
@@ -73,8 +73,8 @@ def is_notice_arn(address: str) -> bool:
 def failure_notice(task: Task) -> Notice | None:
     """The notice for a task that has just ended; `None` if it has not failed for good, or no notice was requested.
 
-    A rollback after the last failed attempt counts as a failure. A requested rollback does not: the failure before it
-    was reported when it happened.
+    A rollback after the last failed attempt counts as a failure. A requested rollback does not count, because the
+    failure before it was already reported.
     """
     if task.notify_on is None or not task.notify_on.failed:
         return None
@@ -97,7 +97,7 @@ def time_to_tell(task: Task) -> Millis:
 
 
 def lateness_notice(task: Task, late_at: Millis, now: Millis) -> Notice | None:
-    """The notice for a task that has not started by `late_at`; `None` if it has, or if no notice is wanted any more.
+    """The notice for a task that has not started by `late_at`; `None` if it has started or wants no notice.
 
     Args:
         task: the current record.
@@ -114,12 +114,12 @@ def lateness_notice(task: Task, late_at: Millis, now: Millis) -> Notice | None:
 
 
 def long_run_notice(task: Task, long_at: Millis) -> Notice:
-    """The notice for an attempt that has not ended by `long_at`; always the same for an attempt, whatever sends it."""
+    """The notice for an attempt that has not ended by `long_at`; always the same, regardless of the sender."""
     return Notice(NoticeKind.LONG, f"{task.id}-{task.fence}-running", long_at)
 
 
 def timed_notice(task: Task, at: Millis, now: Millis) -> Notice | None:
-    """The notice that is due at a stored time: for a late start, or for an attempt that runs long.
+    """The notice that is due at a stored time, for a late start or for an attempt that runs long.
 
     Args:
         task: the current record.
@@ -168,7 +168,7 @@ class ConsolePages:
     """Pages of a deployment's console.
 
     Attributes:
-        url: of the console; empty if the deployment has no console.
+        url: URL of the console; empty if the deployment has no console.
     """
 
     url: str = ""

@@ -44,7 +44,7 @@ _FACTS: dict[str, Callable[[Task], str]] = {
     "node": lambda task: node.key if (node := task.node_ref) else "",
 }
 PLACEHOLDERS = tuple(_FACTS)
-"""Names of the placeholders. The value is empty if a task does not have the fact."""
+"""Names of the placeholders. A placeholder's value is empty if a task does not have the fact."""
 
 
 def refusal(text: str) -> str | None:

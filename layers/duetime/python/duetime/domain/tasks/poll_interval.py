@@ -15,7 +15,7 @@ SHORTEST: Millis = SECOND
 LONGEST: Millis = 30 * SECOND
 """Longest interval: a manual cancellation, change or start is detected within this time."""
 _SHARE = 10
-"""The interval is the time so far divided by this, so results are seen at most a tenth late."""
+"""The interval is the time so far divided by this number, so results are seen at most a tenth late."""
 
 
 def poll_interval(task: Task, now: Millis) -> Millis | None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @frozen
 class Pullers:
-    """Permissions to pull: patterns of the allowed callers by type; callers are named like owners."""
+    """Permissions to pull, as patterns of the allowed callers by type. Callers are named like owners."""
 
     by_type: Mapping[str, OwnerPatterns]
 
@@ -43,11 +43,11 @@ class Pullers:
 class LeaseKey:
     """The key that a worker sends for its lease: an attempt, and the message delivery that led to it.
 
-    The key alone is not sufficient: the caller must also be allowed to pull the type.
+    The key alone is not sufficient, because the caller must also be allowed to pull the type.
 
     Attributes:
-        fence: of the attempt.
-        nonce: of the claim, known only to the worker that got the lease.
+        fence: fence of the attempt.
+        nonce: nonce of the claim, known only to the worker that got the lease.
         pull_queue: the pulled type.
         length: duration of the lease, in milliseconds; each heartbeat renews the lease for the same time.
         receipt: receipt handle of the message, to change its visibility and delete it.
@@ -75,7 +75,7 @@ class LeaseRequest:
         types: requested types of tasks.
         max_tasks: maximum number of tasks, 1 to 10.
         wait: how long to wait for the first task, in milliseconds.
-        length: of each lease, in milliseconds.
+        length: length of each lease, in milliseconds.
         worker: the worker's name, for the attempt history.
         acknowledge_within: initial duration of each lease until the worker responds, in milliseconds; at most `length`.
     """

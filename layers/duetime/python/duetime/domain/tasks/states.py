@@ -1,7 +1,7 @@
 """The states of a task, and the table of legal moves.
 
-Every write to a record is a move of this table: one conditional write that names the states it may leave. The diagram
-in the docs is generated from it.
+Every write to a record is a move in this table, which is one conditional write that names the states it may leave. The
+diagram in the docs is generated from it.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ TERMINAL = frozenset({State.SUCCEEDED, State.FAILED, State.ROLLED_BACK, State.CA
 _ATTEMPTED = frozenset({State.PREPARING, State.RUNNING})
 """States in which an attempt at the work itself holds a lease."""
 GOING_ON = STARTABLE | _ATTEMPTED
-"""States of a task that is neither blocked nor paused: it waits for its time, or an attempt is running."""
+"""States of a task that is neither blocked nor paused, so it waits for its time, or an attempt is running."""
 
 
 @frozen
 class Rule:
-    """The effect of a move: the states that it may leave, and the resulting state (`None`: unchanged)."""
+    """The effect of a move: the states that it may leave, and the resulting state (`None` if unchanged)."""
 
     sources: frozenset[State]
     to: State | None
@@ -67,7 +67,7 @@ class Rule:
 
 
 class Move(StrEnum):
-    """The moves of a task; `LEGAL` defines the rule of each."""
+    """The moves of a task; `LEGAL` defines the rule for each move."""
 
     CLAIM = "claim"
     PREPARE = "prepare"

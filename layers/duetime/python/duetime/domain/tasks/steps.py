@@ -20,12 +20,12 @@ class StepResult:
     Attributes:
         phase: phase of the handler; names are unique within a phase.
         name: the name that the handler gave the step.
-        attempt: number of the attempt that stored it.
+        attempt: number of the attempt that stored the step.
         fence: fence of that attempt.
         finished_at: when the step's function returned.
         took: how long the step's function took, in milliseconds.
         result: JSON text in UTF-8.
-        expires_at: when it may be removed.
+        expires_at: when the step may be removed.
     """
 
     phase: str
@@ -53,5 +53,5 @@ def step_expiry(since: Millis, retention: Millis) -> Millis:
 
 
 def needs_extension(step: StepResult, now: Millis, retention: Millis) -> bool:
-    """Whether to extend the expiry of a step that another attempt reads: not at every attempt."""
+    """Whether to extend the expiry of a step that another attempt reads, which is not done at every attempt."""
     return step.expires_at - now < (step_expiry(now, retention) - now) // 2

@@ -142,7 +142,7 @@ class BodyKind(StrEnum):
 
     @property
     def is_structured(self) -> bool:
-        """Whether it is stored as JSON text."""
+        """Whether the body is stored as JSON text."""
         return self in (BodyKind.JSON, BodyKind.FORM)
 
 
@@ -194,7 +194,7 @@ class Keep(StrEnum):
     Attributes:
         BODY: its body.
         ALL: its status, headers and body.
-        NONE: nothing; its body is not read.
+        NONE: no part; its body is not read.
     """
 
     BODY = "body"
@@ -221,9 +221,9 @@ class HttpRequest:
     """Differences from duetime's default request, which is a signed `PUT` of the envelope.
 
     Attributes:
-        method: of a custom request; empty for `POST` if there is a body.
+        method: method of a custom request; empty for `POST` if there is a body.
         headers: pairs of names and values. Values of headers, the query and the body may contain placeholders.
-        success: statuses that mean success; empty for all 2xx.
+        success: statuses that mean success; empty for all 2xx statuses.
     """
 
     method: str = ""
@@ -236,7 +236,7 @@ class HttpRequest:
 
     @property
     def is_custom(self) -> bool:
-        """Whether it replaces duetime's default request: no envelope, phases or signature."""
+        """Whether the request replaces duetime's default request, and has no envelope, phases or signature."""
         return bool(self.method) or self.body is not None
 
     @property
@@ -246,7 +246,7 @@ class HttpRequest:
 
     @property
     def size(self) -> int:
-        """Size in bytes of UTF-8."""
+        """The request's size in bytes of UTF-8."""
         pairs = [text for pair in (*self.headers, *self.query) for text in pair]
         return sum(len(text.encode()) for text in (*pairs, self.body.text if self.body else ""))
 
@@ -297,7 +297,7 @@ class CallBatch:
 
     Attributes:
         max_size: maximum number of tasks in a call.
-        max_wait_seconds: how long the first task may wait for more.
+        max_wait_seconds: how long the first task may wait for more tasks.
     """
 
     max_size: int
@@ -342,7 +342,7 @@ class HttpTarget:
 
 @frozen
 class PullTarget:
-    """A worker anywhere that leases tasks of this type: see `services/pull/lease.py`."""
+    """A worker that runs anywhere and leases tasks of this type (see `services/pull/lease.py`)."""
 
 
 @frozen
@@ -350,9 +350,9 @@ class AwsTarget:
     """An AWS resource that is called with the task.
 
     Attributes:
-        service: of the resource.
+        service: service of the resource.
         waits: whether to wait for a Lambda function to end; otherwise the function sends a notification of its end.
-        detail_type: of the event on an event bus; empty for the task's type.
+        detail_type: detail type of the event on an event bus; empty for the task's type.
         is_job: whether the target is a long-running AWS job whose end the task waits for: see `aws_jobs`.
         place: where a job runs: the ARN of an ECS task's cluster, or of a Batch job's queue.
         container: for an ECS task, the container that receives the task's facts.
@@ -374,8 +374,8 @@ class DefinitionRef:
     """The definition that a topology runs.
 
     Attributes:
-        version: of the definition; `None` for the latest version, until a run is created.
-        parameters: of the run, as JSON text.
+        version: version of the definition; `None` for the latest version, until a run is created.
+        parameters: parameters of the run, as JSON text.
     """
 
     name: str
@@ -399,8 +399,8 @@ class OnTimeout(StrEnum):
 
     Attributes:
         FAIL: the task fails.
-        REJECT: it is rejected, as by a person.
-        APPROVE: it is approved, with no payload.
+        REJECT: the task is rejected, as by a person.
+        APPROVE: the task is approved, with no payload.
     """
 
     FAIL = "fail"
@@ -426,7 +426,7 @@ class EventTarget:
 
     Attributes:
         event: name of the event.
-        key: distinguishes events with the same name; empty for none.
+        key: distinguishes events with the same name; empty for no key.
         timeout_seconds: time limit after the due time.
         lookback_seconds: how long before the task's creation a signal may have been sent.
         when: condition on the signal (`duetime_common.conditions`); `None` for any signal.
@@ -471,7 +471,7 @@ def host_of(target: Target) -> str | None:
 
 
 def names_definitions(payload: bytes) -> bool:
-    """Whether nodes of the graph in a payload may name definitions: a fast check without parsing."""
+    """Whether nodes of the graph in a payload may name definitions, by a fast check without parsing."""
     return b'"definition"' in payload
 
 
@@ -486,8 +486,8 @@ def outlives_workers(target: Target | None) -> bool:
 def pull_queue_of(task_type: str, target: Target | None, state: State) -> str:
     """The pulled type whose queue a task waits on; empty for the queues of the worker functions.
 
-    The worker functions also run an outcome's follow-ups, and check what a blocked task waits for: neither may wait for
-    a pull worker.
+    The worker functions also run an outcome's follow-ups, and check what a blocked task waits for, because neither may
+    wait for a pull worker.
     """
     is_of_workers = state in TERMINAL or state in {State.ROLLING_BACK, State.BLOCKED}
     return task_type if isinstance(target, PullTarget) and not is_of_workers else ""

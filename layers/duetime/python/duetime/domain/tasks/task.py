@@ -1,4 +1,4 @@
-"""The record of a task and its values. All are frozen; every change creates a new value."""
+"""The record of a task and its values. All values are frozen; every change creates a new value."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ContentPlace(StrEnum):
 
     @classmethod
     def for_size(cls, compressed: int, inline: int = INLINE_CONTENT_BYTES) -> ContentPlace:
-        """Chooses record, item or S3 storage by compressed size; the record up to `inline` bytes."""
+        """Chooses record, item or S3 storage by compressed size; up to `inline` bytes are stored in the record."""
         if compressed <= inline:
             return cls.RECORD
         return cls.ITEM if compressed <= ITEM_CONTENT_BYTES else cls.OBJECT
@@ -61,7 +61,10 @@ class UploadedBytes:
 
     @property
     def name(self) -> str:
-        """The content's name: size and encoded type, because a type has characters that S3 keys should not have."""
+        """The content's name.
+
+        The name contains the size and the encoded type, because a type has characters that S3 keys should not have.
+        """
         return f"{_UPLOADED}.{self.size}.{urlsafe_b64encode(self.content_type.encode()).decode().rstrip('=')}"
 
     @classmethod
@@ -107,8 +110,8 @@ class Expiry:
 
     Attributes:
         at: TTL may remove the content at any later time, in any order.
-        provisional: true if the content may be unreferenced: its record may not be written yet, or may be gone. For S3
-            objects, which have no individual expiry, this selects the lifecycle rule.
+        provisional: true if the content may be unreferenced, because its record may not be written yet or may be gone.
+            For S3 objects, which have no individual expiry, this selects the lifecycle rule.
     """
 
     at: Millis
@@ -116,7 +119,7 @@ class Expiry:
 
 
 def after_record(expires_at: Millis) -> Expiry:
-    """The expiry of a record's content: later than the record's, because TTL does not preserve order."""
+    """The expiry of a record's content, which is later than the record's expiry because TTL does not preserve order."""
     return Expiry(expires_at + CONTENT_OUTLIVES_RECORD)
 
 
@@ -152,10 +155,10 @@ class ScheduleRef:
 
     Attributes:
         schedule: the schedule's name.
-        revision: of the schedule when the task was placed.
+        revision: revision of the schedule when the task was placed.
         nominal: the occurrence's instant.
         cause: why the task was placed.
-        mark: distinguishes the schedule from an earlier one with the same name.
+        mark: distinguishes the schedule from an earlier schedule with the same name.
         reports: whether the schedule must be notified of the task's end.
         previous: the instant of the timing before `nominal`; `None` if there is none.
         next: the instant of the timing after `nominal`.
@@ -187,7 +190,7 @@ class NodeRef:
         run: number of the topology's run, from 1.
         key: the node's name.
         inputs: whether the node receives its parents' results.
-        note: why the node was cancelled, if not by its user, or that its rollback has failed for good; see
+        note: why the node was cancelled, unless its user cancelled it, or that its rollback has failed for good; see
             `domain.topologies.run_state.status_of`.
     """
 
@@ -236,13 +239,14 @@ class Task(TaskOptions):
         topology_schedule_ref: for a node, the schedule occurrence that its topology runs; `None` if there is none.
         next_at: time of its next check: the planned start of its next attempt.
         generation: incremented only when a new check is set; timers, messages and claims carry it.
-        version: incremented by every write; the ETag and the order of events.
+        version: incremented by every write; used as the ETag and to order events.
         fence: incremented by every claim; checked by every write of an attempt. Its high digits are the epoch.
         attempt: number of started attempts, of the work or of its rollback; a pause subtracts one.
         sent: whether the message of this generation was sent by the process that enqueued it, not left to the trigger.
-        nonce: of the last write; a writer that finds its own nonce after a rejection knows that its write was applied.
+        nonce: nonce of the last write; a writer that finds its own nonce after a rejection knows that its write was
+            applied.
         lease_worker: the holder of the lease; kept after the end, to show the last worker.
-        lease_expires_at: end of the lease; it may be taken over after the largest assumed clock difference.
+        lease_expires_at: end of the lease, which may be taken over after the largest assumed clock difference.
         unacknowledged: number of consecutive pull worker leases, including the current one, that no client has
             acknowledged; `None` after an acknowledgement, and for leases of worker functions.
         lease_nonce: nonce of the latest claim by a pull worker, which only its lease id contains, or by a worker that
@@ -253,7 +257,7 @@ class Task(TaskOptions):
         waiting_for: why its last check did not start an attempt, in words; removed at the end of an attempt.
         waits: reasons and start times of its waits other than for its due time, oldest first; kept after its end.
         rate_places: its places in the lines of its rates by key, in the units of `duetime.domain.rates`.
-        checkpoint: left by a paused attempt for the next one; JSON text in UTF-8.
+        checkpoint: checkpoint that a paused attempt left for the next attempt; JSON text in UTF-8.
         started_at: when the first attempt started.
         started_late: whether it started late enough for an event, and its target was called. Written after the call,
             never by a claim, which may be undone.
@@ -262,7 +266,7 @@ class Task(TaskOptions):
         expires_at: when the record may be removed; set by terminal writes only.
         attempt_history: the last attempts, oldest first.
         reopened_fence: for a topology, the fence at which it was last retried after its end; runs that started under
-            this fence or an older one are over. `None` if it was never retried.
+            this fence or an older fence are over. `None` if it was never retried.
         rerun_nodes: for a topology, the nodes that its last retry named; they run again with all their dependents.
         reopened_at: when it was last retried after its end; its attempts and waits are counted from then.
         traceparent: trace of its creation, which its attempts continue; `None` if the request had none.
@@ -332,12 +336,12 @@ class Task(TaskOptions):
 
     @property
     def claims(self) -> int:
-        """The number of its claims: its fence without the epoch."""
+        """The number of the task's claims, which is its fence without the epoch."""
         return self.fence % FENCES_PER_EPOCH
 
     @property
     def fair_share(self) -> str:
-        """The part of its fair key to which it belongs; empty without a key."""
+        """The part of its fair key to which the task belongs; empty without a key."""
         return fair_share(self.id, self.fair_key, self.fair_weight)
 
     @property
@@ -352,14 +356,14 @@ class Task(TaskOptions):
 
     @property
     def long_at(self) -> Millis | None:
-        """When its current attempt is reported as a long run; `None` without a report request or an attempt."""
+        """When the task's current attempt is reported as a long run; `None` without a report request or an attempt."""
         if self.notify_on is None or self.notify_on.running_seconds is None or self.run_at is None:
             return None
         return self.run_at + self.notify_on.running_seconds * SECOND
 
     @property
     def start_by(self) -> Millis | None:
-        """The last instant at which its first attempt may start; `None` if there is no limit, or no limit yet.
+        """The last instant at which the task's first attempt may start; `None` if there is no limit, or no limit yet.
 
         For a task that was due before it was created, the full time counts from its creation. A node's time starts at
         its due time, which depends on its parents.
@@ -382,51 +386,51 @@ class Task(TaskOptions):
 
     @property
     def has_expired(self) -> bool:
-        """Whether it has failed because its first attempt did not start in time."""
+        """Whether the task has failed because its first attempt did not start in time."""
         is_so = self.state is State.FAILED and self.started_at is None
         return is_so and self.error is not None and self.error.type == EXPIRED
 
     @property
     def was_dropped(self) -> bool:
-        """Whether its schedule dropped it before its target was called; its user did not ask for that."""
+        """Whether the task's schedule, not its user, dropped the task before its target was called."""
         return self.error is not None and self.error.type == SKIPPED
 
     @property
     def schedule_run(self) -> ScheduleRef | None:
-        """The schedule occurrence that it, or its node's topology, runs; `None` if there is none."""
+        """The schedule occurrence that the task, or its node's topology, runs; `None` if there is none."""
         return self.schedule_ref or self.topology_schedule_ref
 
     @property
     def scheduled_at(self) -> Millis:
-        """The nominal time of its run: the schedule occurrence's instant, or the due time of any other task."""
+        """The nominal time of the task's run: the schedule occurrence's instant, or the due time of any other task."""
         return self.due_at if self.schedule_run is None else self.schedule_run.nominal
 
     @property
     def is_topology(self) -> bool:
-        """Whether it runs a topology."""
+        """Whether the task runs a topology."""
         return isinstance(self.target, TopologyTarget)
 
     @property
     def waits_for_tasks(self) -> bool:
-        """Whether it may not start before tasks in its `after` let it."""
+        """Whether the task may not start before tasks in its `after` let it start."""
         return self.after is not None and not self.after.is_met
 
     @property
     def is_postponed(self) -> bool:
-        """Whether its last check postponed it, and its user has not changed its due time since.
+        """Whether the task's last check postponed it, and its user has not changed its due time since then.
 
-        If it was run before its due time, its next check may also come before then.
+        If the task was run before its due time, its next check may also come before the due time.
         """
         return self.waiting_for is not None and self.next_at != self.due_at
 
     @property
     def was_never_let_start(self) -> bool:
-        """Whether it ended because the tasks in its `after` never let it start."""
+        """Whether the task ended because the tasks in its `after` never let it start."""
         return self.waits_for_tasks and self.state is State.CANCELLED and self.cancellation is None
 
     @property
     def definition(self) -> str | None:
-        """Name of the definition that it runs; `None` for other graphs and other tasks."""
+        """Name of the definition that the task runs; `None` for other graphs and other tasks."""
         return None if (ref := definition_of(self.target)) is None else ref.name
 
     @property
@@ -443,8 +447,11 @@ class Task(TaskOptions):
 
     @property
     def outcome_id(self) -> str:
-        """Identifies the outcome of an ended task; the attempt does not, because the next outcome may have the same."""
-        # The fence of the attempt that led to the outcome: repeated follow-ups have later fences.
+        """Identifies the outcome of an ended task.
+
+        The attempt number does not suffice, because the next outcome may have the same number.
+        """
+        # The fence of the attempt that led to the outcome; repeated follow-ups have later fences.
         fence = self.attempt_history[-1].fence if self.attempt_history else 0
         return f"{self.id}-{fence}" if self.reopened_at is None else f"{self.id}-{fence}-{self.reopened_at}"
 
@@ -455,7 +462,7 @@ class Task(TaskOptions):
 
     @property
     def pull_queue(self) -> str:
-        """The pulled type whose queue it waits on; empty for the queues of the worker functions."""
+        """The pulled type whose queue the task waits on; empty for the queues of the worker functions."""
         return pull_queue_of(self.type, self.target, self.state)
 
     @property
@@ -472,9 +479,10 @@ class Task(TaskOptions):
 
     @property
     def contents_without_expiry(self) -> tuple[Content, ...]:
-        """The content whose expiry must be set once the task has ended; a success's result has one from the start.
+        """The content whose expiry must be set once the task has ended.
 
-        A node's result has none from the start, because it is kept as long as its topology.
+        A success's result has an expiry from the start. A node's result has no expiry at first, because it is kept as
+        long as its topology.
         """
         has_one = self.state is State.SUCCEEDED and self.node_ref is None
         kept = (self.payload, self.checkpoint, None if has_one else self.result)
@@ -482,12 +490,12 @@ class Task(TaskOptions):
 
     @property
     def may_have_attempts_outside(self) -> bool:
-        """Whether some of its oldest attempts may be stored outside its record."""
+        """Whether some of the task's oldest attempts may be stored outside its record."""
         return len(self.attempt_history) >= ATTEMPTS_INLINE and self.claims > ATTEMPTS_INLINE
 
     @property
     def has_contents_to_expire(self) -> bool:
-        """Whether anything outside its record needs an expiry once it has ended."""
+        """Whether anything outside the task's record needs an expiry once the task has ended."""
         return bool(self.contents_without_expiry) or self.may_have_attempts_outside
 
 
@@ -505,9 +513,9 @@ def lateness_of(
 ) -> Millis | None:
     """How long after its due time a task's first attempt started, in milliseconds; `None` before the start.
 
-    As in the metric: if the task was due before its creation, before a change of its due time, or before it was
+    As in the metric, if the task was due before its creation, before a change of its due time, or before it was
     resumed, lateness counts from that action, because the task could not start earlier. A schedule's run counts from
-    its due time, however late the schedule creates it.
+    its due time, regardless of how late the schedule creates it.
     """
     if started_at is None:
         return None

@@ -27,7 +27,7 @@ class EventType(StrEnum):
     """The type of an event.
 
     Attributes:
-        EXPIRED: the task did not start in time, and will not start any more.
+        EXPIRED: the task did not start in time, and will no longer start.
         FINISHED: the outcome was stored, and all follow-ups were done.
     """
 
@@ -64,9 +64,9 @@ class TaskEvent:
     """One event.
 
     Attributes:
-        at: when it happened; `None` if unknown, for example for an attempt that was lost with its worker.
+        at: when the event happened; `None` if unknown, for example for an attempt that was lost with its worker.
         by: the actor; `None` for an attempt's events.
-        version: of the record after the event, if known.
+        version: version of the record after the event, if known.
         fields: for an update, the changed fields.
         nodes: for a retry of a topology, the nodes that were chosen to run again.
         state: for the end, the final state.
@@ -85,7 +85,7 @@ class TaskEvent:
 def events_of(task: Task, ended_attempts: Iterable[AttemptRecord]) -> Sequence[TaskEvent]:
     """The events of a task, oldest first.
 
-    Clocks differ, so events keep the order in which they were written, whatever their times.
+    Clocks differ, so events keep the order in which they were written, regardless of their times.
 
     Args:
         task: the record.

@@ -2,12 +2,12 @@
 
 The lists are derived from the table's stream, so they add no cost to the path of a task, and lag it by the stream's
 batching window. A list may name tasks that no longer belong to it, so readers compare each record with the filter; but
-it contains all tasks that belong to it. There are two kinds:
+a list contains all tasks that belong to it. There are two kinds:
 
 * Postings, for unchangeable properties: a task is added once and never removed. Many postings share an item.
 * Entries, for states that a task leaves again: one item for each task that stays in the state for longer than a batch
-  of changes. A task that starts, runs and ends within one batch has none. They include the nodes of topologies, because
-  each additional list costs a page another read.
+  of changes. A task that starts, runs and ends within one batch has no entry. Entries include the nodes of topologies,
+  because each additional list costs a page another read.
 
 An owner has lists from about a thousand tasks on. With fewer tasks, one page reads all of them.
 """
@@ -101,7 +101,7 @@ class Posting:
 
     Attributes:
         at: the time that orders the list: the id's time, the end or the due time.
-        expires_at: when it may be removed.
+        expires_at: when the list's item may be removed.
     """
 
     list: ListName
@@ -111,7 +111,7 @@ class Posting:
 
     @property
     def place(self) -> TaskId:
-        """Its place in the list: the task's id, with the time that orders the list."""
+        """The task's place in the list: the task's id, with the time that orders the list."""
         return place_of(self.at, self.task_id)
 
 
@@ -120,7 +120,7 @@ class Entry:
     """A task in the list of a state.
 
     Attributes:
-        expires_at: when it may be removed.
+        expires_at: when the list's item may be removed.
     """
 
     list: ListName
@@ -145,12 +145,12 @@ class Block:
 
     @property
     def first_at(self) -> Millis:
-        """The time of its first posting."""
+        """The time of the first posting."""
         return self.postings[0].at
 
     @property
     def expires_at(self) -> Millis:
-        """When it may be removed."""
+        """When the item may be removed."""
         return max(each.expires_at for each in self.postings)
 
 
@@ -262,7 +262,7 @@ def _postings(
     if after is None or after.erased:
         return
     for name in _facets(after):
-        # A task that ends long after its time is listed again: its first posting may expire before its record.
+        # A task that ends long after its time is listed again, because its first posting may expire before its record.
         is_new = before is None or name not in _facets(before)
         if is_new or (_has_ended(before, after) and at - after.id.home > LIST_KEPT // 2):
             yield Posting(name, after.id.home, after.id, max(at, after.id.home) + retention.of(after.type) + LIST_KEPT)
@@ -276,7 +276,7 @@ def _postings(
 def _endings(
     before: TaskSnapshot | None, after: TaskSnapshot, at: Millis, retention: RetentionPolicy
 ) -> Iterator[Posting]:
-    """Postings for a task's end: when the outcome is stored, and again if the task finishes later."""
+    """Postings for a task's end, made when the outcome is stored, and again if the task finishes later."""
     has_ended = _has_ended(before, after)
     ended_at = at if after.finished_at is None else after.finished_at
     expires_at = ended_at + retention.of(after.type) + LIST_KEPT
@@ -348,7 +348,7 @@ class ListHead:
     """The progress of an owner's lists.
 
     Attributes:
-        building_from: when to start adding tasks that existed before: every process follows changes by then.
+        building_from: when to start adding tasks that existed before, because every process follows changes by then.
         built_to: id of the last task that was added; `None` at the beginning.
         is_complete: whether all tasks have been added, so that the lists may be read.
         swept_to: late scheduled tasks with smaller ids have entries.

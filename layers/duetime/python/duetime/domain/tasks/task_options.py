@@ -22,11 +22,12 @@ class RetryPolicy:
     """How often and at which intervals a task is retried.
 
     Attributes:
-        max_attempts: total number of attempts, including the first and crashed ones; 1 means no retry.
+        max_attempts: total number of attempts, including the first attempt and crashed attempts; 1 means no retry.
         initial_seconds: upper bound of the first wait.
         multiplier: factor by which the bound grows with each wait.
         max_seconds: maximum of the bound.
-        max_duration_seconds: how long after the start of the first attempt another one may start; `None` for no limit.
+        max_duration_seconds: how long after the start of the first attempt another attempt may start; `None` for no
+            limit.
     """
 
     max_attempts: int = 5
@@ -52,7 +53,7 @@ class RetryPolicy:
         return int(self.bound(attempt) * fraction)
 
     def allows_after(self, attempt: int) -> bool:
-        """Whether another attempt may follow the given one."""
+        """Whether another attempt may follow the given attempt."""
         return attempt < self.max_attempts
 
 
@@ -84,7 +85,7 @@ class LockMode(StrEnum):
     """Which tasks may hold a lock at the same time.
 
     Attributes:
-        EXCLUSIVE: one task, or as many exclusive ones as `max_holders` allows.
+        EXCLUSIVE: one task, or as many exclusive tasks as `max_holders` allows.
         SHARED: all tasks that share the lock.
     """
 
@@ -115,7 +116,7 @@ class LockSpec:
 
 
 def one_form(lock: LockSpec | None, locks: Iterable[LockSpec]) -> tuple[LockSpec | None, tuple[LockSpec, ...]]:
-    """The stored form of a task's locks: a single one as `lock`, several as `locks`, ordered by key.
+    """The stored form of a task's locks: a single lock as `lock`, several locks as `locks`, ordered by key.
 
     Args:
         lock: the request's `lock`.
@@ -209,7 +210,7 @@ class AfterFailure(StrEnum):
 
     Attributes:
         CONTINUE: the next task runs.
-        STOP: the next task waits until the failed one is retried and succeeds, or is deleted.
+        STOP: the next task waits until the failed task is retried and succeeds, or is deleted.
     """
 
     CONTINUE = "continue"
@@ -235,8 +236,8 @@ class NotifyOn:
     Attributes:
         to: an HTTP URL, or the ARN of an SNS topic or of an event bus.
         failed: whether a notice is sent after the final failure.
-        late_seconds: how long after its due time a notice is sent if the task has not started; `None` for never.
-        running_seconds: how long after its start a notice is sent if an attempt has not ended; `None` for never.
+        late_seconds: how long after its due time a notice is sent if the task has not started; `None` for no notice.
+        running_seconds: how long after its start a notice is sent if an attempt has not ended; `None` for no notice.
     """
 
     to: str
@@ -259,8 +260,8 @@ class TaskOptions:
         callback_url: destination of its outcome.
         notify_on: notices about final failure, a late start or a long run.
         expires_seconds: how long after its due time its first attempt may start; `None` for no limit.
-        fair_key: an owner's tasks with the same key share workers fairly with other keys' tasks; `None` for no key: all
-            such tasks together count as one key.
+        fair_key: an owner's tasks with the same key share workers fairly with other keys' tasks; `None` for no key, in
+            which case all such tasks together count as one key.
         fair_weight: the key's share, compared with other keys.
     """
 
@@ -282,7 +283,7 @@ class TaskOptions:
 
     @property
     def all_locks(self) -> tuple[LockSpec, ...]:
-        """The locks that it needs, ordered by key."""
+        """The locks that the task needs, ordered by key."""
         return self.locks if self.lock is None else (self.lock,)
 
     def options(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Tasks to create, and their types' defaults: the options that a task has unless its creation gives others."""
+"""Tasks to create, and their types' defaults: the options that tasks have unless their creation sets them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ DEFAULTED = (
     "fair_weight",
     "unique",
 )
-"""The options that a type can have defaults for: they describe the work, not an individual task."""
+"""The options that a type can have defaults for, because they describe the work, not an individual task."""
 
 
 @frozen
@@ -59,7 +59,7 @@ class TaskSpec(TaskOptions):
     Attributes:
         type: determines the handler, or the kind of work for an endpoint or a pull worker.
         payload: JSON text in UTF-8, passed to the target unchanged.
-        upload: id of the upload that is its payload, instead of `payload`; `None` for none.
+        upload: id of the upload that is its payload, instead of `payload`; `None` if there is none.
         due_at: when it should run; `None` means now.
         delay: how long after acceptance it should run; excludes `due_at`.
         target: the target; `None` for the default of the type (`TargetRules.target_of`).
@@ -68,7 +68,7 @@ class TaskSpec(TaskOptions):
         debounce: lets later creations with the same key delay it; excludes a due time.
         order: makes it run after the earlier tasks of its key.
         parent_task_id: the task that started it, as given in the request.
-        group: id of the group that it joins; `None` for none.
+        group: id of the group that it joins; `None` if there is none.
         after: the tasks that must end before it starts.
         explicit: options that the request set to their built-in value, so that no default of the type replaces them.
     """
@@ -91,12 +91,12 @@ class TaskSpec(TaskOptions):
     def of_graph(
         self, payload: bytes, notify_within_seconds: int, target: TopologyTarget = _GRAPH_OF_ITS_OWN
     ) -> TaskSpec:
-        """The spec of a topology's task: its payload is the graph, and its time limit is for the whole run."""
+        """The spec of a topology's task, whose payload is the graph and whose time limit is for the entire run."""
         return replace(self, payload=payload, target=target, notify_within_seconds=notify_within_seconds)
 
 
 Options: TypeAlias = Mapping[str, Any]
-"""Options in the JSON form of requests, already validated; null switches a handler's default off."""
+"""Options in the JSON form of requests, already validated; null turns off a handler's default."""
 _BUILT_IN = TaskSpec("")
 _LOCKS = ("lock", "locks")
 """Two forms of one option."""
@@ -117,7 +117,7 @@ class OwnerTypes:
     """All defaults of an owner, by type.
 
     Attributes:
-        version: of the stored item; 0 if nothing is stored.
+        version: version of the stored item; 0 if nothing is stored.
     """
 
     by_type: Mapping[str, OwnDefaults] = field(default_factory=dict)
@@ -162,14 +162,14 @@ _READ: Mapping[str, Callable[[Any], object]] = {
 
 
 def merged(handler: Options, owner: Options) -> Options:
-    """The defaults of a type: its handler's, replaced or switched off by the owner's."""
+    """The defaults of a type, which are its handler's defaults, replaced or turned off by the owner's defaults."""
     if owner.get("lock") or owner.get("locks"):
         handler = {name: value for name, value in handler.items() if name not in _LOCKS}
     return {name: value for name, value in {**handler, **owner}.items() if value is not None}
 
 
 def with_defaults(spec: TaskSpec, defaults: Options) -> TaskSpec:
-    """A task to create, with its type's defaults; each option that the creation gives is kept as a whole."""
+    """A task to create, with its type's defaults; each option that the creation gives is kept completely."""
     if not defaults:
         return spec
     kept = _kept(spec)

@@ -11,7 +11,8 @@ APPROVAL_AWAITED = "an approval"
 """Wait reason of a task with the target `approval`."""
 
 EVENT_AWAITED = "the event "
-"""Beginning of the wait reason of a task with the target `wait_for_event`; the event's name and key follow."""
+"""Beginning of the wait reason of a task with the target `wait_for_event`; the event's name and key follow this
+text."""
 
 
 class WaitReason(StrEnum):
@@ -21,16 +22,16 @@ class WaitReason(StrEnum):
         LOCK: its lock.
         CONCURRENCY_LIMIT: the limit of running tasks of its type or of its owner.
         ORDER: an earlier task of its ordered key.
-        RATE: its rate limit is used up.
-        SWITCH: its type, its owner or all tasks are stopped.
-        CIRCUIT: the circuit of its host is open, because the host keeps failing.
+        RATE: its rate limit, which is used up.
+        SWITCH: a switch that has stopped its type, its owner or all tasks.
+        CIRCUIT: the circuit of its host, which is open because the host keeps failing.
         OVERLAP: an earlier run of its schedule.
         HANDLERS: the handlers cannot be imported.
         WORKER: a free worker.
-        TARGET: its target does not accept more calls now.
+        TARGET: its target, which does not accept more calls now.
         APPROVAL: a person who approves or rejects it.
         EVENT: a signal that its event has happened.
-        GROUP: the members of the group after which it runs.
+        GROUP: the members of the group after which the task runs.
         TOPOLOGY: the state machine of its topology, or nodes of an earlier run.
         OTHER: another reason, given in the text.
     """
@@ -72,7 +73,7 @@ _BEGINNINGS = (
     ("its state machine's execution was lost", WaitReason.TOPOLOGY),
     ("nodes of its last run have not ended", WaitReason.TOPOLOGY),
 )
-"""Prefixes of the reasons in `Postponed`, including old ones that records still contain."""
+"""Prefixes of the reasons in `Postponed`, including old prefixes that records still contain."""
 
 
 def wait_reason(text: str) -> WaitReason:

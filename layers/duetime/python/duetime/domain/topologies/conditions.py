@@ -83,7 +83,7 @@ def items_of(node_map: NodeMap, parents: Mapping[str, ParentEnd]) -> Sequence[An
 
 
 def _encrypted(parents: Mapping[str, ParentEnd]) -> str:
-    """Says which results are encrypted, so that no expression can read them."""
+    """Names the encrypted results, which no expression can read."""
     names = [name for name, end in parents.items() if is_encrypted(end.result)]
     return f": the result of {', '.join(names)} is encrypted" if names else ""
 
@@ -102,5 +102,5 @@ def _value(
     document = {PARENTS: {name: end.document for name, end in parents.items()}, PARAMETERS: parameters}
     try:
         return evaluate(expression, document)
-    except Exception as error:  # the library lets through whatever Python raises about a value of another type
+    except Exception as error:  # The library does not catch what Python raises about a value of another type.
         raise failed(f"{expression} cannot be evaluated: {' '.join(str(error).split())}") from error

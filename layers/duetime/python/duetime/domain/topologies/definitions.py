@@ -27,7 +27,7 @@ class VersionInfo:
     Attributes:
         version: incremented by every change, including deletions, so that no number is reused.
         created_at: when this version was created.
-        created_by: who created it, if not its owner.
+        created_by: who created the version, if not its owner.
     """
 
     version: int
@@ -98,7 +98,7 @@ class Difference:
     """A difference between two versions.
 
     Attributes:
-        path: of the difference, as names and indexes.
+        path: path of the difference, as names and indexes.
         before: the value in the first version, in a list; an empty list if the first version has no value.
         after: like `before`, for the second version.
     """
@@ -109,7 +109,7 @@ class Difference:
 
 
 def differences(before: Any, after: Any, path: tuple[str | int, ...] = ()) -> Iterator[Difference]:  # noqa: ANN401 - any JSON
-    """Compares two JSON values field by field; lists are compared as a whole."""
+    """Compares two JSON values field by field; each list is compared as one value."""
     if isinstance(before, dict) and isinstance(after, dict):
         for name in dict.fromkeys((*before, *after)):
             place = (*path, name)
@@ -138,7 +138,8 @@ class NestedDefinitions:
         """Start without replacements.
 
         Args:
-            find: reads a given version of a definition, or the latest; raises `FieldInvalid` for `name` or `version`.
+            find: reads a given version of a definition, or the latest version; raises `FieldInvalid` for `name` or
+                `version`.
         """
         self._find = find
         self._known: dict[tuple[str, int | None], Definition] = {}

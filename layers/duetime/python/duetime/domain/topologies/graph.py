@@ -54,7 +54,7 @@ class Node:
         when: its condition (`conditions`), evaluated when its rule is met; the node is skipped if the condition is
             false.
         map: the map options of a node that runs once for each item of a list, as a topology of such nodes.
-        subgraph: the graph of a node that is a topology; `None` for other nodes, or if not read.
+        subgraph: the graph of a node that is a topology; `None` for other nodes, or if the graph was not read.
     """
 
     key: str
@@ -93,7 +93,7 @@ class Edge:
 
 @dataclass(frozen=True)
 class Graph:
-    """An acyclic graph of nodes; created by `validation.validated_graph`.
+    """An acyclic graph of nodes, created by `validation.validated_graph`.
 
     Attributes:
         timeout_seconds: time limit of the run after its start; `None` for no limit.
@@ -126,7 +126,7 @@ class Graph:
 
     @cached_property
     def by_key(self) -> Mapping[str, Node]:
-        """Its nodes by name, in the given order."""
+        """The graph's nodes by name, in the given order."""
         return {node.key: node for node in self.nodes}
 
     @cached_property
@@ -140,7 +140,7 @@ class Graph:
 
     @cached_property
     def order(self) -> tuple[str, ...]:
-        """Names of its nodes, parents before children; shorter than `nodes` only if there is a cycle."""
+        """Names of the graph's nodes, parents before children; shorter than `nodes` only if there is a cycle."""
         missing = {node.key: len(node.depends_on) for node in self.nodes}
         order = [key for key, count in missing.items() if not count]
         for key in order:
@@ -152,7 +152,7 @@ class Graph:
 
     @cached_property
     def expected(self) -> Mapping[str, float]:
-        """Expected duration of each node, in seconds; the average of the known durations if unknown."""
+        """Expected duration of each node, in seconds; unknown durations count as the average of known durations."""
         known = [node.expected_seconds for node in self.nodes if node.expected_seconds is not None]
         usual = fmean(known) if known else 1.0
         return {n.key: usual if n.expected_seconds is None else n.expected_seconds for n in self.nodes}

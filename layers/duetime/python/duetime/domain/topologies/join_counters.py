@@ -2,9 +2,9 @@
 
 Parents are counted only for nodes with more parents than one group holds (`parent_groups`), one group at a time.
 
-An edge is a number: the parent's index among the child's parents. A chunk stores the arrived ones of a hundred edges in
-one set per outcome, so repeated arrivals change nothing, and a single write both adds an edge and returns the count. A
-node with few parents has only one chunk.
+An edge is a number: the parent's index among the child's parents. A chunk stores which of a hundred edges have arrived,
+in one set per outcome, so repeated arrivals change nothing, and a single write both adds an edge and returns the count.
+A node with few parents has only one chunk.
 
 With more parents, each chunk reports its counts to the node's tally, which keeps each chunk's report with the most
 edges. A report depends only on the arrived edges, and a fuller report replaces an emptier one, so reports may be
@@ -89,7 +89,7 @@ class Chunk:
 
     @property
     def counts(self) -> Counts:
-        """Counts of its arrived edges by outcome."""
+        """Counts of the chunk's arrived edges by outcome."""
         return Counts(self.edges, len(self.succeeded), len(self.failed), len(self.skipped))
 
 
@@ -121,7 +121,7 @@ def reports(rule: TriggerRule, edges: int, before: Chunk, after: Chunk) -> bool:
     """Whether a chunk must report after an edge has arrived, or has arrived again.
 
     Args:
-        rule: of the node.
+        rule: rule of the node.
         edges: total number of the node's edges.
         before: the chunk without the edge; equal to `after` if the edge had arrived before.
         after: the chunk with the edge.
@@ -152,8 +152,8 @@ def edges_to_count(node: Node, position: int, statuses: Statuses, size: int) -> 
 
     Args:
         node: the child.
-        position: of the edge.
-        statuses: of the parents in the edge's group, each read after that parent had ended.
+        position: position of the edge.
+        statuses: statuses of the parents in the edge's group, each read after that parent had ended.
         size: number of parents in a group.
     """
     ends = {place: statuses[parent].outcome for place, parent in group_around(node, position, size).items()}
@@ -170,7 +170,7 @@ def kept_edges(node: Node, statuses: Statuses, kept: Collection[str], size: int)
 
     Args:
         node: a node that runs again.
-        statuses: of the kept parents.
+        statuses: statuses of the kept parents.
         kept: the kept parents.
         size: number of parents in a group.
     """

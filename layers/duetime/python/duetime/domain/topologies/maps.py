@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MAP, ITEMS = "map", "items"
 _PLACEHOLDER = re.compile(rf"(<?){re.escape(PREFIX)}(item|index)>")
 _OF_THE_MAP = frozenset({MAP, "depends_on", "trigger_rule", "inputs", "when", "expected_seconds", "delay_seconds"})
-"""Node fields that apply to the map as a whole, not to its items."""
+"""Node fields that apply to the entire map, not to its items."""
 _ITEM = f"{PREFIX}item>".encode()
 _SAMPLE: Mapping[str, Any] = {"item": "x", "index": 0}
 _EMPTY, _UNKNOWN = b'{"items":[],', b'{"items":null,'
@@ -41,7 +41,7 @@ class NodeMap:
 
     Attributes:
         over: a JMESPath expression over the parents, like a condition, that returns the list of items.
-        max_parallel: maximum number of concurrent items; `None` for all.
+        max_parallel: maximum number of concurrent items; `None` for all items.
         tolerated_failures: number of items that may fail before the map fails.
     """
 
@@ -110,7 +110,7 @@ def is_map(payload: object) -> bool:
 def graph_of_map(payload: Mapping[str, Any]) -> dict[str, Any]:
     """The graph of a map's run, as JSON: nodes are named after the index of their item, from 0.
 
-    With `max_parallel`, each node depends on the node that many places before, whatever the outcome.
+    With `max_parallel`, each node depends on the node that many places before, regardless of the outcome.
     """
     limit, template = payload["max_parallel"], payload["node"]
     nodes = {}

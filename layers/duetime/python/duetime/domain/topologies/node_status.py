@@ -21,7 +21,7 @@ class Reason(StrEnum):
     """Why a node was cancelled, if not by a user."""
 
     SKIPPED = "skipped"
-    """The node's rule can no longer be met, and no ancestor has failed; or its condition was false."""
+    """The node's rule can no longer be met, and no ancestor has failed; or the node's condition was false."""
     UPSTREAM_FAILED = "upstream_failed"
     """The node's rule can no longer be met, because an ancestor has failed."""
     STOPPED = "stopped"
@@ -29,7 +29,7 @@ class Reason(StrEnum):
 
 
 WHOLE = 100
-"""Percentage of a succeeded node, whatever the node last reported."""
+"""Percentage of a succeeded node, regardless of what the node last reported."""
 
 
 @frozen
@@ -37,13 +37,13 @@ class NodeStatus:
     """The status of a node: the relevant part of its task's record.
 
     Attributes:
-        reason: why it was cancelled, if not by its user.
+        reason: why the node was cancelled, unless its user cancelled it.
         percent: its reported progress; 100 after success.
         started_at: when its first attempt started.
         ended_at: when its last attempt ended, before any follow-ups.
         finished_at: when its outcome had been stored and all follow-ups were done; children may have started earlier.
         rollback_failed: whether its rollback was tried and has failed for good.
-        has_result: whether it has ever succeeded, whatever happened since.
+        has_result: whether the node has ever succeeded, regardless of what happened since then.
         expires_at: when its task may be removed; `None` while its topology may need it.
         is_missing: whether it has no task, because the task was not created yet or was removed with the run's records.
         is_stopping: whether a stop of its running attempt has been requested.
@@ -69,7 +69,7 @@ class NodeStatus:
 
     @property
     def outcome(self) -> Outcome | None:
-        """Its outcome as seen by its children; `None` if it is open.
+        """The node's outcome as seen by its children; `None` if the node is open.
 
         A node counts as failed if its work is not in effect: it failed, it was rolled back, or it was cancelled by its
         user, by a stop, or because an ancestor failed.
@@ -86,32 +86,32 @@ class NodeStatus:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it has an outcome and is not being rolled back."""
+        """Whether the node has an outcome and is not being rolled back."""
         return self.outcome is not None
 
     @property
     def is_open(self) -> bool:
-        """Whether it has a task that is open or being rolled back."""
+        """Whether the node has a task that is open or being rolled back."""
         return not (self.has_ended or self.is_missing)
 
     @property
     def is_failure(self) -> bool:
-        """Whether its work is not in effect, or is being rolled back."""
+        """Whether the node's work is not in effect, or is being rolled back."""
         return self.state is State.ROLLING_BACK or self.outcome is Outcome.FAILED
 
     @property
     def has_failed_itself(self) -> bool:
-        """Whether its own work has failed, even if it was rolled back since."""
+        """Whether the node's own work has failed, even if it was rolled back since then."""
         return self.state in {State.FAILED, State.ROLLED_BACK} and not self.has_result
 
     @property
     def was_taken_back(self) -> bool:
-        """Whether its user cancelled it."""
+        """Whether the node's user cancelled it."""
         return self.state is State.CANCELLED and self.reason is None
 
     @property
     def has_not_begun(self) -> bool:
-        """Whether none of its attempts has started, and it can still be cancelled."""
+        """Whether none of the node's attempts has started, and the node can still be cancelled."""
         return self.state in NOT_STARTED and self.started_at is None
 
 
@@ -124,8 +124,8 @@ def counts_for(node: Node, statuses: Statuses, among: Collection[str] | None = N
 
     Args:
         node: the node.
-        statuses: of its parents; parents that are not checked may be missing.
-        among: the parents to check; the others count as open. `None` for all.
+        statuses: statuses of its parents; parents that are not checked may be missing.
+        among: the parents to check; other parents count as open. `None` to check all parents.
     """
     seen = Counter(statuses[parent].outcome for parent in node.depends_on if among is None or parent in among)
     return Counts(len(node.depends_on), seen[Outcome.SUCCEEDED], seen[Outcome.FAILED], seen[Outcome.SKIPPED])
@@ -134,7 +134,7 @@ def counts_for(node: Node, statuses: Statuses, among: Collection[str] | None = N
 def decided(graph: Graph, statuses: Statuses) -> Mapping[str, Verdict]:
     """The blocked nodes that no longer need to wait, with the verdict on each.
 
-    Uses only the states, so recovery scans find edges that a crash left uncounted.
+    This function uses only the states, so recovery scans find edges that a crash left uncounted.
     """
     blocked = (node for node in graph.nodes if statuses[node.key].state is State.BLOCKED)
     verdicts = {node.key: verdict(node.trigger_rule, counts_for(node, statuses)) for node in blocked}

@@ -2,7 +2,7 @@
 
 A parameter is used as a placeholder, `<duetime.parameters.region>`. Placeholders are allowed in a node's payload, in
 the URL, headers, query and body of an HTTP target, in the key of an event, and in the parameters of a definition that a
-node runs. They are replaced when a run is created, so that the run's graph completely describes its nodes.
+node runs. Placeholders are replaced when a run is created, so that the run's graph completely describes its nodes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Replacement:
     Attributes:
         placeholder: pattern with two groups: the escape characters, and the name.
         prefix: common prefix of all placeholders.
-        values: by name.
+        values: values by name.
     """
 
     placeholder: re.Pattern[str]
@@ -201,7 +201,7 @@ def parameters_of(document: Mapping[str, Any]) -> Mapping[str, Parameter]:
 
 
 def values_of(declared: Mapping[str, Parameter], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of a run: the given values, and defaults for the others.
+    """The values of a run: the given values, and defaults for the other parameters.
 
     Raises:
         FieldInvalid: a value is unknown, missing, or of another type; or the values are too large in total.

@@ -1,7 +1,7 @@
 """How a topology's run continues: its next action, progress and result, derived from the states of its nodes.
 
 The next action is recomputed after each event and by recovery scans, without memory of earlier results, so after a
-crash it consists of the remaining actions.
+crash the next action consists of the remaining actions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from duetime.domain.topologies.node_status import NodeStatus, Statuses
 
 _SHOWN = 5
-"""Maximum number of nodes that a reason names; the others are only counted."""
+"""Maximum number of nodes that a reason names; other nodes are only counted."""
 
 
 @frozen
@@ -36,7 +36,7 @@ class NextAction:
     """The state of the run, and the next actions on its nodes, in order.
 
     Attributes:
-        state: of the run; terminal only if there is nothing left to do or wait for.
+        state: state of the run; terminal only if there is nothing left to do or wait for.
         cancel: nodes to cancel, with the reason `stopped`; children before parents, so that no cancellation starts
             another node.
         stop: running nodes that were not yet asked to stop.
@@ -61,14 +61,14 @@ def next_action(
 ) -> NextAction:
     """Decides the next actions.
 
-    After a failure, `stop` and `rollback` cancel nodes that have not started, and let the others run to their end,
+    After a failure, `stop` and `rollback` cancel nodes that have not started, and let the other nodes run to their end,
     including retries. A cancellation or timeout of the run also cancels nodes that wait for a retry, and asks running
     nodes to stop. With `rollback`, a failure or timeout then rolls back nodes (`to_be_undone`); a cancellation does
     not.
 
     Args:
-        graph: of the topology.
-        statuses: of its nodes.
+        graph: graph of the topology.
+        statuses: statuses of its nodes.
         requested_action: the user's request to the topology.
         overdue: whether the run's deadline has passed.
 
@@ -99,8 +99,8 @@ def unhandled(graph: Graph, statuses: Statuses) -> tuple[str, ...]:
 
     A failure is passed on to the children. A child that cannot start counts as failed itself. A child that runs under
     `one_failed` or `one_success` has handled the failure, and only its own outcome counts. Children under `all_done`
-    and `always` would have run anyway, so they do not handle the failure: a cleanup node hides no failure. Children
-    that were skipped by their condition do not handle the failure either.
+    and `always` would have run anyway, so they do not handle the failure. For example, a cleanup node does not hide a
+    failure. Children that were skipped by their condition do not handle the failure either.
     """
 
     def takes_over(child: str) -> bool:
@@ -133,7 +133,7 @@ def _closing(
 
 
 def _is_to_pause(status: NodeStatus) -> bool:
-    """Whether to pause this node with the run: it waits for its time, or is a topology with nodes to pause."""
+    """Whether to pause this node with the run, because it waits for its time, or is a topology with nodes to pause."""
     if status.is_topology and status.state is State.RUNNING:
         return not (status.is_pausing or status.is_stopping)
     return status.state in STARTABLE
@@ -153,7 +153,8 @@ def _is_settled(statuses: Statuses) -> bool:
 def rollback_action(graph: Graph, statuses: Statuses) -> NextAction:
     """The next step of a rollback, which stops at the level where a node's rollback has failed for good.
 
-    No node is rolled back before all nodes have ended: nodes may still be stopping after the run's task has ended.
+    No node is rolled back before all nodes have ended, because nodes may still be stopping after the run's task has
+    ended.
     """
     if not _is_settled(statuses):
         return NextAction(State.ROLLING_BACK)
@@ -207,10 +208,10 @@ def run_result(
     """The result of the attempt at a topology's task.
 
     Args:
-        state: of the run; must be terminal.
+        state: state of the run; must be terminal.
         graph: the graph with the run's time limit.
-        statuses: of all nodes.
-        number: of the run, from 1.
+        statuses: statuses of all nodes.
+        number: number of the run, from 1.
         is_overdue: whether the run has exceeded its time limit.
         outputs: the outputs, as a JSON object; empty for no outputs.
     """
@@ -260,7 +261,7 @@ class CriticalPath:
 
     Attributes:
         nodes: their names, in order.
-        seconds: their total duration: a lower bound of the run's duration with any number of workers.
+        seconds: total duration of the nodes, which is a lower bound of the run's duration with any number of workers.
     """
 
     nodes: tuple[str, ...]
@@ -285,7 +286,7 @@ def percent(graph: Graph, statuses: Statuses) -> int:
 
 
 def durations(graph: Graph, statuses: Statuses, now: Millis) -> Mapping[str, float]:
-    """Duration of each node, in seconds: measured if it has ended, expected otherwise.
+    """Duration of each node, in seconds, which is measured if the node has ended, and expected otherwise.
 
     If a node runs longer than expected, its duration is the time so far; if it ended without running, 0.
     """
@@ -299,7 +300,7 @@ def critical_path(graph: Graph, seconds: Mapping[str, float] | None = None) -> C
     immediately. Of paths with equal duration, the path with the parent that is named first is used.
 
     Args:
-        graph: of the topology.
+        graph: graph of the topology.
         seconds: duration of each node; the expected duration by default.
     """
     takes = graph.expected if seconds is None else seconds

@@ -35,7 +35,7 @@ _PAUSES = frozenset({Action.PAUSED, Action.PAUSE_REQUESTED})
 
 @frozen
 class Begun:
-    """Constants of a run, stored before any of its tasks is created.
+    """Constants of a run, stored before any of the run's tasks is created.
 
     Attributes:
         at: when the run started; home of its nodes' tasks.
@@ -51,10 +51,10 @@ class RunState:
     """The state of a topology.
 
     Attributes:
-        runs: its runs in order; the last one is the current run.
-        fence: of the topology's attempt that started the current run.
+        runs: its runs in order; the last run is the current run.
+        fence: fence of the topology's attempt that started the current run.
         ran: for nodes that the current run did not repeat, the number of the run in which they ran.
-        opened: whether all tasks of the current run were created, and all startable ones were released.
+        opened: whether all tasks of the current run were created, and all startable tasks were released.
         stopped: whether no more nodes may start.
         ended: whether the current run has ended.
         dissolved: whether the topology's task ended before the run, so that nodes that had not started were cancelled.
@@ -108,7 +108,7 @@ def is_of_present_run(run_state: RunState, task: Task) -> bool:
     used for the next run.
     """
     if task.is_terminal or task.state is State.ROLLING_BACK or run_state.fence == task.fence:
-        # A rollback belongs to the run that has ended, whatever the fence.
+        # A rollback belongs to the run that has ended, regardless of the fence.
         return True
     return task.reopened_fence is None or run_state.fence > task.reopened_fence
 
@@ -122,7 +122,7 @@ def was_retried(task: Task, nodes: tuple[str, ...] = ()) -> bool:
     """Whether a topology's task was retried and has not failed since, so that another retry has no effect.
 
     Args:
-        task: of the topology.
+        task: task of the topology.
         nodes: the nodes to run again; empty for the failed nodes. Chosen nodes that have succeeded again can be retried
             once more.
     """
@@ -168,10 +168,10 @@ def _percent_of(task: Task) -> int:
 
 
 def counted_status(task: Task | None, *, is_kept: bool) -> NodeStatus:
-    """The status of a node as seen by its children: if its user retried it, it still counts as failed.
+    """The status of a node as seen by its children. If its user retried the node, it still counts as failed.
 
     Args:
-        task: of the node.
+        task: task of the node.
         is_kept: whether the node ended in an earlier run and a retry keeps its outcome.
     """
     status = status_of(task)
@@ -189,12 +189,13 @@ def _ended_at(task: Task) -> Millis | None:
 
 @frozen
 class Run:
-    """One run of a topology: the first, or a retry.
+    """One run of a topology: the first run, or a retry.
 
     Attributes:
         topology: id of the topology's task.
-        number: of the run, from 1.
-        begun_at: when the run started, stored before any task is created: the ids of its nodes' tasks derive from it.
+        number: number of the run, from 1.
+        begun_at: when the run started, stored before any task is created, because the ids of its nodes' tasks derive
+            from this time.
         shards: number of shards at that time, also stored.
     """
 
@@ -223,7 +224,7 @@ def creation_order(graph: Graph, again: Collection[str] | None = None) -> tuple[
     """The nodes whose tasks a run creates, children before parents, so that nodes find their children at their end.
 
     Args:
-        graph: of the topology.
+        graph: graph of the topology.
         again: the nodes that a retry runs again; `None` for all nodes.
     """
     return tuple(key for key in reversed(graph.order) if again is None or key in again)
@@ -235,7 +236,7 @@ def starts_at_once(node: Node) -> bool:
 
 
 def is_awaited(graph: Graph, key: str) -> bool:
-    """Whether a run's execution waits for a node: unless something fails, no child ends after it."""
+    """Whether a run's execution waits for a node, because no child ends after it unless something fails."""
     return not any(graph.by_key[edge.child].trigger_rule in AFTER_ALL for edge in graph.edges_out[key])
 
 
@@ -244,13 +245,13 @@ def opening(
 ) -> Mapping[str, Verdict]:
     """The verdicts on nodes that need not wait once all nodes are created, parents before children.
 
-    In a first run, these nodes are ready. In a retry, they include nodes that no running parent would decide: a node
-    under `one_failed` whose parents are all kept is skipped.
+    In a first run, these nodes are ready. In a retry, they include nodes that no running parent would decide. For
+    example, a node under `one_failed` whose parents are all kept is skipped.
 
     Args:
-        graph: of the topology.
-        again: the nodes that a retry runs again; `None` for all.
-        statuses: of the nodes that a retry keeps.
+        graph: graph of the topology.
+        again: the nodes that a retry runs again; `None` for all nodes.
+        statuses: statuses of the nodes that a retry keeps.
     """
     wanted = graph.by_key.keys() if again is None else set(again)
     kept = graph.by_key.keys() - wanted
@@ -266,9 +267,9 @@ def arrivals(graph: Graph, again: Collection[str], statuses: Statuses, group: in
     """The edges from kept nodes, which a retry counts before it starts any node.
 
     Args:
-        graph: of the topology.
+        graph: graph of the topology.
         again: the nodes that run again.
-        statuses: of the kept nodes.
+        statuses: statuses of the kept nodes.
         group: number of parents per group (`parent_groups`).
     """
     running = set(again)
@@ -301,13 +302,13 @@ def retry_plan(graph: Graph, statuses: Statuses, chosen: Collection[str] = ()) -
     """Decides which nodes run again when all nodes have ended.
 
     A node is kept if it succeeded or was skipped, and its rule has the same verdict when only kept parents count. So
-    all failed nodes run again, and of the succeeded nodes only those that had waited for a failure: they clean up
-    (`all_done`) or step in (`one_failed`) after a node that runs again. Nodes for which one kept parent suffices
+    all failed nodes run again, and of the succeeded nodes only those that had waited for a failure, in order to clean
+    up (`all_done`) or step in (`one_failed`) after a node that runs again. Nodes for which one kept parent suffices
     (`one_success`) are kept, unless they depend on a chosen node.
 
     Args:
-        graph: of the topology.
-        statuses: of its nodes.
+        graph: graph of the topology.
+        statuses: statuses of its nodes.
         chosen: nodes that run again in any case, with all their descendants.
 
     Raises:
@@ -358,7 +359,7 @@ class View:
 
     Attributes:
         run_state: its state; `None` before its start.
-        statuses: of all or the requested nodes, in the graph's order.
+        statuses: statuses of all or the requested nodes, in the graph's order.
         operation: the latest bulk operation on its nodes, if still stored.
     """
 
@@ -379,8 +380,8 @@ def shown_statuses(task: Task, statuses: Statuses) -> Statuses:
     nodes that were stopped before their start.
 
     Args:
-        task: of the topology.
-        statuses: of the nodes, according to the records of their tasks.
+        task: task of the topology.
+        statuses: statuses of the nodes, according to the records of their tasks.
     """
     return never_begun(statuses) if task.is_terminal else statuses
 

@@ -7,14 +7,14 @@
 | `one_success` | one succeeded | all ended, none succeeded, one failed | all were skipped |
 | `one_failed` | one failed | never | all ended, none failed |
 | `none_failed` | all ended, none failed | one failed | never |
-| `always` | at once, whatever its parents do | never | never |
+| `always` | at once, regardless of its parents | never | never |
 
 A node without parents starts at once under every rule. `one_success` and `one_failed` do not wait for the other parents
 (Source: Apache Airflow, "Trigger Rules", for names and semantics).
 
-Verdicts are stable in two ways. A verdict is final: parents that end later do not change it. And a verdict does not
-depend on the order in which parents end: a skipped parent alone decides nothing, because a later failure would lead to
-another verdict.
+Verdicts are stable in two ways. A verdict is final, so parents that end later do not change it. A verdict also does not
+depend on the order in which parents end. For example, a skipped parent alone decides nothing, because a later failure
+would lead to another verdict.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class TriggerRule(StrEnum):
     Attributes:
         ALL_SUCCESS: all parents have succeeded.
         ALL_DONE: all parents have ended, with any outcome.
-        ONE_SUCCESS: one parent has succeeded; the others need not have ended.
-        ONE_FAILED: one parent has failed; the others need not have ended.
+        ONE_SUCCESS: one parent has succeeded; the other parents need not have ended.
+        ONE_FAILED: one parent has failed; the other parents need not have ended.
         NONE_FAILED: all parents have ended, and none has failed.
-        ALWAYS: at once, whatever the outcomes.
+        ALWAYS: the node runs at once, regardless of the outcomes.
     """
 
     ALL_SUCCESS = "all_success"
@@ -45,7 +45,7 @@ class TriggerRule(StrEnum):
 
 
 WHATEVER_HAPPENED = frozenset({TriggerRule.ALL_DONE, TriggerRule.ALWAYS})
-"""Rules of nodes that run whatever their parents' outcomes, and therefore do not handle a parent's failure."""
+"""Rules of nodes that run regardless of their parents' outcomes, and therefore do not handle a parent's failure."""
 
 AFTER_ALL = frozenset({TriggerRule.ALL_SUCCESS, TriggerRule.ALL_DONE, TriggerRule.NONE_FAILED})
 """Rules of nodes that start after the last parent if no parent fails."""

@@ -1,4 +1,4 @@
-"""Validates graphs; errors name the node or the cycle's path. Takes time linear in nodes and edges."""
+"""Validates graphs; errors name the node or the cycle's path. Validation takes time linear in nodes and edges."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def validated_graph(
     """Validates nodes and builds their graph.
 
     Args:
-        nodes: in the order given.
+        nodes: the nodes in the given order.
         on_failure: what happens after a failure.
         timeout_seconds: time limit of a run; `None` for no limit.
         outputs: the nodes whose results are part of the run's result.

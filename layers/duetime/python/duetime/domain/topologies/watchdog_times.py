@@ -34,8 +34,8 @@ _GROWTH = 1.05
 def pause_before_check(checks: int, took: Millis) -> int:
     """Seconds until an execution whose nodes have ended checks again whether the run has ended.
 
-    A twentieth of the run's duration so far, at most a minute. Each check adds nine events to the execution's history,
-    which is limited to 25 000 events, so after hours of checks the interval grows to an hour.
+    The interval is a twentieth of the run's duration so far, at most a minute. Each check adds nine events to the
+    execution's history, which is limited to 25 000 events, so after hours of checks the interval grows to an hour.
 
     Args:
         checks: number of earlier checks.
@@ -49,10 +49,10 @@ def pause_before_check(checks: int, took: Millis) -> int:
 
 
 def deferred_until(task: Task, started_at: Millis) -> Millis:
-    """End of a deferred attempt's lease: its target's deadline.
+    """End of a deferred attempt's lease, which is its target's deadline.
 
-    A topology gets more time than its graph's limit, to end running nodes and the run. A job also gets more time, to be
-    stopped.
+    A topology gets more time than its graph's limit, so that running nodes and the run can end. A job also gets more
+    time, so that it can be stopped.
     """
     return started_at + task.notify_within_seconds * SECOND + _room(task)
 
@@ -74,10 +74,10 @@ def _room(task: Task) -> Millis:
 
 
 def reminders(task: Task, leased_until: Millis, now: Millis, look_ahead: Millis) -> tuple[Millis, ...]:
-    """When to check a deferred task: after its lease; topologies and jobs also repeatedly before.
+    """When to check a deferred task, which is after its lease; topologies and jobs are also checked before, repeatedly.
 
     Args:
-        task: as claimed.
+        task: task as claimed.
         leased_until: the end of its lease.
         now: the time.
         look_ahead: how far ahead of the clock the trigger reads.
@@ -87,7 +87,7 @@ def reminders(task: Task, leased_until: Millis, now: Millis, look_ahead: Millis)
         return (last,)
     began_at = task.run_at or now
     longest = LONGEST_JOB_CHECK_INTERVAL if is_job(task.target) else LONGEST_CHECK_INTERVAL
-    # Only timers that the trigger has not read yet are reliable: a message that is sent directly can be lost.
+    # Only timers that the trigger has not read yet are reliable, because a message that is sent directly can be lost.
     check = min(last, max(_next_check(began_at, now, longest), first_unread(now, look_ahead)))
     # A job's own reports extend its deadline.
     deadline = leased_until - JOB_MARGIN if is_job(task.target) else began_at + task.notify_within_seconds * SECOND
@@ -97,7 +97,7 @@ def reminders(task: Task, leased_until: Millis, now: Millis, look_ahead: Millis)
 
 
 def _next_check(began_at: Millis, now: Millis, longest: Millis) -> Millis:
-    """The next check: when the run's age has grown by a quarter, so that all processes compute the same times."""
+    """The next check, when the run's age has grown by a quarter, so that all processes compute the same times."""
     age = SHORTEST_CHECK_INTERVAL
     while began_at + age <= now:
         age += max(SHORTEST_CHECK_INTERVAL, min(age // _AGE_PER_CHECK, longest))
