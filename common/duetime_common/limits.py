@@ -17,7 +17,7 @@ MAX_JSON_DEPTH = 64
 MAX_RESULT_BYTES = 262_144
 """Maximum size of a result's JSON in UTF-8, in bytes. A larger result fails the attempt."""
 MAX_BATCH = 100
-"""Maximum number of tasks in one `POST /v1/tasks/batch`, and of ids in one `GET /v1/tasks?ids=`."""
+"""Maximum number of tasks in one `POST /v1/tasks/batch`, or ids in one `GET /v1/tasks?ids=`."""
 MAX_PAGE = 100
 """Maximum number of tasks on one page of a list."""
 MAX_CHECKPOINT_BYTES = 4_096

@@ -10,7 +10,7 @@ from __future__ import annotations
 import gc
 
 STARTING = 200_000
-"""Number of allocations before the collector runs, which is more than the imports of any function make."""
+"""Number of allocations before the collector runs, which exceeds the allocations of any function's imports."""
 _USUAL = gc.get_threshold()
 
 
@@ -20,7 +20,7 @@ def postpone() -> None:
 
 
 def resume() -> None:
-    """Let the collector run normally without scanning imported objects; a second call does nothing."""
+    """Let the collector run normally without scanning imported objects. A second call does nothing."""
     if gc.get_threshold()[0] == STARTING:
         gc.freeze()
         gc.set_threshold(*_USUAL)

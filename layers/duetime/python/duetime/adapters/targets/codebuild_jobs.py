@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.targets import AwsTarget
 
 _MISMATCH = "mismatch"
-"""Word in CodeBuild's error for a known token with other parameters: "a parameter mismatch error" (Source: CodeBuild
-API Reference, StartBuild, which specifies neither the error's class nor its text; not tried on AWS).
+"""Word in CodeBuild's error when a token is reused with different parameters: "a parameter mismatch error" (Source:
+CodeBuild API Reference, StartBuild, which specifies neither the error's class nor its text; untested on AWS).
 """
 
 

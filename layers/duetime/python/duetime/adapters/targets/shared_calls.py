@@ -1,4 +1,4 @@
-"""Makes calls to a target that several attempts share. The module is imported for the first shared call."""
+"""Makes calls to a target for several attempts at once. The module is imported for the first such call."""
 
 from __future__ import annotations
 
