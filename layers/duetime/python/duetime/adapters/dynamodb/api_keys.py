@@ -20,7 +20,7 @@ _CREATED_AT, _CREATED_BY, _EXPIRES_AT, _REVOKED_AT, _USED_AT = "c", "b", "e", "d
 
 
 class DynamoApiKeyStore:
-    """`duetime.ports.stores.ApiKeyStore` over the tasks table."""
+    """The `duetime.ports.stores.ApiKeyStore` that uses the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client

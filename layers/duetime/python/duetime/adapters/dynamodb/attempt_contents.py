@@ -27,7 +27,7 @@ _RESULT, _FENCE, _ATTEMPT, _FINISHED_AT, _TOOK = "b", "k", "a", "n", "d"
 
 
 class DynamoStepStore:
-    """`duetime.ports.stores.StepStore` over the tasks table."""
+    """The `duetime.ports.stores.StepStore` that uses the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client
@@ -115,7 +115,7 @@ def _step_of(item: StoredItem) -> StepResult:
 
 
 class DynamoTracebackStore:
-    """`duetime.ports.stores.TracebackStore` over the tasks table."""
+    """The `duetime.ports.stores.TracebackStore` that uses the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client

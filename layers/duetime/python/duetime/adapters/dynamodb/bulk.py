@@ -33,7 +33,7 @@ _HOLDER, _EPOCH, _LEASED_UNTIL, _NOT_BEFORE, _REASON, _ACTOR = "h", "q", "l", "w
 
 
 class DynamoBulkStore:
-    """`duetime.ports.stores.BulkStore` over the tasks table."""
+    """The `duetime.ports.stores.BulkStore` that uses the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client

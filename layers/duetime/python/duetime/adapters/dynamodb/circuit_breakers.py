@@ -22,7 +22,7 @@ _OPENINGS, _OPEN_UNTIL, _PROBE_UNTIL, _REASON, _OPENED_AT = "o", "u", "w", "r", 
 
 
 class DynamoCircuitStore:
-    """`duetime.ports.stores.CircuitStore` over the tasks table."""
+    """The `duetime.ports.stores.CircuitStore` that uses the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client

@@ -27,7 +27,7 @@ _KEY: Item = {
 
 
 class DynamoIntakeRuleStore:
-    """`duetime.ports.stores.IntakeRuleStore` over the tasks table."""
+    """The `duetime.ports.stores.IntakeRuleStore` that uses the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client

@@ -121,7 +121,7 @@ _HOLDER, _NONCE, _SINCE_FENCE = "i", "j", "k"
 
 
 class DynamoUniqueKeyStore:
-    """`duetime.ports.tasks.UniqueKeyStore` over the tasks table."""
+    """The `duetime.ports.tasks.UniqueKeyStore` that uses the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client

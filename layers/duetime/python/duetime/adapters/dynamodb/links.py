@@ -21,7 +21,7 @@ _TAKES_PAYLOAD, _MESSAGE, _REOPENED_AT, _FENCE, _USED_AT, _USED_FOR = "y", "m", 
 
 
 class DynamoLinkStore:
-    """`duetime.ports.stores.LinkStore` over the tasks table."""
+    """The `duetime.ports.stores.LinkStore` that uses the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client

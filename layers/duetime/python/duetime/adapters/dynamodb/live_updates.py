@@ -30,7 +30,7 @@ _ANY_TIME = asdict(Range())
 
 
 class DynamoWatchStore:
-    """`duetime.ports.stores.WatchStore` over the tasks table."""
+    """The `duetime.ports.stores.WatchStore` that uses the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client

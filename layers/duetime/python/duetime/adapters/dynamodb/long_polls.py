@@ -18,7 +18,7 @@ _NAMES = {"#u": _UNTIL, "#n": _HOLDER}
 
 
 class DynamoLongPollStore:
-    """`duetime.ports.stores.LongPollStore` over the tasks table."""
+    """The `duetime.ports.stores.LongPollStore` that uses the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client

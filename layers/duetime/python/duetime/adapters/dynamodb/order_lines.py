@@ -36,7 +36,7 @@ _DIGITS = 15
 
 
 class DynamoOrderLineStore:
-    """`duetime.ports.stores.OrderLineStore` over the tasks table."""
+    """The `duetime.ports.stores.OrderLineStore` that uses the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str, executor: Executor) -> None:
         self._client = client

@@ -30,7 +30,7 @@ _QUOTAS = "b"
 
 
 class DynamoQuotaStore:
-    """`duetime.ports.stores.QuotaStore` over the tasks table."""
+    """The `duetime.ports.stores.QuotaStore` that uses the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client
@@ -84,7 +84,7 @@ _HOLD = (_NUMBER, _UNTIL)
 
 
 class DynamoQuotaUse:
-    """`duetime.ports.stores.QuotaUseStore` over the tasks table."""
+    """The `duetime.ports.stores.QuotaUseStore` that uses the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client

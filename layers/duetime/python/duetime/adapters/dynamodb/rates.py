@@ -47,7 +47,7 @@ _KEY_MARK = "#"
 
 
 class DynamoRateStore:
-    """`duetime.ports.stores.RateStore` over the tasks table."""
+    """The `duetime.ports.stores.RateStore` that uses the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str, executor: Executor) -> None:
         self._client = client

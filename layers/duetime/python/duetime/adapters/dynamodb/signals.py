@@ -25,7 +25,7 @@ _AFTER_IDS = "~"
 
 
 class DynamoSignalStore:
-    """`duetime.ports.stores.SignalStore` over the tasks table."""
+    """The `duetime.ports.stores.SignalStore` that uses the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client

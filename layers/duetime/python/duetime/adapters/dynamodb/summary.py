@@ -75,7 +75,7 @@ _MARKS, _COUNTED_AT = "h", "u"
 
 
 class DynamoSummaryStore:
-    """`duetime.ports.stores.SummaryStore` over the tasks table."""
+    """The `duetime.ports.stores.SummaryStore` that uses the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client
@@ -228,7 +228,7 @@ _LATE_REMOVAL = 5 * DAY
 
 
 class DynamoSummaryRecounts:
-    """`duetime.ports.stores.SummaryRecounts` over the tasks table."""
+    """The `duetime.ports.stores.SummaryRecounts` that uses the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
         self._client = client

@@ -21,7 +21,7 @@ _SWITCHES = "b"
 
 
 class DynamoSwitchStore:
-    """`duetime.ports.stores.SwitchStore` over the tasks table."""
+    """The `duetime.ports.stores.SwitchStore` that uses the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client
