@@ -157,7 +157,7 @@ def write_with_key(client: DynamoDBClient, table: str, write: dict[str, Any], ke
     """Write a record and the item of a unique or idempotency key in one transaction.
 
     Args:
-        client: client of DynamoDB.
+        client: the DynamoDB client.
         table: the tasks table.
         write: `Put` or `Update` of the record.
         key_write: write to the key's item.

@@ -1,4 +1,7 @@
-"""Places for waiting API requests in DynamoDB; each place is one item, so that no item is hot."""
+"""Stores the places for waiting API requests in DynamoDB.
+
+Each place is one item, so that no item receives many writes.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ class DynamoLongPollStore:
         self._table = table
 
     def take(self, place: int, nonce: str, now: Millis, until: Millis) -> bool:
-        """Take a place, unless another request holds it."""
+        """Take a place, unless another request holds the place."""
         with translated():
             try:
                 self._client.update_item(
