@@ -45,7 +45,7 @@ _Tree: TypeAlias = "Mapping[str, Any]"
 
 
 class ConditionInvalid(ValueError):
-    """A condition is invalid; the message gives the reason."""
+    """A condition is invalid. The message gives the reason."""
 
 
 class BudgetSpent(Exception):
@@ -166,7 +166,7 @@ def evaluate(expression: str, document: object, budget: Budget | None = None) ->
 
 
 def reject_condition(expression: str, parents: Collection[str], parameters: Collection[str] | None = ()) -> None:
-    """Rejects a condition that is invalid regardless of the document.
+    """Rejects a condition that is invalid for every document.
 
     Args:
         expression: the condition.
@@ -186,7 +186,7 @@ def reject_condition(expression: str, parents: Collection[str], parameters: Coll
 
 
 def reject_signal_condition(expression: str) -> None:
-    """Rejects a condition on a signal that is invalid regardless of the signal.
+    """Rejects a condition on a signal that is invalid for every signal.
 
     Raises:
         ConditionInvalid: the condition is too long, not JMESPath, or refers to something that does not exist.
@@ -204,7 +204,7 @@ def reject_expression(expression: str) -> None:
     """Rejects an expression that is invalid for every document.
 
     Raises:
-        ConditionInvalid: the expression is too long, or not JMESPath.
+        ConditionInvalid: the expression is too long, or is not a JMESPath expression.
     """
     _reject(expression, {}, lambda _: None)
 

@@ -24,12 +24,12 @@ MINUTE_SECONDS = 60
 MONTH_SECONDS = MONTH_DAYS * 24 * 3_600
 TICKS = MONTH_SECONDS // MINUTE_SECONDS
 BATCH = 10
-"""Maximum messages per SQS request and per batch of a worker."""
+"""Maximum number of messages per SQS request, and per batch of a worker."""
 LONGEST_SECONDS, LEAST_MB, MOST_MB = 900, 128, 10_240
 """Limits of Lambda functions (Source: AWS Lambda quotas)."""
 STREAM_SECONDS, WATCHED_STREAM_SECONDS = 30, 5
-"""Default batching windows for task changes, in seconds: the normal window, and the window with a console, event bus or
-quota."""
+"""Default batching windows for task changes, in seconds. The second, shorter window applies with a console, event bus
+or quota."""
 LONGEST_WINDOW_SECONDS = 300
 """Longest batching window of a stream (Source: AWS Lambda API Reference, "CreateEventSourceMapping")."""
 LISTED_FROM = 1_000
@@ -49,7 +49,7 @@ STEPS = 10
 
 
 class WorkloadError(ValueError):
-    """A workload is invalid; the error names the field."""
+    """A workload is invalid. The error names the field."""
 
 
 @frozen
@@ -322,7 +322,7 @@ def watched_month() -> float:
 
 
 def _core(workload: Workload, prices: Prices) -> Iterator[CostLine]:
-    """Cost of accepting, sending and running the tasks."""
+    """The cost of accepting, sending and running the tasks."""
     w = workload
     writes = w.tasks * (TASK_WRITES + RETRY_WRITES * w.retries + w.keys + w.heartbeats + w.extra_writes)
     yield CostLine("table writes", writes, "units", writes * prices.write_unit)
@@ -360,7 +360,7 @@ def _tick_wait(workload: Workload) -> float:
 
 
 def _observability(workload: Workload, prices: Prices) -> Iterator[CostLine]:
-    """Cost of publishing, counting, logging and tracing the changes."""
+    """The cost of publishing, counting, logging and tracing the tasks' changes."""
     deliveries = _stream_deliveries(workload)
     time = deliveries * BROADCAST_SECONDS * BROADCAST_MB / 1_024
     published = (
@@ -407,6 +407,6 @@ def _stream_deliveries(workload: Workload) -> float:
 
 
 def _alone(workload: Workload) -> float:
-    """Number of deliveries if tasks that are created or run at different times never share a delivery."""
+    """The number of deliveries if tasks that are created or run at different times never share a delivery."""
     runs = workload.tasks / workload.together
     return (workload.creations or runs) + runs * (1 if workload.seconds < workload.stream_seconds else 2)

@@ -12,9 +12,11 @@ handler."""
 
 
 class RetryIn(Exception):
-    """Raise this to fail the attempt and start the next one after a given time instead of the retry policy's wait.
+    """Raise this to fail the attempt and start the next attempt after the given time.
 
-    The attempt counts: `max_attempts` and `max_duration_seconds` of the retry policy apply.
+    The retry policy's wait is ignored.
+
+    The failed attempt counts, so the retry policy's `max_attempts` and `max_duration_seconds` apply.
 
     Args:
         seconds: More than 0 and at most 86 400, the longest wait of a retry policy.

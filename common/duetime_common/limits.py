@@ -44,7 +44,7 @@ MAX_PROGRESS_MESSAGE_LENGTH = 64
 MAX_ENCRYPTED_TEXT_LENGTH = 512
 """Maximum length of a stored error or progress message that a codec has encrypted, in characters."""
 MAX_HANDLER_BATCH = 1_000
-"""Largest `max_size` of a batch handler, and of an HTTP target's `batch`."""
+"""Largest `max_size` of a batch handler or an HTTP target's `batch`."""
 MAX_HANDLER_BATCH_WAIT_SECONDS = 60
 """Largest `max_wait_seconds` of a batch."""
 DEFAULT_BATCH_SIZE = 100

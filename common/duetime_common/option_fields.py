@@ -52,7 +52,7 @@ class UniqueKey(TypedDict):
 class OrderedKey(TypedDict):
     """Runs tasks with the same key one after another, in creation order.
 
-    After a final failure, the next task runs (`continue`), or waits until the failed task is retried or deleted
+    After a final failure, the next task runs (`continue`) or waits until the failed task is retried or deleted
     (`stop`).
     """
 

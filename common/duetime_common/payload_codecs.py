@@ -17,7 +17,7 @@ from typing import Any, Protocol, Self
 from duetime_common.limits import MAX_ENCRYPTED_TEXT_LENGTH
 
 BINARY = "$binary"
-"""Name of the only field in a JSON object that stands for bytes."""
+"""Name of the only field in a JSON object that represents bytes."""
 BASE64, CONTENT_TYPE = "base64", "content_type"
 OCTET_STREAM = "application/octet-stream"
 CONTENT_TYPE_PATTERN = r"^[a-zA-Z0-9_.+-]+/[a-zA-Z0-9_.+-]+( ?; ?[a-zA-Z0-9_-]+=[a-zA-Z0-9_.:+-]+)*$"
@@ -52,13 +52,13 @@ def json_of_bytes(data: bytes) -> dict[str, dict[str, str]]:
 
 
 def value_of(payload: Any) -> Any:  # noqa: ANN401 - any JSON
-    """A payload as handlers receive it: JSON that stands for bytes becomes bytes, and all other JSON is unchanged."""
+    """A payload as handlers receive it: JSON that represents bytes becomes bytes, and all other JSON is unchanged."""
     match payload:
         case {"$binary": {"base64": str(text), "content_type": str(content_type)}} if len(payload) == 1:
             try:
                 return Binary(base64.b64decode(text, validate=True), content_type)
             except binascii.Error:
-                # Such a payload does not come from a creation, which validates base64.
+                # This payload was not in a creation request, because creations validate base64.
                 return payload
     return payload
 
@@ -74,7 +74,7 @@ def value_in(payload: bytes) -> Any:  # noqa: ANN401 - any JSON
 
 
 def binary_in(payload: bytes) -> Binary | None:
-    """The bytes that a stored payload stands for; `None` for any other JSON."""
+    """The bytes that a stored payload represents; `None` if the payload does not represent bytes."""
     if not payload.startswith(_START):
         return None
     value = value_in(payload)
@@ -116,7 +116,7 @@ def is_encrypted(value: object) -> bool:
 
 
 def encrypted(codec: PayloadCodec, value: object) -> Binary:
-    """A value (JSON or bytes) as encrypted bytes.
+    """Encrypt a value, which is JSON or bytes.
 
     Raises:
         TypeError, ValueError: The value is not JSON.
@@ -127,7 +127,7 @@ def encrypted(codec: PayloadCodec, value: object) -> Binary:
 
 
 def decrypted(codec: PayloadCodec | None, value: Any) -> Any:  # noqa: ANN401 - any JSON
-    """A value after decryption; an unencrypted value is unchanged.
+    """Decrypt a value. An unencrypted value is returned unchanged.
 
     Raises:
         CodecMissing: The value is encrypted, but there is no codec.
@@ -147,7 +147,7 @@ def encrypted_json(codec: PayloadCodec | None, data: bytes) -> bytes:
 
 
 def decrypted_json(codec: PayloadCodec | None, data: bytes) -> bytes:
-    """A stored value's JSON text after decryption; an unencrypted value is unchanged.
+    """Decrypt a stored value's JSON text. An unencrypted value is returned unchanged.
 
     Raises:
         CodecMissing: The value is encrypted, and there is no codec.
@@ -210,7 +210,7 @@ def hidden_text(text: str) -> str:
 
 
 def decrypted_within(codec: PayloadCodec, document: Any) -> Any:  # noqa: ANN401 - any JSON
-    """JSON in which all encrypted values and texts, at any depth, are decrypted."""
+    """Decrypt all encrypted values and texts in JSON, at any depth."""
     if is_encrypted(document):
         found = decrypted(codec, document)
         return json_of_bytes(found) if isinstance(found, bytes) else found

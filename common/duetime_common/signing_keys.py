@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 DAY_MS = 86_400_000
 MOST_SECRET_BYTES = 65_536
-"""Source: AWS Secrets Manager quotas, "Secret value size"."""
+"""Maximum size of a secret, in bytes (Source: AWS Secrets Manager quotas, "Secret value size")."""
 _LIVE_KEYS = 2
 
 
 class SigningKeysFull(Exception):
-    """Too many owners' secrets were rotated individually to fit into the deployment's secret."""
+    """The deployment's secret is too small for the number of individual rotations of owners' secrets."""
 
     def __init__(self) -> None:
         super().__init__("too many owners were rotated one by one; rotate the secrets of all owners")
@@ -67,7 +67,7 @@ class SigningKey:
         return (self.since, *self.owners.get(owner, ()))
 
     def version(self, turn: int, since: int, at: int) -> SecretVersion:
-        """The version that is current at a time within a turn that began at `since`."""
+        """The version that is current at the time `at`, in a turn that began at `since`."""
         length = self.days * DAY_MS
         return SecretVersion(self.key, turn, max(0, at - since) // length if length else 0)
 
@@ -130,7 +130,8 @@ class SigningKeys:
         return (current, *(one.version(number, began, since - 1) for one, number, began in older[:1]))
 
     def rotates_at(self, owner: str, now: int) -> int | None:
-        """When the next scheduled rotation replaces an owner's secret, in milliseconds; `None` without a schedule."""
+        """When a scheduled rotation will next replace an owner's secret, in milliseconds; `None` if none is
+        scheduled."""
         key, turn, since = next(self._turns(owner))
         return since + (key.version(turn, since, now).period + 1) * key.days * DAY_MS if key.days else None
 

@@ -29,7 +29,7 @@ _STEP: ContextVar[tuple[str, str] | None] = ContextVar("duetime_step", default=N
 
 
 class StepKeeper(Protocol):
-    """Stores the results of one phase of an attempt, each as JSON text in UTF-8."""
+    """Stores the step results of one phase of an attempt. Each result is JSON text in UTF-8."""
 
     def load(self) -> Mapping[str, bytes]:
         """The stored results of the phase by step name."""
@@ -40,7 +40,7 @@ class StepKeeper(Protocol):
         ...
 
     def begin(self) -> Millis | None:
-        """The start time of a step; `None` if the attempt has lost its lease and the step must not start."""
+        """The start time of a step; `None` if the attempt has lost its lease, so that the step must not start."""
         ...
 
     def keep(self, name: str, result: bytes, began: Millis) -> bytes:
@@ -110,7 +110,7 @@ class Steps:
         self._used: set[str] = set()
 
     def call(self, name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON, or a coroutine
-        """Run a step, or return its stored result; for a coroutine function, return an awaitable."""
+        """Run a step, or return its stored result. For a coroutine function, return an awaitable."""
         if _is_coroutine_function(function):
             return self._awaited(name, function, args, kwargs)
         with self._once(name):
@@ -142,7 +142,7 @@ class Steps:
 
     @contextmanager
     def _once(self, name: str) -> Iterator[None]:
-        """Reserve a name for this attempt; if the step raises, the name can be used again."""
+        """Reserve a step name for this attempt. If the step raises an exception, the name can be used again."""
         if not isinstance(name, str) or _NAME.fullmatch(name) is None:
             raise self._invalid(
                 f"{name!r} is not a valid name of a step: 1 to {MAX_STEP_NAME_LENGTH} letters, digits, _, . and -; "
@@ -197,7 +197,7 @@ class Steps:
 
 
 def idempotency_key(task_id: str) -> str:
-    """The idempotency key of the step that runs in this thread or coroutine; the task's id outside of steps."""
+    """The idempotency key of the step that runs in this thread or coroutine, or the task's id outside of steps."""
     step = _STEP.get()
     return step[1] if step is not None and step[0] == task_id else task_id
 

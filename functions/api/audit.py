@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .responses import Response
 
 _MOST_OF_A_NAME = 256
-"""Maximum number of recorded characters of a user agent, because a caller can send any text."""
+"""Maximum number of characters that are recorded of a user agent, because callers can send any text."""
 
 
 def record(event: Mapping[str, Any], response: Response) -> None:

@@ -375,7 +375,7 @@ class Request(Generic[Q]):
 
     @property
     def is_icalendar(self) -> bool:
-        """Whether the body is declared to be an iCalendar file."""
+        """Whether the content type says that the body is an iCalendar file."""
         return (self.header("Content-Type") or "").partition(";")[0].strip().lower() == ICALENDAR
 
     @property

@@ -47,7 +47,7 @@ _TRACE = r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}"
 """Source: W3C Trace Context, "traceparent"."""
 _ETAG_BYTES = 12
 _KEPT_UNMODIFIED = ("Cache-Control", "ETag", "Retry-After")
-"""Headers that a 304 response also has (RFC 9110, 15.4.5); other headers describe a body."""
+"""Headers that a 304 response also has (RFC 9110, 15.4.5). Other headers describe a body."""
 
 
 @frozen

@@ -175,7 +175,7 @@ def run_schedule(request: Request) -> Response:
 
 @route(operations.CREATE_BACKFILL)
 def create_backfill(request: Request) -> Response:
-    """Run the occurrences of a past period."""
+    """Begin a backfill, which runs the occurrences in a past period."""
     document, name = request.document(), _name(request)
     wanted = decoding.backfill_request(document)
     # `scheduled_before` is exclusive, but the end of a period is inclusive.

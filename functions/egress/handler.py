@@ -1,4 +1,4 @@
-"""Makes a batch of HTTP calls and returns a reply for each."""
+"""Makes a batch of HTTP calls, and returns a reply for each call."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ TICKET = "ticket"
 
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, int]:  # noqa: ARG001 - Lambda's signature
-    """Handle one event. A connection opens only if the response is 200."""
+    """Handle one event. A connection opens only if the response has the status 200."""
     try:
         return {"statusCode": _status(event).value}
     except Exception:

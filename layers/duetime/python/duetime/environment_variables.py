@@ -75,7 +75,7 @@ class Variable(StrEnum):
     """JSON object: the source of each handler secret, by name. A source is a secret in Secrets Manager, or `ssm:` and a
     parameter."""
     EGRESS_FUNCTION = "DUETIME_EGRESS_FUNCTION"
-    """Name of the function that makes HTTP calls; empty to make them in the calling function."""
+    """Name of the function that makes HTTP calls; empty to make HTTP calls in the calling function."""
     API_FUNCTION = "DUETIME_API_FUNCTION"
     """Name of the API function, which the `context.client` of handlers invokes; empty in functions that do not need
     it."""

@@ -359,15 +359,15 @@ class Settings:
         return self.environ.get(Variable.METRICS_NAMESPACE, "") or "duetime"
 
     traces = OptionalText(Variable.TRACES)
-    """Not empty if AWS X-Ray traces the functions."""
+    """`xray` if AWS X-Ray traces the functions; otherwise empty."""
     function_name = OptionalText(Variable.FUNCTION_NAME)
-    """The name of this Lambda function; empty outside of Lambda."""
+    """The name of this Lambda function; empty outside Lambda."""
     function_version = OptionalText(Variable.FUNCTION_VERSION)
-    """The version of this Lambda function; empty outside of Lambda."""
+    """The version of this Lambda function; empty outside Lambda."""
 
     @property
     def executed(self) -> str:
-        """The name and version of this Lambda function, as `name:version`; empty outside of Lambda."""
+        """The name and version of this Lambda function, as `name:version`; empty outside Lambda."""
         return f"{self.function_name}:{self.function_version}" if self.function_version else ""
 
     @property
@@ -381,7 +381,7 @@ class Settings:
     region = OptionalText(Variable.REGION)
     """The Region in which the function runs."""
     canary = OptionalText(Variable.CANARY)
-    """Not empty if attempts that call handlers have metrics by version."""
+    """`on` if attempts that call handlers have metrics by version; otherwise empty."""
     heartbeat_url = OptionalText(Variable.HEARTBEAT_URL)
     """URL of an external monitor."""
 

@@ -355,7 +355,7 @@ def _parsed(data: bytes) -> icalendar.Calendar:
 
 
 def _check_component(component: Component) -> None:
-    """Reject an event that cannot be read, or that other programs interpret differently."""
+    """Reject an event that cannot be read, or that other programs would interpret differently."""
     if component.errors:
         raise FieldInvalid(FIELD, f"has an event whose {component.errors[0][0] or 'text'} cannot be read")
     if "EXRULE" in component:

@@ -1,4 +1,4 @@
-"""Stores payloads and results outside the record: in a separate item, or in S3 if they are too large for an item."""
+"""Stores payloads and results outside the record, in a separate item or, if they are too large for an item, in S3."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class LambdaBulkStarter:
     telemetry: Telemetry
 
     def start(self, operation_id: TaskId) -> None:
-        """Start an operation now, without waiting for it."""
+        """Start an operation now, without waiting for its end."""
         if not self.function:
             return
         event = json.dumps({OPERATION: operation_id.text}).encode()

@@ -76,7 +76,7 @@ class Platform:
 
 
 class Composition:
-    """The parts of one process, each created at first use."""
+    """The parts of one process. Each part is created at first use."""
 
     def __init__(self, platform: Platform) -> None:
         self.platform = platform
@@ -139,7 +139,7 @@ class Composition:
 
 
 class Part:
-    """The use cases of one subject, each created at first use."""
+    """The use cases for one subject. Each use case is created at first use."""
 
     def __init__(self, composition: Composition) -> None:
         self.part = composition.part

@@ -148,7 +148,7 @@ def takeover_of(
     composition = Composition(replace(base, environ={**environ, Variable.REGIONS: ""}))
     here = base.clients.dynamodb()
     stores = composition.part(CoreServices).stores
-    # A forced takeover reads the replicated copies of the source's items.
+    # A forced takeover reads the source's items from their replicas in the target.
     there = here if is_forced else platforms[source].clients.dynamodb()
     return RegionTakeover(
         target=_side(deployment, target, here, here, composition),

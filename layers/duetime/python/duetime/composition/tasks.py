@@ -165,7 +165,7 @@ class TaskServices(Part):
 
     @cached_property
     def target_queries(self) -> TargetQueryService:
-        """Sends queries to the endpoints of tasks."""
+        """Sends queries to tasks' endpoints."""
         from duetime.adapters.targets.http_target import HttpRunner
         from duetime.composition.invoked_functions import HttpServices
 
@@ -210,7 +210,7 @@ class TopologyServices(Part):
 
     @cached_property
     def outlines(self) -> TopologyRepository:
-        """Reads topologies with the outlines of their graphs, without loading other libraries."""
+        """Reads topologies with graph outlines only, which does not require importing other libraries."""
         return self.part(CoreServices).topology_outlines
 
     @cached_property
@@ -285,7 +285,7 @@ class TopologyServices(Part):
 
     @cached_property
     def node_finished(self) -> NodeFinished:
-        """Runs the steps after the end of a topology node."""
+        """Runs the steps that follow a topology node's end."""
         from duetime.services.topologies.node_finished import Joins, NodeFinished
 
         return NodeFinished(

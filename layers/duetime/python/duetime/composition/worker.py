@@ -230,7 +230,7 @@ class TargetServices(Part):
     @cached_property
     def handler_clients(self) -> HandlerClients:
         """Creates the API clients for handlers."""
-        # Most handlers use no client, so the client and httpx are imported only for those that use one.
+        # Most handlers use no client, so the client and httpx are imported only for handlers that use one.
         from duetime.adapters.targets.egress import LambdaInvocation
         from duetime.adapters.targets.handler_client import HandlerClients
 

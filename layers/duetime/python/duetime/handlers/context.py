@@ -57,7 +57,7 @@ class RunSchedule:
 
 @frozen
 class RunTopology:
-    """The topology of a node's task: the topology's id, the run's number, and the node's name."""
+    """The topology of a node's task, with the topology's id, the run's number, and the node's name."""
 
     id: str
     run: int
@@ -184,7 +184,7 @@ class Context:
 
     @property
     def requested_action(self) -> str | None:
-        """The action that the user requested (`pause` or `cancel`), as of the last heartbeat."""
+        """The action that the user requested (`pause` or `cancel`) before the last heartbeat; `None` for no request."""
         return self.ask()
 
     def stop_if_requested(self, checkpoint: object = None) -> None:

@@ -49,7 +49,7 @@ class OptionInvalid(TypeError, ValueError):
 
 
 class AttemptPaused(Exception):
-    """Raised by `Context.stop_if_requested` when the user asked for a pause."""
+    """`Context.stop_if_requested` raises this if the user requested a pause."""
 
     def __init__(self, checkpoint: object = None) -> None:
         super().__init__("the user asked for a pause")
@@ -57,7 +57,7 @@ class AttemptPaused(Exception):
 
 
 class AttemptCancelled(Exception):
-    """Raised by `Context.stop_if_requested` when the user asked for a cancellation."""
+    """`Context.stop_if_requested` raises this if the user requested a cancellation."""
 
 
 class LeaseLost(Exception):

@@ -39,7 +39,7 @@ def readable(value: Any) -> Any:  # noqa: ANN401 - any JSON
 
 
 def encoded(value: object) -> bytes:
-    """Encode a value as JSON text in UTF-8; a dataclass, a pydantic model or bytes become an object.
+    """Encode a value as JSON text in UTF-8. A dataclass, a pydantic model or bytes become an object.
 
     Raises:
         ValueRefused: the value cannot be stored.

@@ -17,7 +17,7 @@ SECRET_LIFE_SECONDS = 300
 PARAMETER = "ssm:"
 """Prefix of a secret's source if the source is a Systems Manager parameter."""
 FOR_TESTS: dict[str, str] = {}
-"""Values that a test sets, which take precedence."""
+"""Secret values that a test sets. These values take precedence."""
 
 
 class SecretUnavailable(RuntimeError):
@@ -53,7 +53,7 @@ def secret(name: str, *, fresh: bool = False) -> str:
 
 
 def _sources() -> Mapping[str, str]:
-    # Imported only by handlers that use secrets.
+    # The module is imported only by handlers that use secrets.
     from duetime.settings import with_settings_module  # noqa: PLC0415 - see the line above
 
     text = with_settings_module(os.environ).get(Variable.HANDLER_SECRETS, "")
@@ -62,7 +62,7 @@ def _sources() -> Mapping[str, str]:
 
 
 def _read(name: str, source: str, *, fresh: bool) -> str:
-    # Imported only by handlers that use secrets.
+    # The module is imported only by handlers that use secrets.
     from aws_lambda_powertools.utilities import parameters  # noqa: PLC0415 - see the line above
 
     life, again = SECRET_LIFE_SECONDS, fresh

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 P = TypeVar("P")
 R_co = TypeVar("R_co", covariant=True)
 PHASES = ("prepare", "run", "clean", "rollback")
-"""Names of the methods that a handler class may have; `run` is required."""
+"""Names of the methods that a handler class can have. Only `run` is required."""
 _SPARE_SECONDS = 0.5
 """A coroutine is cancelled this many seconds before the deadline, because a late handler ends the entire process."""
 _REGISTERED = "_duetime_registered"
-"""Attribute of a handler class with its latest registration."""
+"""Attribute of a handler class that contains its latest registration."""
 
 
 class TaskHandler(Generic[P, R_co]):

@@ -44,7 +44,7 @@ class DynamoKeyStore:
                 self._client.put_item(
                     TableName=self._table,
                     Item=_item_of(owner, key, wanted),
-                    # An expired item may still exist, because DynamoDB may take days to remove it.
+                    # An expired item may still exist, because DynamoDB may take days to remove an expired item.
                     ConditionExpression="attribute_not_exists(#p) OR #expires_at <= :now",
                     ExpressionAttributeNames={"#p": schema.PARTITION_KEY, "#expires_at": _EXPIRES_AT},
                     ExpressionAttributeValues={":now": attribute_values.number(now)},
@@ -87,7 +87,7 @@ def redirect_of(redirect: KeyRedirect, table: str) -> Any:  # noqa: ANN401 - of 
 def _key_of(owner: str, key: str) -> Item:
     return {
         schema.PARTITION_KEY: attribute_values.text(f"{schema.KEY_PREFIX}{owner}#{key}"),
-        # Both may contain a `#`; the owner as the sort key distinguishes `a#b` + `c` from `a` + `b#c`.
+        # Owner and key may contain `#`, so the sort key distinguishes `a#b` + `c` from `a` + `b#c`.
         schema.SORT_KEY: attribute_values.text(owner),
     }
 
@@ -200,7 +200,7 @@ def _put_of(taking: KeyTaking, table: str, nonce: str) -> dict[str, Any]:
 def _unique_key_of(owner: str, key: str) -> Item:
     return {
         schema.PARTITION_KEY: attribute_values.text(f"{schema.UNIQUE_KEY_PREFIX}{owner}#{key}"),
-        # Both may contain a `#`; the owner as the sort key distinguishes `a#b` + `c` from `a` + `b#c`.
+        # Owner and key may contain `#`, so the sort key distinguishes `a#b` + `c` from `a` + `b#c`.
         schema.SORT_KEY: attribute_values.text(owner),
     }
 

@@ -172,7 +172,10 @@ class DynamoScheduleStore:
         return len(listed(self._client, self._table, self._executor, place, most))
 
     def list_after(self, owner: str, after: str, limit: int) -> list[StoredSchedule]:
-        """An owner's schedules in order of name, eventually consistent; fewer than `limit` only at the end."""
+        """Read an owner's schedules in order of name.
+
+        The list is eventually consistent. Only the last page has fewer than `limit` schedules.
+        """
         place = (owner, schema.SCHEDULE_LIST_MARK, f"{schema.SCHEDULE_HEAD_MARK}{after}")
         return read_listed(self._client, self._table, self._executor, place, limit, partial(self._existing, owner))
 
@@ -238,7 +241,10 @@ class DynamoCalendarStore:
         return delete_next(self._client, self._table, marker, incarnation.number, nonce)
 
     def list_after(self, owner: str, after: str, limit: int) -> list[Calendar]:
-        """An owner's calendars in order of name, eventually consistent; fewer than `limit` only at the end."""
+        """Read an owner's calendars in order of name.
+
+        The list is eventually consistent. Only the last page has fewer than `limit` calendars.
+        """
 
         def read(names: list[str]) -> list[Calendar]:
             items = read_items(self._client, self._table, [_key_of(owner, name) for name in names])

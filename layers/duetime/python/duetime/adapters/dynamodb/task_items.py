@@ -317,7 +317,7 @@ class _Expression:
             kinds.append(self._state_in(held))
         if waiting := sources & STARTABLE:
             kinds.append(self._at_generation(waiting, write.guard))
-        # AND binds tighter than OR; DynamoDB rejects redundant parentheses.
+        # Only OR needs parentheses, because AND binds tighter, and DynamoDB rejects redundant parentheses.
         states = f"({' OR '.join(kinds)})" if len(kinds) > 1 else kinds[0]
         return f"{states} AND ({never} OR {over})"
 

@@ -202,7 +202,10 @@ class DynamoTaskStore:
         return "Item" not in answer or _REPORTED in answer["Item"]
 
     def mark_notified(self, timer: LateTimer) -> None:
-        """Mark a late timer's notice as sent, so that later readings ignore it. A removed timer stays removed."""
+        """Mark a late timer's notice as sent, so that later reads ignore the timer.
+
+        A removed timer is not created again.
+        """
         with translated(), suppress(self._client.exceptions.ConditionalCheckFailedException):
             self._client.update_item(
                 TableName=self._table,
@@ -214,7 +217,7 @@ class DynamoTaskStore:
             )
 
     def read_page(self, minute: int, shard: int, after: str, *, consistent: bool) -> MinutePage:
-        """The next records and timers in one shard of one minute, with the attributes that the trigger needs."""
+        """Read the next records and timers in one shard of one minute, with the attributes that the trigger needs."""
         partition = text(partition_of(minute, shard))
         request: dict[str, Any] = {
             "TableName": self._table,

@@ -73,7 +73,7 @@ class DynamoDefinitionStore:
             self._client.put_item(TableName=self._table, Item=item)
 
     def forget_earlier(self, owner: str, name: str, version: int) -> None:
-        """Remove an earlier version, which may already be removed."""
+        """Remove an earlier version, which may already have been removed."""
         with translated():
             self._client.delete_item(TableName=self._table, Key=_earlier_key(owner, name, version))
 

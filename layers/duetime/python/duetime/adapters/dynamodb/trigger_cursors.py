@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _POSITIONS, _EPOCH, _HOLDER, _HELD_UNTIL = "m", "e", "h", "u"
 _SORT = "cursors"
 _TRIES = 5
-"""Number of tries to add progress to an item with concurrent changes."""
+"""Maximum number of tries to add progress to an item with concurrent changes."""
 
 
 class DynamoCursorStore:

@@ -169,7 +169,7 @@ _OTHERS_CAME_FIRST = frozenset({"ConditionalCheckFailed", "TransactionConflict"}
 
 
 def item_of_failed_condition(refusal: ClientError) -> StoredItem | None:
-    """The item that rejected a write with `ALL_OLD`; `None` if no item existed."""
+    """The existing item from the rejection of a write with `ALL_OLD`; `None` if no item existed."""
     response: object = refusal.response
     # The published types for an error response do not have this member.
     return response.get("Item") if isinstance(response, dict) else None

@@ -2,7 +2,7 @@
 
 Imports create some hundred thousand objects and almost no garbage, but the collector scans them repeatedly, which
 takes a tenth to a fifth of the start time. Imported objects live as long as the process, so they are frozen before the
-collector resumes; otherwise the first request would wait for a scan of them.
+collector resumes. Otherwise, the first request would wait while the collector scans these objects.
 """
 
 from __future__ import annotations

@@ -45,15 +45,15 @@ class SystemRandom:
         self._source = random.SystemRandom()
 
     def bits(self, count: int) -> int:
-        """A number with the given number of random bits."""
+        """A random integer with the given number of bits."""
         return self._source.getrandbits(count)
 
     def below(self, bound: int) -> int:
-        """A whole number of at least 0 and less than `bound`."""
+        """A random integer that is at least 0 and less than `bound`."""
         return self._source.randrange(bound)
 
     def fraction(self) -> float:
-        """A number of at least 0 and less than 1."""
+        """A random number that is at least 0 and less than 1."""
         return self._source.random()
 
     def nonce(self) -> str:

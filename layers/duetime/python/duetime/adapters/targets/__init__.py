@@ -61,7 +61,7 @@ class Targets:
                 return frozenset({Phase.RUN})
 
     def run(self, work: Work) -> TargetEnding:
-        """Run one phase of the target and wait for its end."""
+        """Run one phase of the target, and wait for its end."""
         match work.task.target:
             case HandlerTarget():
                 return self.handlers.run(work)
@@ -78,14 +78,14 @@ class Targets:
             case EventTarget() as target:
                 return self.events().ending(target, work.task)
             case PullTarget():
-                # The task's type is no longer pulled, or this process does not know yet that it is pulled, or a
-                # rejected change's timer led here. No task is lost.
+                # The task's type is no longer pulled, this process does not know yet that the type is pulled, or the
+                # message comes from a rejected change's timer. No task is lost.
                 return NotSent(f"pull workers of {work.task.type}")
 
     def _call(self, target: HttpTarget, work: Work) -> TargetEnding:
         if target.batch is None:
             return self.http.run(target, work)
-        # Few targets have batches, so the module is not imported at start.
+        # Few targets have batches, so the module is not imported at startup.
         from duetime.adapters.targets.http_batches import run_in_batch  # noqa: PLC0415 - see the line above
 
         return run_in_batch(self.http.caller, target, work)
@@ -96,7 +96,7 @@ def _approval(target: ApprovalTarget, work: Work) -> TargetEnding:
     if work.phase is Phase.ROLLBACK:
         # An approval has no effects, so it needs no rollback.
         return Succeeded(b"null")
-    # Few tasks are approvals, so the module is not imported at start.
+    # Few tasks are approvals, so the module is not imported at startup.
     from duetime.domain.tasks.approvals import after_timeout  # noqa: PLC0415 - see the line above
 
     return after_timeout(target)
@@ -120,7 +120,7 @@ class TopologyRunner:
         """
         if work.phase is Phase.ROLLBACK:
             return self.rollback().step(work.task, work.deadline)
-        # Few tasks are topologies, so the module is not imported at start.
+        # Few tasks are topologies, so the module is not imported at startup.
         from duetime.domain.topologies.maps import ending_without_items, node_count  # noqa: PLC0415 - see the line above
 
         if (ending := ending_without_items(work.payload)) is not None:

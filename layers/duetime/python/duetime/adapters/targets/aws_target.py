@@ -111,7 +111,7 @@ class AwsRunner:
         return ending if isinstance(ending, Failed) else None
 
     def _within(self, seconds: float, target: AwsTarget, task: Task, body: bytes) -> TargetEnding:
-        """Call on a separate thread, because a worker whose own thread hangs has to end its process."""
+        """Make the call on a separate thread, because a worker whose own thread hangs must end its process."""
         endings: list[TargetEnding] = []
         done = Event()
 

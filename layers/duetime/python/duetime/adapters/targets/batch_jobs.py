@@ -29,7 +29,7 @@ def _start(resources: Resources, target: AwsTarget, name: str, body: bytes) -> s
 
 
 def _find(resources: Resources, target: AwsTarget, name: str) -> str | None:
-    """Find a job in any state, because Batch lists jobs by name as long as it stores them."""
+    """Find a job in any state by its name. Batch lists a job by name as long as it stores the job."""
     listed = resources.jobs("batch", target.arn).list_jobs(
         jobQueue=target.place, filters=[{"name": "JOB_NAME", "values": [name]}]
     )

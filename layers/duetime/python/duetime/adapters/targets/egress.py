@@ -204,7 +204,7 @@ class TracedCaller:
     tracer: Tracer
 
     def call(self, call: Call) -> Reply:
-        """Make a call and wait for its end. Never raises."""
+        """Make a call, and wait for its end. This method never raises."""
         host = urlsplit(call.url)
         attributes = {"http.request.method": call.method, "server.address": host.hostname or ""}
         link = read_traceparent(call.headers.get(TRACEPARENT))
@@ -227,5 +227,5 @@ class SpanPassingCaller:
     tracer: Tracer
 
     def call(self, call: Call) -> Reply:
-        """Forward a call and wait for its end. Never raises."""
+        """Forward a call, and wait for its end. This method never raises."""
         return self.caller.call(replace(call, parent=self.tracer.current() or ""))

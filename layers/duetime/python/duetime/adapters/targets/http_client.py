@@ -1,4 +1,4 @@
-"""Makes signed HTTP calls to checked addresses, limited in time and size, without redirects or proxies.
+"""Makes signed HTTP calls to checked addresses, with limits for time and size, and without redirects or proxies.
 
 A target may use only public addresses. A name is resolved once, each of its addresses is checked, and the connection
 uses the checked address, so that a second resolution with another result has no effect. Only the parts of a response
@@ -56,7 +56,7 @@ _NOT_KEPT = frozenset({"set-cookie", "authorization", "proxy-authorization"})
 
 
 class AddressForbidden(ValueError):
-    """A URL leads to an address that a target must not call."""
+    """A URL's host has an address that a target must not call."""
 
 
 @frozen

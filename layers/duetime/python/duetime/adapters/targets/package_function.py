@@ -69,7 +69,7 @@ class AttemptChannel:
             self._send_report()
 
     def ask(self) -> RequestedAction | None:
-        """The user's request, at most a few seconds old."""
+        """The user's current request, which is at most a few seconds old."""
         if self.clock.now() >= self.confirmed_at + REPORT_INTERVAL:
             self._send_report()
         return self.requested_action

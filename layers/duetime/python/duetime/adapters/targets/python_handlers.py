@@ -171,7 +171,7 @@ class HandlerRunner:
         return frozenset({Phase.RUN}) if self.package.why_broken() is None else _MAY_OFFER
 
     def run(self, work: Work) -> TargetEnding:
-        """Run one phase of the handler; any exception fails the attempt."""
+        """Run one phase of the handler. Any exception fails the attempt."""
         task_type = work.task.type
         if self.packaged is not None and (function := self.packaged.types.function_of(task_type)) is not None:
             return self.packaged.run(function, work)

@@ -128,7 +128,7 @@ class Signer:
         return [OwnerSecret(owner, version) for version in self.keys().live(owner, self.clock.now())]
 
     def rotates_at(self, owner: str) -> Millis | None:
-        """When the next scheduled rotation replaces an owner's secret; `None` without a schedule.
+        """The time at which the next scheduled rotation replaces an owner's secret; `None` if no rotation is scheduled.
 
         Raises:
             SigningKeyMissing: there is no secret.
