@@ -235,7 +235,7 @@ CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
     [HINTS, PROCESSING, CONTINUE, HINTS + PROCESSING + CONTINUE + HINTS, b"HTTP/1.1 199 \r\nRetry-After: 9\r\n\r\n"],
     ids=["103", "102", "100", "several", "of another kind"],
 )
-def test_interim_responses_are_read_past(interim: bytes) -> None:
+def test_interim_responses_are_skipped(interim: bytes) -> None:
     """Interim responses are skipped, and the final response counts with its own headers (Source: RFC 9110, 15.2)."""
     with peer(answering(interim + GOOD)) as other:
         assert call(other.port) == HttpResponse(200, "", b"{}")

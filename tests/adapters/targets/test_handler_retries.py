@@ -74,7 +74,7 @@ def failed(phase: Phase = Phase.RUN) -> Failed:
 
 
 @KINDS
-def test_a_handler_names_the_wait_before_the_next_attempt(register: Register) -> None:
+def test_a_handler_sets_the_wait_before_the_next_attempt(register: Register) -> None:
     """`RetryIn` takes seconds, which are rounded up to milliseconds; the error is stored with the handler's message."""
     register(RetryIn(2.0001, "the bank is closed"))
     ending = failed()

@@ -70,7 +70,7 @@ def test_a_handler_is_given_its_attempt_and_the_decoded_payload() -> None:
     assert context.due_at == to_datetime(attempt.task.due_at)
 
 
-def test_what_a_handler_raises_fails_the_attempt() -> None:
+def test_an_exception_of_a_handler_fails_the_attempt() -> None:
     """The exception's class and message are stored, and another attempt can follow."""
 
     def boom(_context: Context, _payload: object) -> None:
