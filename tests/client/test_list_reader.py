@@ -79,7 +79,7 @@ LISTS = {
 
 
 @pytest.mark.parametrize("words", LISTS)
-def test_a_list_that_was_read_to_its_end_says_that_there_is_none(
+def test_a_completely_read_empty_list_reports_that_there_are_no_entries(
     duetime: Run, deployment: LongList, words: tuple[str, ...]
 ) -> None:
     """The command says that there are no entries only after it has read the complete list."""
