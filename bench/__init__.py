@@ -1,1 +1,1 @@
-"""Benchmarks, as ratios within one run because machines are noisy."""
+"""Benchmarks. They compare two measurements of the same run, because machines are noisy."""

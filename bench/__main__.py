@@ -1,4 +1,4 @@
-"""Run every benchmark, show and save the ratios, and report regressions: `make bench`."""
+"""Runs the benchmarks, shows and saves their ratios, and reports regressions: `make bench`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FOLDER = Path(__file__).parent
 
 
 def main() -> None:
-    """Measure, show a table, and write `RESULTS.md` and `results.json`."""
+    """Run the benchmarks, show a table, and write `RESULTS.md` and `results.json`."""
     console = Console()
     comparisons: list[Comparison] = []
     with Progress(

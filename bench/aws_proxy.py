@@ -15,10 +15,10 @@ _HOP_BY_HOP = frozenset({"connection", "keep-alive", "transfer-encoding", "conte
 
 
 class ProxyServer(ThreadingHTTPServer):
-    """Forwards requests, unless a subclass responds itself.
+    """Forwards requests to the embedded AWS, unless a subclass responds itself.
 
     Attributes:
-        port: port of the embedded AWS.
+        port: the embedded AWS's port.
     """
 
     port: int
@@ -26,10 +26,10 @@ class ProxyServer(ThreadingHTTPServer):
     request_queue_size = 128
 
     def handle_error(self, *_: object) -> None:
-        """Ignore closed connections of callers."""
+        """Ignore errors from connections that callers have closed."""
 
     def answer(self, _operation: str) -> tuple[int, dict[str, str], bytes] | None:
-        """A response instead of the embedded AWS's, or `None`."""
+        """Return a response to use instead of the embedded AWS's, or `None` to forward the request."""
         return None
 
 
@@ -38,7 +38,7 @@ S = TypeVar("S", bound=ProxyServer)
 
 @contextmanager
 def proxied(kind: type[S], port: int) -> Iterator[S]:
-    """Run a proxy in front of the embedded AWS at a port."""
+    """Run a proxy in front of the embedded AWS, which listens at a port."""
     server = kind(("127.0.0.1", 0), _Handler)
     server.port = port
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
@@ -55,22 +55,22 @@ class _Handler(BaseHTTPRequestHandler):
     server: ProxyServer
     protocol_version = "HTTP/1.1"
     timeout = 60
-    # Otherwise head and body are sent in two packets, and the second waits for the first's acknowledgement.
+    # Without this, head and body are sent in two packets, and the body waits until the head is acknowledged.
     wbufsize = -1
     disable_nagle_algorithm = True
 
     def setup(self) -> None:
-        """Open a connection to the emulator for each incoming one."""
+        """Open a connection to the emulator for each incoming connection."""
         super().setup()
         self._behind = HTTPConnection("127.0.0.1", self.server.port, timeout=30)
 
     def finish(self) -> None:
-        """Close it with the incoming one."""
+        """Close the connection to the emulator with the incoming connection."""
         self._behind.close()
         super().finish()
 
     def do_POST(self) -> None:
-        """Forward a request, or respond to it."""
+        """Forward a request, or send the server's own response."""
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         own = self.server.answer(self.headers.get("X-Amz-Target", "").rpartition(".")[2])
         if own is not None:
@@ -90,7 +90,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.do_POST()
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Write no log."""
 
     def _response(self, status: int, headers: dict[str, str], content: bytes) -> None:
         self.send_response_only(status)

@@ -1,8 +1,8 @@
-"""Delivery time of the embedded AWS to functions that do less than the worker: the lower bound for a burst.
+"""Measures the lower bound for a burst: how fast the embedded AWS delivers to functions that do less than the worker.
 
-The functions are invoked by their queue like the stack's worker, with the same batch size and concurrency. One does
-nothing. The other makes the two writes per message that every task needs, a conditional one before its start and one
-after, with plain boto3, ten messages at a time. Each records when it starts each message.
+Queues invoke the functions like the stack's worker, with the same batch size and concurrency. One function does
+nothing. The other makes the two writes per message that every task needs, a conditional write before its start and
+another write after it, with plain boto3 and ten messages at a time. Both functions record when they start each message.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from duetime_local.emulator import Emulator
 
 EMPTY, WRITING = "bench-empty", "bench-writing"
-"""Names of the function that does nothing and the one that writes, and of their queues and table."""
+"""Names of the function that does nothing and the function that writes, and of their queues and table."""
 _STARTS = "STARTS"
 _CODE = {
     EMPTY: f"""
@@ -74,13 +74,13 @@ def update(key, before, after):
 """,
 }
 _RECORD_BYTES = 250
-"""Size of a small task's record."""
+"""Bytes of a small task's record."""
 _BATCH, _SENDERS, _PUTS = 10, 10, 25
 _PAUSE, _PATIENCE = 0.5, 300.0
 
 
 def latenesses(engine: Emulator, worker: str, name: str, count: int) -> list[int]:
-    """Milliseconds from the first send request to the start of each message.
+    """Return the milliseconds from the first send request to the start of each message.
 
     Args:
         engine: the engine that delivers.

@@ -1,8 +1,9 @@
-"""Cost of batch handlers against one call per task; counted in virtual time, by the price table.
+"""Compares the cost of batch handlers with one call per task, by the price table.
 
 The unmodified functions run in virtual time, as in `bench.thin_traffic`: an AWS call takes 1 to 8 ms in each direction
-and CPU time is zero. A handler that waits for a service takes `ONE` for one task and `MORE` for each further one of its
-call; ten or more of them wait at once. One that computes keeps the others of its process waiting.
+and CPU time is zero. A handler that waits for a service takes `ONE` for one task and `MORE` for each additional
+task of its call; ten or more handlers can wait at once. A handler that computes makes other handlers of its process
+wait.
 """
 
 from __future__ import annotations
@@ -21,23 +22,23 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 ONE, MORE = 100, 1
-"""Milliseconds that a service takes for a task, and for each further one of the same request."""
+"""Milliseconds that a service takes for a task, and for each additional task in the same request."""
 _AHEAD = 8 * MINUTE
 _TYPE = "bench.index"
 DELIVERIES = {"10, no wait": (10, 0), "100 within 5 s": (100, 5 * SECOND)}
-"""The setting `worker_batches`: none, and 100 tasks after at most 5 seconds."""
+"""Values of the setting `worker_batches`, by name: size of a delivery, and the longest wait for it."""
 RATES = (0.4, 1.0, 10.0)
-"""Tasks a second."""
+"""Due tasks a second."""
 
 
 @dataclass(frozen=True)
 class Used:
-    """Average usage of workers by one task.
+    """A task's average usage of workers.
 
     Attributes:
-        calls: number of calls of its handler.
-        lateness: mean lateness of its start, in milliseconds.
-        dollars: of a million tasks: invocations and time of the worker, and requests of its queue.
+        calls: number of handler calls.
+        lateness: mean lateness of the start, in milliseconds.
+        dollars: cost per million tasks of the worker's invocations and time, and of its queue's requests.
     """
 
     calls: float
@@ -46,7 +47,7 @@ class Used:
 
 
 class _Polled(MeteredAccount):
-    """An account that counts the requests of Lambda's pollers: receives with messages, and deletions."""
+    """An account that counts the requests of Lambda's pollers, which are receives with messages and deletions."""
 
     polls = 0
 
@@ -61,7 +62,7 @@ class _Polled(MeteredAccount):
 
 
 def handlers(account: MeteredAccount, calls: list[int], *, computes: bool) -> dict[bool, Registered]:
-    """A handler for single tasks and one for batches, which note their calls."""
+    """Return a handler for single tasks and a handler for batches; both record the sizes of their calls."""
     busy_until: dict[object, Millis] = {}
 
     def work(size: int) -> None:
@@ -82,7 +83,7 @@ def handlers(account: MeteredAccount, calls: list[int], *, computes: bool) -> di
 
 
 def used(dues: Sequence[Millis], delivery: tuple[int, Millis], *, in_batches: bool, computes: bool = False) -> Used:
-    """Worker usage of tasks that are due at these times, in milliseconds from a first one."""
+    """Run tasks with these due times, in milliseconds from a common time, and return their worker usage."""
     calls: list[int] = []
     with _Polled(Precision.NORMAL) as account:
         account.worker_batch = delivery
@@ -113,7 +114,7 @@ def _dollars(account: _Polled, count: int) -> float:
 
 
 def rows() -> Iterator[tuple[str, str, str, Used]]:
-    """Every measurement: due times, delivery, handler, and usage."""
+    """Yield the due times, delivery, handler and usage of every measurement."""
     spread = {f"{rate:g} tasks/s": [round(number * SECOND / rate) for number in range(200)] for rate in RATES}
     for name, dues in {"1 000 at once": [0] * 1_000, **spread}.items():
         for delivery, value in DELIVERIES.items():
@@ -124,7 +125,7 @@ def rows() -> Iterator[tuple[str, str, str, Used]]:
 
 
 def main() -> None:
-    """Print the table."""
+    """Print a table of all measurements."""
     print("| due | delivery | a call for | tasks a call | mean lateness | worker and queue, dollars per million |")
     print("| --- | --- | --- | --- | --- | --- |")
     for name, delivery, kind, found in rows():

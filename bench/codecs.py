@@ -1,4 +1,4 @@
-"""Cost of decoding a request and encoding a record, compared with the plainest implementation."""
+"""Compares the cost of decoding a request and of encoding a record with the simplest implementation."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ BATCH = f'{{"tasks": [{", ".join([BODY] * MAX_BATCH)}]}}'
 
 
 def comparisons() -> Iterator[Comparison]:
-    """Compare decoding a request's body, alone and in a batch, and a record's round trip."""
+    """Measure the decoding of a request's body, alone and in a batch, and the encoding and decoding of a record."""
     yield compare_cpu("read a request's body", _repeated(read_body), "json.loads", _repeated(lambda: json.loads(BODY)))
     yield compare_cpu(
         "read a batch of a hundred tasks",
@@ -62,7 +62,7 @@ def _task() -> Task:
 
 
 def read_body() -> object:
-    """Read a request to create a task."""
+    """Decode the body of a request to create a task."""
     return task_spec(request_json.read(BODY))
 
 

@@ -1,4 +1,4 @@
-"""Cold-start cost: importing and initializing each function, compared with importing boto3 and creating one client."""
+"""Compares importing and initializing each function with importing boto3 and creating one client."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ ENVIRONMENT: dict[str, str] = {
     **dict.fromkeys((Variable.QUEUE_HIGH, Variable.QUEUE_NORMAL, Variable.QUEUE_LOW), f"{_QUEUE}/queue"),
     Variable.PYDANTIC_PLUGINS: "__all__",
 }
-"""The settings that some function must have to start."""
+"""The environment variables without which some function does not start."""
 _BASELINE = "import boto3; boto3.client('dynamodb', region_name='us-east-1')"
 
 
 def comparisons() -> Iterator[Comparison]:
-    """Time each function in a new process, interpreter included: its imports, and these with what Lambda prepares."""
+    """Time the imports and the initialization of each function in a new process, including the interpreter."""
     for function in FUNCTIONS:
         code = f"import functions.{function}.handler"
         for what, variables in (("start", {}), ("initialize", {Variable.FUNCTION_NAME: "duetime"})):

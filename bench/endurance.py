@@ -1,11 +1,11 @@
-"""Many tasks in one worker process, and many schedules in one trigger, over fakes of AWS.
+"""Measures the memory of a worker process over many tasks, and a trigger's cost per schedule, over fakes of AWS.
 
 python -m bench.endurance [SCHEDULES] [--minutes N]
 
 A worker process runs tasks for some minutes. Its memory at the end is compared with its memory after the first ten
-thousand tasks; the table, the queues and the clock's list of sleeps are emptied meanwhile. Then the schedules run every
-minute; a tick of the trigger is counted: calls, write units, messages, and processor time, which includes that of the
-fakes instead of the SDK's.
+thousand tasks; the table, the queues and the clock's list of sleeps are emptied repeatedly. Then schedules run every
+minute, and the calls, write units, messages and CPU time of the trigger's ticks are
+measured. The CPU time includes that of the fakes instead of the SDK's.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 SCHEDULES, MINUTES = 10_000, 10.0
 MEASURED = 100_000
-"""Schedules whose cost is calculated from those that were measured: all figures of a tick are proportional."""
+"""Number of schedules for which the cost is extrapolated; all figures of a tick are proportional to this number."""
 _TICKS = 3
 _MINUTES_A_MONTH = 43_200
 _BATCH, _KEPT, _WARM = 10, 1_000, 10_000
@@ -48,12 +48,12 @@ _MEGABYTE = 1 << 20
 
 
 def main() -> None:
-    """Measure both, print the figures, and save them."""
+    """Measure the worker's memory and the schedules, print the figures, and save them."""
     parser = ArgumentParser(prog="python -m bench.endurance", description=__doc__)
-    parser.add_argument("schedules", nargs="?", type=int, default=SCHEDULES, help="how many run every minute")
-    parser.add_argument("--minutes", type=float, default=MINUTES, help="how long the worker works")
+    parser.add_argument("schedules", nargs="?", type=int, default=SCHEDULES, help="number of minutely schedules")
+    parser.add_argument("--minutes", type=float, default=MINUTES, help="minutes for which the worker runs tasks")
     asked = parser.parse_args()
-    # The functions print a line of metrics for each invocation, which must not be kept.
+    # The functions print a line of metrics per invocation, which must not stay in memory.
     with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
         figures = worker_memory(asked.minutes) | schedules(asked.schedules)
     Console().print_json(data=figures)
@@ -61,7 +61,7 @@ def main() -> None:
 
 
 def schedules(number: int) -> dict[str, float]:
-    """Calls and units of a tick for each schedule of one minute, and dollars a month for a hundred thousand."""
+    """Measure a tick's usage per minutely schedule, and calculate dollars a month for `MEASURED` schedules."""
     stack, _, meter = faked()
     register_handlers()
     creator = composed(ScheduleServices).creator
@@ -83,7 +83,7 @@ def schedules(number: int) -> dict[str, float]:
         _tick(stack)
     each = number * _TICKS
     prices = PRICES[DEFAULT_REGION]
-    # Each new record also has its place in the owner's list.
+    # Each new record also has an entry in the index of its owner's tasks.
     units = meter.table_units / each + 1
     sends = calls["send_message_batch"] / each
     cpu = (time.process_time() - began) / each * 1_000
@@ -103,7 +103,7 @@ def _tick(stack: Stack) -> None:
 
 
 def worker_memory(minutes: float) -> dict[str, float]:
-    """Megabytes by which a worker process grows after its first ten thousand tasks."""
+    """Measure by how many megabytes a worker process grows after its first ten thousand tasks."""
     stack, _, meter = faked()
     register_handlers()
     process, table = psutil.Process(), meter.table
@@ -129,7 +129,7 @@ def worker_memory(minutes: float) -> dict[str, float]:
 
 
 def _empty(table: Table) -> None:
-    """Remove all tasks, so that only the worker's memory can grow."""
+    """Remove all tasks from the table, so that only the worker's memory can grow."""
     for partition in [each for each in table.partitions if each[0].isdigit()]:
         del table.partitions[partition]
         table.earlier.pop(partition, None)

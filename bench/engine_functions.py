@@ -1,4 +1,4 @@
-"""Additional Lambda functions of benchmarks in the embedded AWS."""
+"""Creates the benchmarks' additional Lambda functions in the embedded AWS."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def create_function(
     """Create a Lambda function.
 
     Args:
-        engine: where it will run.
+        engine: the embedded AWS in which the function runs.
         name: the function's name.
         handler: `module.function`.
-        files: source text of its files, by path.
-        environ: its environment variables.
+        files: source text of the function's files, by path.
+        environ: the function's environment variables.
     """
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:

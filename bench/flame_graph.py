@@ -1,4 +1,4 @@
-"""A flame graph as SVG: a bar for each function, as wide as its share of the samples, on top of its caller."""
+"""Draws flame graphs as SVG. Each function has a bar on top of its caller, as wide as its share of the samples."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Frame:
     """A function in a call tree.
 
     Attributes:
-        samples: number of samples with it on the stack.
-        callees: the functions that it called, by name.
+        samples: number of samples with the function on the stack.
+        callees: the functions that the function called, by name.
     """
 
     samples: int = 0
@@ -37,12 +37,12 @@ class _Bar:
 
 
 def tree(stacks: Iterable[str], roots: tuple[str, ...], waits: tuple[str, ...] = ()) -> Frame:
-    """Merge stacks into one tree, without those outside the measured work, such as those of idle threads.
+    """Merge stacks into one tree, without stacks outside the measured work, such as those of idle threads.
 
     Args:
         stacks: lines with the frames from the outermost, joined by semicolons, then a space and the number of samples.
-        roots: name prefixes of the functions below which the measured work is.
-        waits: name prefixes of functions that are idle when they are innermost.
+        roots: name prefixes of the functions that call the measured work.
+        waits: name prefixes of functions that are waiting when they are innermost.
     """
     whole = Frame()
     for line in stacks:
@@ -61,7 +61,7 @@ def tree(stacks: Iterable[str], roots: tuple[str, ...], waits: tuple[str, ...] =
 
 
 def svg(whole: Frame, title: str) -> str:
-    """The SVG; bars narrower than two pixels are omitted, and each bar has a tooltip with its share."""
+    """Return the SVG, without bars narrower than two pixels; each bar's tooltip shows its share of the samples."""
     bars = list(_bars(whole, 0.0, 0, _WIDTH / max(whole.samples, 1)))
     height = (4 + max((bar.row for bar in bars), default=0)) * _ROW
     parts = [

@@ -1,13 +1,14 @@
-"""Cost of each operation as the number of stored tasks grows, on the embedded engine or a fake of DynamoDB.
+"""Measures each operation's cost as the number of stored tasks grows, on the embedded engine or a fake of DynamoDB.
 
 python -m bench.growth [--fake] [TASKS …]
 
-For each number of tasks a fresh table is filled (see `bench.stored_tasks`), and the functions run each operation
+For each number of tasks, a new table is filled (see `bench.stored_tasks`), and the functions run each operation
 several times in a warm process. AWS calls, read units and write units are counted exactly, and the most expensive
 repetition counts. CPU time covers only this process, in the fastest repetition, because the engine is another process
-whose searches grow with the table. For the same reason wall time, which is mostly the engine's, is not reported.
+whose searches grow with the table. For the same reason, wall time, which is mostly the engine's, is not reported.
 
-The fake holds millions of tasks in some hundred bytes each. Its processor time is this process's, so it is not saved.
+The fake stores millions of tasks in some hundred bytes each. Its CPU time is part of this process's CPU time, which is
+therefore not saved.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
 SIZES = (1_000, 10_000, 100_000)
 FAKE_SIZES = (1_000, 3_000_000)
 SETTINGS: dict[str, str] = {Variable.SHARDS: "16", Variable.SUMMARY_SPREAD: "1"}
-"""Settings of a deployment, with their defaults."""
+"""The measured deployment's settings, which have their default values."""
 _TASKS_A_DRAWING = 1_000
 _PATIENCE_SECONDS = 600
 
@@ -63,7 +64,7 @@ _PATIENCE_SECONDS = 600
 class PatientSession:
     """A boto3 session whose clients wait long enough for the engine.
 
-    The engine scans an index item by item, which for a large table exceeds AWS's timeouts.
+    The engine scans an index item by item, which takes longer than AWS's timeouts for a large table.
     """
 
     def __init__(self) -> None:
@@ -71,28 +72,28 @@ class PatientSession:
         self.events = self._session.events
 
     def client(self, service: Any, *, config: Config | None = None, **settings: Any) -> Any:  # noqa: ANN401 - boto3's own
-        """A client of a service."""
+        """Create a client of a service."""
         patient = (config or Config()).merge(Config(read_timeout=_PATIENCE_SECONDS))
         return self._session.client(service, config=patient, **settings)
 
 
 def main() -> None:
-    """Measure each size, print a table, and save the operation that grew most."""
+    """Measure each number of tasks, print a table, and save the largest growth of each figure."""
     parser = ArgumentParser(prog="python -m bench.growth", description=__doc__)
-    parser.add_argument("tasks", nargs="*", type=int, help="how many tasks the table holds")
-    parser.add_argument("--fake", action="store_true", help="use a fake of DynamoDB, which holds more tasks")
+    parser.add_argument("tasks", nargs="*", type=int, help="numbers of tasks in the table")
+    parser.add_argument("--fake", action="store_true", help="use a fake of DynamoDB, which can store more tasks")
     asked = parser.parse_args()
     sizes = asked.tasks or (FAKE_SIZES if asked.fake else SIZES)
     found: dict[int, dict[str, Used]] = {}
     console = Console(file=sys.stdout)
-    # The functions' clock is set explicitly.
+    # The functions' clock is set explicitly, not from the dates of responses.
     drop_server_dates()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with (
         nullcontext() if asked.fake else emulator.running(port=0) as engine,
-        # Refreshed explicitly, because a refreshing thread would count as an operation's CPU time.
+        # The display is refreshed explicitly, because a refreshing thread would add to an operation's CPU time.
         Progress(*columns, console=console, redirect_stdout=False, auto_refresh=False) as progress,
-        # The functions print a line of metrics for each invocation.
+        # The functions print a line of metrics per invocation.
         redirect_stdout(io.StringIO()),
     ):
         for size in sizes:
@@ -116,7 +117,7 @@ def main() -> None:
 
 
 def measured_on_engine(engine: Emulator, contents: Contents, progress: Progress) -> dict[str, Used]:
-    """Fill a fresh table of the engine, and measure each operation."""
+    """Fill a new table of the engine, and measure each operation."""
     session: Any = PatientSession()
     meter = Meter(session)
     cloud = Cloud(session.client("dynamodb"), session.client("s3"), session.client("sqs"))
@@ -134,7 +135,7 @@ def measured_on_engine(engine: Emulator, contents: Contents, progress: Progress)
 
 
 def measured_in_fake(contents: Contents, progress: Progress) -> dict[str, Used]:
-    """Fill a fresh table of a fake, and measure each operation."""
+    """Fill a new table of a fake, and measure each operation."""
     stack, put, meter = faked()
     try:
         return _measured(stack, contents, put, meter, progress)
@@ -143,7 +144,7 @@ def measured_in_fake(contents: Contents, progress: Progress) -> dict[str, Used]:
 
 
 def faked(settings: dict[str, str] = SETTINGS) -> tuple[Stack, Callable[[Sequence[Item]], None], FakeMeter]:
-    """A deployment over fakes of AWS, the writer of its table's items, and a meter of its calls."""
+    """Return a deployment over fakes of AWS, a function that writes items into its table, and a meter of its calls."""
     stack = Stack.faked(settings)
     client: Any = stack.cloud.dynamodb
     table = client.fake.tables[stack.environ[Variable.TABLE]]
@@ -180,10 +181,10 @@ def _measured(
 
 @dataclass
 class FakeMeter:
-    """Counts the calls of fakes and their units by DynamoDB's documented rules.
+    """Counts the calls of AWS fakes, and their units by DynamoDB's documented rules.
 
-    The fakes do not filter the items that they read; for a projection, only the returned attributes count. Writes of
-    indexes and rejected writes are not counted.
+    The fakes do not filter the items that they read. For a projection, only the returned attributes count. Index writes
+    and rejected writes are not counted.
     """
 
     session: Any
@@ -194,7 +195,7 @@ class FakeMeter:
     read_units: float = 0.0
 
     def __post_init__(self) -> None:
-        """Listen to every call and write."""
+        """Observe every call and write of the fakes."""
         self.session.heard = self._heard
         self.table.watch = self._written
         for name in ("get_item", "query", "batch_get_item"):
@@ -225,22 +226,22 @@ class FakeMeter:
 
 
 class PackedItems(dict[str, Any]):
-    """The items of a partition, compressed until they are written again."""
+    """The items of a partition, which are compressed until they are written again."""
 
     __slots__ = ()
 
     def get(self, sort: str, default: Any = None) -> Any:  # noqa: ANN401 - an item, as the fake has it
-        """An item."""
+        """Return an item, decompressed."""
         found = super().get(sort, default)
         return _unpacked(found) if isinstance(found, bytes) else found
 
 
 _USUAL = marshal.dumps(item_of(example()), 2)
-"""Most bytes of an item are the same in every item."""
+"""The compression dictionary: most bytes of an item are the same in every item."""
 
 
 def put_packed(table: FakeTable, item: Item) -> None:
-    """Write a new item into a table of the fake, compressed."""
+    """Write a new item into a table of the fake in compressed form."""
     partition, sort = sys.intern(item[table.partition_name]["S"]), item[table.sort_name]["S"]
     items: dict[str, Any] = table.partitions.setdefault(partition, PackedItems())
     items[sort] = _packed(item)
@@ -259,7 +260,7 @@ def _unpacked(packed: bytes) -> Item:
 
 
 def worst(few: Mapping[str, Used], many: Mapping[str, Used]) -> dict[str, tuple[str, float]]:
-    """The operation that grew most, and its growth factor."""
+    """Return the operation that grew most, and its growth factor, by the key of each figure."""
 
     def most(what: Callable[[Used], float]) -> tuple[str, float]:
         ratios = {name: what(many[name]) / what(used) for name, used in few.items() if what(used)}
@@ -284,7 +285,7 @@ def _table(found: Mapping[int, Mapping[str, Used]]) -> Table:
 
 
 def _rows(found: Mapping[int, Mapping[str, Used]]) -> Iterator[str]:
-    """The same table for `docs/scale.md`."""
+    """Yield the lines of the table for `docs/scale.md`."""
     yield "| | " + " | ".join(f"{size:,}" for size in found) + " |"
     yield "| --- |" + " --- |" * len(found)
     for name in next(iter(found.values())):

@@ -1,4 +1,4 @@
-"""The operations of `bench.growth`, and their measurement."""
+"""Defines and measures the operations of `bench.growth`."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ if TYPE_CHECKING:
     from tests.functions.stack import Stack
 
 PASSES = 5
-"""Passes of the trigger, one minute each."""
+"""Measured passes of the trigger, each over one minute."""
 _NODES = 100
 _SCHEDULE = "hourly"
 
 
 class CallMeter(Protocol):
-    """A meter of calls and units."""
+    """A meter of AWS calls and of read and write units."""
 
     table_units: float
     index_units: float
 
     @property
     def read_units(self) -> float:
-        """Read units of the table and of its indexes."""
+        """The read units of the table and of its indexes."""
         ...
 
     @property
     def total_requests(self) -> int:
-        """The number of calls."""
+        """The number of AWS calls."""
         ...
 
     def reset(self) -> None:
@@ -51,10 +51,10 @@ class CallMeter(Protocol):
 
 @dataclass(slots=True)
 class Used:
-    """The resources of an operation in its most expensive repetition.
+    """An operation's maximum usage in its repetitions.
 
     Attributes:
-        calls: number of calls of AWS.
+        calls: number of AWS calls.
         cpu: CPU seconds of this process in the fastest repetition.
     """
 
@@ -69,11 +69,11 @@ class Operation:
     """An operation to measure.
 
     Attributes:
-        name: as a user calls it.
-        run: runs it once with the result of `prepare`.
-        prepare: sets up its preconditions; not measured.
-        repeats: number of measured runs, after an unmeasured one.
-        rehearsed: whether there is an unmeasured run first.
+        name: the name that users know.
+        run: runs the operation once, with the result of `prepare`.
+        prepare: sets up the operation's preconditions; not measured.
+        repeats: number of measured runs.
+        rehearsed: whether an unmeasured run comes first.
     """
 
     name: str
@@ -84,18 +84,19 @@ class Operation:
 
 
 def operations_on(stack: Stack, waiting: Sequence[TaskId]) -> Iterator[Operation]:
-    """The operations on a filled table, in an order in which none affects another.
+    """Yield the operations on a filled table, in an order in which no operation affects another.
 
     Args:
-        stack: the functions over it.
-        waiting: tasks of the owner that have not started.
+        stack: the functions over the table.
+        waiting: the owner's tasks that have not started.
     """
     minutes = count(stack.clock.now() + MINUTE, MINUTE)
 
     def pass_a_minute() -> None:
         stack.clock.at = next(minutes)
 
-    # First, while scans find only the stored tasks; each pass has its own minute of tasks, and none is rehearsed.
+    # The trigger runs first, while scans find only the stored tasks. Each pass has its own minute of tasks, so no pass
+    # is rehearsed.
     trigger = Operation("trigger pass", lambda _: stack.call("trigger", {}), pass_a_minute, PASSES, rehearsed=False)
     yield trigger
     yield from _reading(waiting[0])
@@ -135,7 +136,7 @@ def _writing(stack: Stack) -> Iterator[Operation]:
 
 
 def _sent(method: str, path: str, body: object = None, query: str = "") -> Callable[[object], None]:
-    """A function that sends a request to the API."""
+    """Return a function that sends a request to the API."""
     api = Gateway(headers={"X-Duetime-Owner": OWNER})
 
     def run(_prepared: object) -> None:
@@ -146,7 +147,7 @@ def _sent(method: str, path: str, body: object = None, query: str = "") -> Calla
 
 
 def measured(operation: Operation, meter: CallMeter) -> Used:
-    """Run an operation several times and measure it."""
+    """Run an operation several times, and return its usage."""
     used = Used()
     for repeat in range(-operation.rehearsed, operation.repeats):
         prepared = operation.prepare()

@@ -1,4 +1,4 @@
-"""Cost of HTTP calls through the egress function on the embedded engine, compared with direct calls."""
+"""Compares HTTP calls through the egress function on the embedded engine with direct calls."""
 
 from __future__ import annotations
 
@@ -38,10 +38,11 @@ class CallFailed(RuntimeError):
 
 
 def comparisons() -> Iterator[Comparison]:
-    """Compare ten concurrent calls of a fast endpoint: in one invocation, one by one, and directly.
+    """Measure ten concurrent calls of a fast endpoint in one shared invocation, in ten invocations, and directly.
 
-    The engine takes some 50 ms per invocation, whatever the function does, so the shared invocation is also compared
-    with an empty invocation followed by direct calls.
+    The engine takes some 50 ms per invocation, whatever the function does. So the shared invocation is also compared
+    with
+    an empty invocation followed by direct calls.
     """
     with emulator.running(port=0) as engine, _endpoint() as url:
         _create_functions(engine)
@@ -78,7 +79,7 @@ def _ten(caller: Caller, url: str, owners: int) -> Callable[[], None]:
 
 
 def _create_functions(engine: Emulator) -> None:
-    """Create the egress function as deployed, but with this environment's packages, and one that does nothing."""
+    """Create the egress function as deployed, with this environment's packages, and a function that does nothing."""
     own = {
         str(path.relative_to(folder)): path.read_text()
         for folder, part in (
@@ -106,7 +107,7 @@ def _endpoint() -> Iterator[str]:
             self.wfile.write(b"{}")
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Write no log."""
 
     server = _Endpoint((_HOST, 0), Answering)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))

@@ -1,9 +1,8 @@
-"""Time to plan and to show the largest graph on the embedded engine.
+"""Measures the time to plan and to show the largest graph on the embedded engine.
 
 python -m bench.large_topology
 
-Wall time depends on the machine and includes the engine; CPU time is that of duetime's own process, mostly in the AWS
-SDK.
+Wall time depends on the machine and includes the engine. CPU time is that of duetime's process, mostly in the AWS SDK.
 """
 
 from __future__ import annotations
@@ -51,9 +50,9 @@ def main() -> None:
 
 
 def measured(nodes: int) -> dict[str, float]:
-    """Wall seconds for planning and showing a graph, and this process's CPU time.
+    """Measure the wall seconds for planning and showing a graph, and this process's CPU seconds.
 
-    Planning is compared with the same number of necessary bare puts, in threads.
+    Planning is compared with bare puts of the same number of items, in threads.
 
     Args:
         nodes: number of nodes, in levels of fifty, each with two parents.
@@ -72,7 +71,7 @@ def measured(nodes: int) -> dict[str, float]:
         def list_page() -> str:
             return json.dumps(node_page(service.nodes(_OWNER, topology, 0, MAX_PAGE), None))
 
-        # The first response reads the graph, which the process then caches.
+        # The first response reads the graph, which the process caches for later responses.
         first, shown, listed = _timed(show), _timed(show), _timed(list_page)
     return {
         f"plan_{nodes}_nodes_s": planned[0],
@@ -102,7 +101,7 @@ def running_topology(nodes: int, owner: str = _OWNER, number: int = 1) -> TaskId
     Args:
         nodes: number of nodes.
         owner: owner of the task.
-        number: distinguishes it from others of the same millisecond.
+        number: distinguishes the topology from others of the same millisecond.
     """
     graph = {f"n{number}": {"type": "bench.nothing", "depends_on": _parents(number)} for number in range(nodes)}
     request = topology_request(request_json.read(json.dumps({"nodes": graph})))
@@ -120,7 +119,7 @@ def _parents(number: int) -> list[str]:
 
 
 def _timed(work: Callable[[], object]) -> tuple[float, float]:
-    """Wall seconds and CPU seconds of this process."""
+    """Return the wall seconds of a call and its CPU seconds in this process."""
     began, cpu = time.perf_counter(), time.process_time()
     work()
     return round(time.perf_counter() - began, 2), round(time.process_time() - cpu, 2)

@@ -1,11 +1,12 @@
-"""Lateness of tasks on a local stack: at random milliseconds, and many in the same one.
+"""Measures the lateness of tasks on a local stack, due at random milliseconds or many in the same millisecond.
 
 python -m bench.lateness [TASKS]
 
-The measured value is each task's `lateness_ms`, from its due time to the start of its first attempt. The stack is
-warmed up by tasks that are not counted. The burst is compared, in the same run, with the delivery of the same number of
-messages to a function that does nothing, and to one that makes two bare writes for each (see `bench.bare_delivery`).
-Run it on a quiet machine, with 1 000 and with 5 000 tasks; the figures go to `results.json`.
+The measured value is each task's `lateness_ms`, from its due time to the start of its first attempt. Tasks that are not
+counted warm up the stack. The burst is compared, in the same run, with the delivery of the same number of
+messages to a function that does nothing, and to a function that makes two bare writes per message (see
+`bench.bare_delivery`).
+Run this benchmark on a quiet machine, with 1 000 and with 5 000 tasks; the figures go to `results.json`.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 SPREAD_TASKS, SPREAD_SECONDS = 300, 30
 BURST_TASKS = 1_000
 KEPT_SIZES = (BURST_TASKS, 5_000)
-"""Sizes of bursts whose figures are saved; others are only printed."""
+"""Burst sizes whose figures are saved; those of other sizes are only printed."""
 AHEAD_SECONDS = 15
 """Seconds from the creation to the first due time for each thousand tasks; enough for a slow machine."""
 WARM_TASKS = 20
@@ -41,7 +42,7 @@ _SEED = 7
 
 
 def main(burst_tasks: int = BURST_TASKS) -> None:
-    """Measure both cases, print the figures, and save them."""
+    """Measure the lateness at random times and in a burst, print the figures, and save them."""
     with stack.running(Display(Console(quiet=True)), port=0) as running, Client(running.ready.api_url) as client:
         _lateness(client, [timedelta()] * WARM_TASKS)
         spread = _lateness(client, spread_offsets(SPREAD_TASKS, SPREAD_SECONDS))
@@ -60,9 +61,7 @@ def main(burst_tasks: int = BURST_TASKS) -> None:
 def figures_of(
     spread: Sequence[int], burst: Sequence[int], empty: Sequence[int], writing: Sequence[int]
 ) -> dict[str, float]:
-    """The figures of `results.json`.
-
-    Keys for bursts of an unusual size include the size.
+    """Return the figures for `results.json`. For bursts of unusual sizes, the keys include the size.
 
     Args:
         spread: lateness, in milliseconds, of tasks due at random times.
@@ -85,24 +84,24 @@ def figures_of(
 
 
 def spread_offsets(tasks: int, seconds: float) -> list[timedelta]:
-    """Random but reproducible offsets, in milliseconds, within a number of seconds."""
+    """Return random but reproducible offsets, in milliseconds, within a number of seconds."""
     chance = random.Random(_SEED)  # noqa: S311 - due times, not secrets
     return [timedelta(milliseconds=round(1_000 * seconds * chance.random())) for _ in range(tasks)]
 
 
 def run_tasks(client: Client, offsets: Sequence[timedelta], ahead_seconds: float = AHEAD_SECONDS) -> list[Task]:
-    """Create tasks due at offsets from a common time, and wait until all have run.
+    """Create tasks due at offsets from a common time, and wait until all tasks have run.
 
     Args:
         client: a client of the stack.
         offsets: whole milliseconds.
-        ahead_seconds: from now to the common time.
+        ahead_seconds: seconds from now to the common time.
 
     Returns:
-        The tasks, in the order of the offsets; tasks that do not end within minutes are as created.
+        The tasks, in the order of the offsets; a task that does not end within minutes is as it was created.
 
     Raises:
-        TimeoutError: the common time came before all were created.
+        TimeoutError: the common time came before all tasks were created.
     """
     now = datetime.now(UTC)
     first = now.replace(microsecond=now.microsecond // 1_000 * 1_000) + timedelta(seconds=ahead_seconds)
@@ -111,7 +110,7 @@ def run_tasks(client: Client, offsets: Sequence[timedelta], ahead_seconds: float
         raise TimeoutError(f"{len(offsets)} tasks take longer to create than {ahead_seconds} s")
     tasks = {task.id: task for task in created if isinstance(task, Task)}
     open_ids = set(tasks)
-    # No polling while they start, which would take CPU time from them.
+    # Nothing is polled while the tasks start, because polling would take CPU time from them.
     time.sleep((first - datetime.now(UTC) + max(offsets)).total_seconds() + _UNDISTURBED)
     end = time.monotonic() + _PATIENCE
     while open_ids and time.monotonic() < end:
@@ -124,7 +123,7 @@ def run_tasks(client: Client, offsets: Sequence[timedelta], ahead_seconds: float
 
 
 def _lateness(client: Client, offsets: Sequence[timedelta]) -> list[int]:
-    """Lateness, in milliseconds, of tasks due at these times.
+    """Run tasks due at these times, and return their lateness in milliseconds.
 
     Raises:
         TimeoutError: some tasks have not ended in time.

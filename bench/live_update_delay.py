@@ -1,7 +1,7 @@
-"""Delay of live updates on a local stack, from the request that makes a change to its message.
+"""Measures the delay of live updates on a local stack, from the request that makes a change to its message.
 
-The first change, which starts the functions, is not counted. Usage: `python -m bench.live_update_delay [changes]`. No
-test asserts its figures.
+The first change is not counted, because it starts the functions. Usage: `python -m bench.live_update_delay [changes]`.
+No test asserts the printed figures.
 """
 
 from __future__ import annotations

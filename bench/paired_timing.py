@@ -1,4 +1,4 @@
-"""Compares two pieces of code by running them alternately and taking the ratio of each pair."""
+"""Compares two pieces of code by running them alternately and taking the ratio of each pair of times."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A measurement relative to another in the same run.
+    """A measurement relative to another measurement in the same run.
 
     Attributes:
         name: what was measured.
         against: the reference.
         ratio: median of the pairs' ratios.
-        low: the smallest of them.
-        high: the largest of them.
-        seconds: median time of the measured code; depends on the machine, much more than the ratio.
+        low: smallest ratio of a pair.
+        high: largest ratio of a pair.
+        seconds: median time of the measured code, which depends on the machine much more than the ratio does.
     """
 
     name: str
@@ -53,7 +53,7 @@ def compare(
 
 
 compare_cpu = partial(compare, clock=time.process_time)
-"""Like `compare`, by this process's CPU time, for work without waiting; less sensitive to other load."""
+"""Like `compare`, but uses this process's CPU time, for work without waiting; less sensitive to other load."""
 
 
 def _seconds(work: Callable[[], object], clock: Callable[[], float]) -> float:

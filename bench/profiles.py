@@ -1,9 +1,9 @@
-"""Flame graphs of the hot paths: CPU time of reading, accepting and running tasks.
+"""Draws flame graphs of the CPU time of reading, accepting and running tasks.
 
 python -m bench.profiles [FOLDER]
 
 py-spy samples the stacks of a process that repeats one operation, a thousand times a second; stacks that wait for a
-response are omitted. The first run installs it into a separate virtual environment.
+response are omitted. The first run installs py-spy into a separate virtual environment.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ TITLES = {
 _PACKAGE = "py-spy==0.4.1"
 _RATE, _SECONDS = 1_000, 10.0
 _ROOTS = ("repeat (", "_worker (concurrent/futures/thread.py", "_worker (thread.py")
-"""Functions below which the measured work is: the main loop, and the one of pool threads."""
+"""Functions that call the measured work: the main loop, and the loop of pool threads."""
 _WAITS = ("readinto (socket.py", "wait (threading.py", "wait (concurrent/futures/_base.py")
 """Functions that are waiting when they are innermost, even on a busy machine."""
 
 
 class NotSampled(RuntimeError):
-    """py-spy wrote nothing; the message is its output."""
+    """py-spy wrote no samples; the error's message is its output."""
 
 
 def main(folder: Path = FOLDER) -> None:
@@ -79,7 +79,7 @@ def _sampled(name: str) -> list[str]:
             "--run",
             name,
         ]
-        # Its exit code is 1 if the process was reaped before it looked; only its output counts.
+        # py-spy exits with code 1 if the sampled process was reaped first, so only py-spy's output is checked.
         ended = subprocess.run(command, cwd=_ROOT, check=False, capture_output=True, text=True)  # noqa: S603 - our own
         if not out.exists():
             raise NotSampled(ended.stderr)

@@ -1,9 +1,9 @@
-"""Makespan of recorded workflows on the local stack, compared with their critical paths.
+"""Compares the makespans of recorded workflows on the local stack with their critical paths.
 
 python -m bench.recorded_workflows FOLDER (`make workflows`) python -m bench.recorded_workflows --made 1000 a graph with
 this many nodes, in levels of fifty
 
-Each graph is run by the `duetime` command, one after another, with times scaled to the same critical path. A node that
+The `duetime` command runs the graphs one after another, with times scaled to the same critical path. A node that
 ran more than once, or started before a parent had ended, fails the measurement.
 """
 
@@ -41,10 +41,10 @@ _WIDTH = 50
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The result of a graph; times in seconds.
+    """The result of running a graph; times are in seconds.
 
     Attributes:
-        bound: the critical path with the requested times of the nodes.
+        bound: length of the critical path with the requested node times.
         makespan: from the first node's start to the last node's end.
         whole: from the start of the topology's task to its outcome, including the state machine.
         faults: violated guarantees.
@@ -61,12 +61,12 @@ class Measured:
 
     @property
     def ratio(self) -> float:
-        """The makespan over its lower bound."""
+        """The makespan divided by its lower bound."""
         return self.makespan / self.bound
 
 
 def measure(client: Client, url: str, path: Path, seconds: float) -> Measured:
-    """Run one workflow, scaled to a critical path in seconds.
+    """Run one workflow, scaled so that its critical path takes a number of seconds.
 
     Args:
         client: a client of the stack.
@@ -99,7 +99,7 @@ def measure(client: Client, url: str, path: Path, seconds: float) -> Measured:
 
 
 def made(nodes: int) -> Iterable[dict[str, object]]:
-    """A synthetic workflow: levels of fifty nodes, each with two parents in the level before."""
+    """Yield a synthetic workflow, with levels of fifty nodes that each have two parents in the level before."""
     for number in range(nodes):
         level, place = divmod(number, _WIDTH)
         parents = {(level - 1) * _WIDTH + (place + step) % _WIDTH for step in (0, 7)} if level else ()
@@ -113,14 +113,14 @@ def _outcome_at(client: Client, task_id: str) -> float:
 
 
 def _attempt_end(client: Client, task_id: str) -> float:
-    """When the last attempt of a task ended; everything else, such as the start of its children, follows."""
+    """Return the time when a task's last attempt ended, before follow-ups such as the start of its children."""
     *_, last = client.tasks.list_attempts(task_id)
     began = math.nan if last.started_at is None else last.started_at.timestamp()
     return began + (last.duration_ms or 0) / 1000
 
 
 def _faults(client: Client, found: Mapping[str, Any], ends: Mapping[str, float]) -> Iterable[str]:
-    """The guarantees that a run violated."""
+    """Yield a description of each guarantee that a run violated."""
     nodes = found["nodes"]
     if found["state"] != "succeeded":
         yield f"it {found['state']}: {found['counts']}"
@@ -136,7 +136,7 @@ def _faults(client: Client, found: Mapping[str, Any], ends: Mapping[str, float])
 
 
 def longest(times: Mapping[str, tuple[float, Iterable[str]]]) -> float:
-    """The length of the critical path.
+    """Return the length of the critical path.
 
     Args:
         times: duration and dependencies of each node, by name.
@@ -157,14 +157,14 @@ def _started(node: Mapping[str, Any]) -> float:
 
 
 def main() -> None:
-    """Run all workflows and show a table; exit code 1 if one violated a guarantee."""
+    """Run the chosen workflows, and exit with code 1 if one of them violated a guarantee."""
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
-    parser.add_argument("folder", nargs="?", type=Path, default=SOURCE, help="the recorded workflows")
+    parser.add_argument("folder", nargs="?", type=Path, default=SOURCE, help="folder with the recorded workflows")
     parser.add_argument("--seconds", type=float, default=20.0, help="target duration of each critical path")
     parser.add_argument(
-        "--made", type=int, default=0, metavar="NODES", help="a generated graph with this many nodes instead"
+        "--made", type=int, default=0, metavar="NODES", help="run a generated graph with this many nodes instead"
     )
-    parser.add_argument("--only", default="", help="those whose names contain this")
+    parser.add_argument("--only", default="", help="run only workflows whose names contain this text")
     chosen = parser.parse_args()
     with TemporaryDirectory() as folder:
         paths = [path for path in sorted(chosen.folder.glob("*.json")) if chosen.only in path.stem]
@@ -172,12 +172,12 @@ def main() -> None:
             paths = [Path(folder, f"made-{chosen.made}.json")]
             paths[0].write_text(json.dumps({"nodes": list(made(chosen.made))}), encoding="utf-8")
         if not paths:
-            sys.exit(f"{chosen.folder} holds no workflow")
+            sys.exit(f"{chosen.folder} contains no workflows")
         sys.exit(1 if _run(paths, chosen.seconds) else 0)
 
 
 def _run(paths: Iterable[Path], seconds: float) -> list[str]:
-    """Run all workflows and show a table; returns the violated guarantees."""
+    """Run workflows, show a table, and return the violated guarantees."""
     console = Console()
     columns = ("graph", "nodes", "edges", "time scale", "critical path s", "makespan s", "ratio", "whole s", "load")
     table = Table(*columns, title="Recorded workflows on the local stack")

@@ -77,19 +77,19 @@ _KEYS_BY_COMMAND = {
     ),
 }
 OTHERWISE = {key: command for command, keys in _KEYS_BY_COMMAND.items() for key in keys}
-"""Figures of other commands, which `make bench` does not change."""
+"""Figures that other commands save and `make bench` does not change."""
 NOISE = 1.15
-"""A median counts as worse if it exceeds the committed run's slowest pair by this factor; less may be noise."""
+"""A median counts as worse if it exceeds the committed run's largest ratio by this factor; less may be noise."""
 
 
 @dataclass(frozen=True, slots=True)
 class Worsening:
-    """A regression of a ratio beyond noise.
+    """A figure that is worse than the committed figure, beyond noise.
 
     Attributes:
         key: key of the figure.
-        before: committed median.
-        now: median of this run.
+        before: committed value.
+        now: value in this run.
     """
 
     key: str
@@ -98,12 +98,12 @@ class Worsening:
 
 
 def key_of(comparison: Comparison) -> str:
-    """The key of a comparison's median: its name in lower case, words joined by underscores."""
+    """Return the key of a comparison's median, which is its name in lower case with underscores between words."""
     return re.sub(r"[^a-z0-9]+", "_", comparison.name.lower()).strip("_")
 
 
 def document(comparisons: Iterable[Comparison], counted: Mapping[str, float]) -> dict[str, Any]:
-    """The content of `results.json`: figures by key, the spread of each ratio, and the machine.
+    """Return the content of `results.json`: figures by key, the spread of each ratio, and the machine.
 
     Args:
         comparisons: ratios of this run.
@@ -120,13 +120,16 @@ def document(comparisons: Iterable[Comparison], counted: Mapping[str, float]) ->
 
 
 def machine() -> str:
-    """The kind of machine, without its name."""
+    """Return a description of the machine, without its name."""
     cores = os.cpu_count()
     return f"{cores} processors, {platform.machine()}, {platform.system()}, Python {platform.python_version()}"
 
 
 def worsenings(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Worsening]:
-    """The figures that became worse: a counted one by any amount, a ratio beyond the noise. Higher is always worse."""
+    """Yield counted figures that became worse by any amount, and ratios that became worse by more than noise.
+
+    A higher figure is always worse.
+    """
     spread: Mapping[str, Sequence[float]] = before.get("spread", {})
     for key, was in before.items():
         value = now.get(key)
@@ -138,16 +141,16 @@ def worsenings(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Wo
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """The committed figures; empty if there are none."""
+    """Return the committed figures, or an empty dictionary if no figures are committed."""
     path = folder / DATA
     return json.loads(path.read_text()) if path.exists() else {}
 
 
 def keep(folder: Path, figures: Mapping[str, float]) -> None:
-    """Add figures of another command to the committed ones; `make bench` does not change them.
+    """Save another command's figures among the committed figures; `make bench` does not change them.
 
     Raises:
-        KeyError: one is not listed in `OTHERWISE`, so `make bench` would drop it.
+        KeyError: a figure is not listed in `OTHERWISE`, so `make bench` would drop it.
     """
     unknown = figures.keys() - OTHERWISE.keys()
     if unknown:
@@ -156,7 +159,7 @@ def keep(folder: Path, figures: Mapping[str, float]) -> None:
 
 
 def write(folder: Path, figures: Mapping[str, Any], comparisons: Sequence[Comparison]) -> None:
-    """Write both files: JSON for programs, Markdown for readers."""
+    """Write the figures as JSON for programs and as Markdown for readers."""
     (folder / DATA).write_text(json.dumps(figures, indent=2) + "\n")
     (folder / TABLE).write_text("\n".join(_page(figures, comparisons)) + "\n")
 

@@ -1,4 +1,4 @@
-"""Expanding schedules in a fake of the table, compared with bare creations of the same number of tasks."""
+"""Compares the expansion of a schedule over a fake of the table with bare creations of as many tasks."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class _Runtime:
 
 
 def comparisons() -> Iterator[Comparison]:
-    """Compare a minute of a schedule that runs every second."""
+    """Compare one minute of a schedule that runs every second."""
     yield compare(
         f"expand {_TASKS} occurrences", _expansion(), f"{_TASKS} bare tasks in the fake", _bare_creations(), pairs=7
     )

@@ -1,8 +1,9 @@
-"""Fills a table with many tasks: copies of executed tasks with other ids and times.
+"""Fills a table with many tasks, which are copies of executed tasks with other ids and times.
 
-One task of each kind is created and run by the functions, and read back. Each stored task is such a record with its own
-id and times, encoded by the product's codec (so keys and index attributes are real), and written in batches. Other
-traces of running tasks are missing: attempts outside records, idempotency keys, and messages on queues.
+The functions create and run one task of each kind, whose record is then read. Each stored task is a copy of such a
+record with its own id and times, encoded by the product's codec (so that keys and index attributes are real) and
+written
+in batches. Other traces of tasks are not stored: attempts outside records, idempotency keys, and messages on queues.
 """
 
 from __future__ import annotations
@@ -36,32 +37,33 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SUCCEEDING, FAILING, REPORT = "bench.nothing", "bench.failure", "bench.report"
-"""Types of tasks; every second task that has not failed has the third."""
+"""Types of the tasks; every second task that has not failed has the type `REPORT`."""
 TEAMS = ("red", "blue")
 """Values of the tag `team`."""
 RARE = ("batch", "rare")
 """A tag that only `RARE_TASKS` tasks have."""
 FAILED_TASKS, RARE_TASKS = 20, 10
-"""Fixed numbers of these tasks, regardless of the total, so that queries for them return the same results."""
+"""Numbers of failed and of rare tasks, regardless of the total, so that queries for these tasks have constant
+results."""
 _PAYLOAD = b'{"table":"public.orders","action":"vacuum","threshold":0.2}'
 _BATCH = 25
 """Maximum size of a BatchWriteItem (Source: DynamoDB API Reference)."""
 _COUNTED_AT_ONCE = 10_000
-"""Steps of the summary that are stored in one item, of 8 bytes each."""
+"""Number of the summary's steps that are stored in one item, with 8 bytes each."""
 _TIMES = ("due_at", "next_at", "created_at", "started_at", "run_at", "finished_at", "expires_at")
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """The content of the table.
+    """The tasks in the filled table.
 
     Nine of ten tasks of the owner have ended, at a constant rate until a minute ago; the others are due from tomorrow
-    on. Ten other owners have another tenth of tasks. In addition, a few upcoming minutes are full of due tasks that the
-    trigger has not read.
+    on. Ten other owners together have a tenth as many tasks. In addition, a few upcoming minutes are full of tasks that
+    the trigger has not read.
 
     Attributes:
         tasks: number of the owner's tasks.
-        a_minute: tasks due in each past and future minute.
+        a_minute: number of tasks due in each past and future minute.
         minutes: number of full upcoming minutes, starting with the next one that the trigger reads.
     """
 
@@ -71,7 +73,7 @@ class Contents:
 
     @property
     def total(self) -> int:
-        """The number of stored tasks, including upcoming ones and those of other owners."""
+        """The number of stored tasks, including upcoming tasks and those of other owners."""
         return self.tasks + self.tasks // 10 + self.a_minute * self.minutes
 
 
@@ -91,7 +93,7 @@ class Filler:
     _tails: Random = field(default_factory=lambda: Random(1))  # noqa: S311 - the same ids each time
 
     def fill(self) -> list[TaskId]:
-        """Write the tasks, their counts and the trigger's position; returns the ids of the owner's open tasks."""
+        """Write the tasks, their counts and the trigger's position, and return the ids of the owner's open tasks."""
         register_handlers()
         groups: dict[tuple[str, Group], int] = {}
         waiting = []
@@ -134,7 +136,7 @@ class Filler:
             yield self._moved(_varied(due, number), self._at(coming, number, 1), number)
 
     def _examples(self) -> tuple[Task, Task, Task]:
-        """Create a succeeded, a failed and a waiting task with the functions."""
+        """Create a succeeded, a failed and a scheduled task with the functions, and return their records."""
         spec = TaskSpec(SUCCEEDING, _PAYLOAD, name="vacuum", tags={"team": TEAMS[0]})
         created = [
             self.stack.create(spec),
@@ -148,12 +150,12 @@ class Filler:
         return succeeded, failed, scheduled
 
     def _at(self, first: Millis, number: int, step: int) -> Millis:
-        """The due time of a task at a rate per minute, counted forwards or backwards from a minute."""
+        """Return the due time of a numbered task, at a constant rate forwards or backwards from a minute."""
         minutes, place = divmod(number, self.contents.a_minute)
         return first + step * minutes * MINUTE + place * MINUTE // self.contents.a_minute
 
     def _moved(self, example: Task, due: Millis, number: int) -> Task:
-        """A copy of a task with another due time."""
+        """Return a copy of a task with another id and due time; its other times are moved along."""
         shards = composed(CoreServices).shards.count()
         by = due - example.due_at
         times: Any = {name: at + by for name in _TIMES if (at := getattr(example, name)) is not None}
@@ -162,7 +164,7 @@ class Filler:
         return replace(example, id=task_id, attempt_history=history, **times)
 
     def _count(self, groups: dict[Group, int]) -> None:
-        """Add the owner's tasks to its counts, as the stream's function does."""
+        """Add the owner's tasks to the owner's counts, as the stream's function does."""
         store, spread = composed(SummaryServices).store, composed().settings.summary_spread
         numbers, second = count(), self.stack.clock.now() // SECOND * SECOND
         for part in range(spread):
@@ -183,7 +185,7 @@ def register_handlers() -> None:
 
 
 def _varied(task: Task, number: int) -> Task:
-    """Vary type and team, so that four consecutive tasks have different pairs."""
+    """Vary the type and the team, so that four consecutive tasks have different combinations."""
     of_type = REPORT if number % 2 else SUCCEEDING
     return replace(task, type=of_type, tags={"team": TEAMS[number // 2 % 2]})
 

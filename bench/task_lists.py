@@ -1,12 +1,15 @@
-"""Price and speed of finding tasks: reads and time of the first page of each filter, and the writes that lists cost.
+"""Measures reads and time for the first page of each task filter, and the writes that task lists cost.
 
 python -m bench.task_lists [TASKS …] [--engine]
 
-An owner gets this many tasks: nine of ten succeeded, the others are due from tomorrow on, and a few are running,
-waiting, paused or failed, of a rare type, with a rare tag or name, or runs of a schedule, spread over all of them. The
-lists are kept by the product's own code from the tasks' changes. Then the API answers each filter, ten tasks a page,
-and a GET for comparison. Reads are counted exactly, over a fake of DynamoDB or the embedded engine; times are those of
-the whole process on this machine, so they only compare with each other.
+An owner gets each given number of tasks. Nine of ten have succeeded, and the others are due from tomorrow on. A few
+tasks among
+them are running, waiting, paused or failed, have a rare type, tag or name, or are runs of a schedule. The product's
+code
+maintains the lists from the tasks' changes. Then the API answers each filter, with ten tasks a page, and a GET for
+comparison. Reads are counted exactly, over a fake of DynamoDB or the embedded engine. Times are those of the complete
+process on
+this machine, so they can only be compared with each other.
 """
 
 from __future__ import annotations
@@ -99,17 +102,17 @@ FILTERS = (
     "topologies?state=running",
     "topologies?state=failed",
 )
-"""The filters that the console offers; each finds tasks except the ninth, which must find nothing."""
+"""The filters that the console offers. All of them find tasks except the ninth, which must find none."""
 RATES = (0.4, 1, 10, 100, 1_000)
-"""Tasks a second for which the writes are counted."""
+"""Rates, in tasks a second, for which the writes are counted."""
 
 
 @dataclass(slots=True)
 class Reads:
-    """Reads of DynamoDB since the last reset.
+    """DynamoDB reads since the last reset.
 
     Attributes:
-        rounds: number of sequential rounds; parallel reads are one round.
+        rounds: number of sequential rounds; parallel reads count as one round.
     """
 
     requests: int = 0
@@ -117,7 +120,7 @@ class Reads:
     rounds: int = 0
 
     def count(self, operation: str, request: dict[str, Any], answer: dict[str, Any]) -> None:
-        """Count an answered read (Source: DynamoDB Developer Guide, "Read and write operations")."""
+        """Count a read that got a response (Source: DynamoDB Developer Guide, "Read and write operations")."""
         consistent = bool(request.get("ConsistentRead"))
         self.rounds += 1
         if operation == "query":
@@ -133,7 +136,7 @@ class Reads:
 
 
 class RoundExecutor:
-    """Counts calls that would be made in parallel as one round."""
+    """Counts calls that would run in parallel as one round."""
 
     def __init__(self, reads: Reads) -> None:
         self._reads = reads
@@ -150,7 +153,7 @@ class RoundExecutor:
         return found
 
     def start(self, work: Callable[[], None]) -> NoReturn:
-        """Lists wait for everything that they start."""
+        """Not implemented, because lists wait for all calls that they start."""
         raise NotImplementedError
 
     def wait(self, jobs: Sequence[Job], until: Millis) -> NoReturn:
@@ -159,7 +162,7 @@ class RoundExecutor:
 
 
 class CountedClient:
-    """A client of DynamoDB that counts its reads."""
+    """A DynamoDB client that counts its reads."""
 
     def __init__(self, client: Any, reads: Reads) -> None:  # noqa: ANN401 - boto3's own, or a fake
         self._client = client
@@ -179,14 +182,14 @@ class CountedClient:
 
 
 class CountedSession:
-    """A session whose client of DynamoDB counts its reads."""
+    """A session whose DynamoDB client counts its reads."""
 
     def __init__(self, session: Any, reads: Reads) -> None:  # noqa: ANN401 - boto3's own, or a fake
         self._session = session
         self._reads = reads
 
     def client(self, service: str, **settings: Any) -> Any:  # noqa: ANN401 - boto3's own
-        """A client of a service."""
+        """Create a client of a service."""
         client = self._session.client(service, **settings)
         return CountedClient(client, self._reads) if service == "dynamodb" else client
 
@@ -195,7 +198,10 @@ class CountedSession:
 
 
 def tasks_of(number: int, random: Random) -> Iterator[Task]:
-    """An owner's tasks, in the order of their due times: ten a second until now, then one a second from tomorrow on."""
+    """Yield an owner's tasks in the order of their due times, then a topology's nodes, then topologies.
+
+    Ten tasks a second are due until now, and one task a second from tomorrow on.
+    """
     ended = number * 9 // 10
     rare = {place * max(1, ended // 25): kind for place, kind in enumerate(_KINDS * 5)}
     topology = TaskId.of(NOW - MINUTE, 0, 1)
@@ -219,7 +225,7 @@ def tasks_of(number: int, random: Random) -> Iterator[Task]:
 
 
 _KINDS = ("running", "waiting", "paused", "failed", "rare") * 3
-"""What fifteen of every 25 rare tasks are; all of them have the rare name, tag and schedule."""
+"""The kinds of the rare tasks, in turn. All of these tasks have the rare name, tag and schedule."""
 
 
 def _of_kind(task: Task, kind: str) -> Task:
@@ -233,7 +239,7 @@ def _of_kind(task: Task, kind: str) -> Task:
 
 
 def fill(client: Any, table: str, number: int, clock: StandingClock) -> None:  # noqa: ANN401 - any client
-    """Store the tasks, and let the product keep their lists."""
+    """Store the tasks, and let the product's code maintain their lists."""
     services = composed(BroadcastServices)
     consumers = [each for each in services._exact() if each.name == "lists"]  # noqa: SLF001 - without the counts
     some: Sequence[Task] = ()
@@ -246,7 +252,7 @@ def fill(client: Any, table: str, number: int, clock: StandingClock) -> None:  #
         for consumer in consumers:
             consumer.consume(ChangeBatch(changes))
     last = Change("last", clock.at, None, task_snapshot(some[-1]))
-    # Lists of an owner with many tasks begin, are completed, and follow the latest changes.
+    # The lists of an owner with many tasks are created, then completed, then updated with the latest changes.
     for wait in (LIST_KNOWN, LIST_BUILD_DELAY + SECOND, *[SECOND] * ceil(number / 1_000), MINUTE):
         clock.at += wait
         for consumer in consumers:
@@ -262,12 +268,12 @@ def _batches(values: Iterable[T], size: int) -> Iterator[list[T]]:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Figures of the first page of a filter, or of a GET.
+    """The figures of a filter's first page, or of a GET.
 
     Attributes:
-        hits: tasks of the page.
-        reads: requests to DynamoDB.
-        units: read units.
+        hits: number of tasks on the page.
+        reads: number of read requests to DynamoDB.
+        units: number of read units.
         rounds: number of sequential rounds; 0 on the engine, where threads send the requests.
         seconds: median time.
     """
@@ -281,7 +287,7 @@ class Row:
 
 
 def measure(number: int, *, on_engine: bool) -> list[Row]:
-    """Figures of each filter; the first is a GET."""
+    """Measure a GET and each filter for an owner with a number of tasks."""
     clock, reads = StandingClock(), Reads()
     with ExitStack() as stack:
         if on_engine:
@@ -338,7 +344,7 @@ def _timed(name: str, reads: Reads, call: Callable[[], Answer]) -> Row:
 
 
 def units_per_task(rate: float) -> tuple[float, float]:
-    """Write units a task for lists: of thin tasks, and of tasks with a name, a tag and a schedule.
+    """Return the lists' write units per task, for thin tasks and for tasks with a name, a tag and a schedule.
 
     Each task is created, runs for 300 ms and succeeds; the stream delivers the changes of each default window.
     """
@@ -374,9 +380,9 @@ def _life(due: int, random: Random, *, is_full: bool) -> Iterator[Change[Any]]:
 
 
 def main() -> None:
-    """Measure each number of tasks, print tables, and save the worst figures."""
+    """Measure each number of tasks, print tables, and save the worst figures of the last number."""
     parser = ArgumentParser(prog="python -m bench.task_lists", description=__doc__)
-    parser.add_argument("tasks", nargs="*", type=int, default=SIZES, help="how many tasks the owner has")
+    parser.add_argument("tasks", nargs="*", type=int, default=SIZES, help="numbers of tasks that the owner has")
     parser.add_argument("--engine", action="store_true", help="use the embedded engine instead of the fake")
     asked = parser.parse_args()
     console = Console()

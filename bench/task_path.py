@@ -1,4 +1,4 @@
-"""Cost of the main path on the embedded engine, compared with the necessary bare AWS calls."""
+"""Compares the cost of a task's main path on the embedded engine with the bare AWS calls that it needs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def comparisons() -> Iterator[Comparison]:
 
 @contextmanager
 def on_engine() -> Iterator[BareWrites]:
-    """Compose the services over an embedded engine, with the writes to compare them with."""
+    """Compose the services over an embedded engine, and yield the bare writes for comparison."""
     with emulator.running(port=0) as engine:
         os.environ.update(engine.environ)
         client = engine.client("dynamodb")
@@ -60,7 +60,7 @@ def on_engine() -> Iterator[BareWrites]:
 
 
 def create_table(client: DynamoDBClient) -> str:
-    """Create a table for the main path, without indexes."""
+    """Create a table without indexes for the main path."""
     keys = [
         {"AttributeName": schema.PARTITION_KEY, "KeyType": "HASH"},
         {"AttributeName": schema.SORT_KEY, "KeyType": "RANGE"},
@@ -75,7 +75,7 @@ def create_table(client: DynamoDBClient) -> str:
 
 
 class BareWrites:
-    """The minimum of writes that tasks need."""
+    """The minimum number of writes that tasks need."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client
@@ -87,12 +87,12 @@ class BareWrites:
         self.put(_BATCH)
 
     def put_thirty(self) -> None:
-        """Write ten records, ten claims and ten outcomes."""
+        """Make thirty writes, as many as for ten records, ten claims and ten outcomes."""
         for _ in range(3):
             self.put_ten()
 
     def put(self, count: int) -> None:
-        """Write a number of records, ten at a time."""
+        """Make a number of writes, ten at a time."""
         list(self._pool.map(self._put, range(count)))
 
     def _put(self, _number: int) -> None:

@@ -1,4 +1,4 @@
-"""Usage of a plain task, counted on the embedded engine: units, requests, and the resulting dollars."""
+"""Counts a plain task's units and requests on the embedded engine, and calculates the resulting dollars."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OF_QUEUES = ("SendMessage", "SendMessageBatch", "ReceiveMessage", "ChangeMessag
 
 
 def counted() -> dict[str, float]:
-    """Write units, requests and dollars per million, for one of ten tasks created in a batch and run."""
+    """Return write units, requests and dollars per million for one of ten tasks that are created in a batch and run."""
     with emulator.running(port=0) as engine:
         os.environ.update(engine.environ)
         REGISTRY[_TYPE] = Registered({"run": lambda _context, _payload: None})
@@ -47,7 +47,7 @@ def counted() -> dict[str, float]:
 
 
 def dollars(meter: Meter) -> float:
-    """Cost of a batch, without the duration of its one worker invocation."""
+    """Return the cost of a batch, without the duration of its only worker invocation."""
     sqs = sum(count for name, count in Counter(meter.requests).items() if name in _OF_QUEUES)
     prices = PRICES[DEFAULT_REGION]
     writes = (meter.table_units + meter.index_units) * prices.write_unit

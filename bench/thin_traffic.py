@@ -1,4 +1,4 @@
-"""Cost of sparse traffic: tasks posted one by one, each due alone; counted in virtual time, by the price table.
+"""Calculates the cost of sparse traffic by the price table: tasks are posted one by one, and each is due alone.
 
 The unmodified functions run in virtual time: an AWS call takes 1 to 8 ms in each direction and CPU time is zero, so
 durations consist of waiting. All calls, invocations and function seconds are counted, minus those of the same account
@@ -33,18 +33,19 @@ if TYPE_CHECKING:
     from duetime_testing.simulation.faults import Call
 
 GAP: Millis = MONTH_SECONDS * SECOND // MILLION
-"""Interval between due times: a million tasks spread over a month."""
+"""Interval between the due times of a million tasks that are spread over a month."""
 _AHEAD = 8 * MINUTE
-"""Time from the posts to the first due time; longer than the look-ahead, so that the trigger sends them."""
+"""Time from the first post to the first due time, which is longer than the look-ahead, so that the trigger sends all
+tasks."""
 _PATHS = ("api", "trigger", "worker")
 
 
 class MeteredAccount(Tasks):
-    """An account that counts.
+    """An account that counts calls and invocations.
 
     Attributes:
-        requests: calls by function and operation.
-        invocations, spent: number and milliseconds by function.
+        requests: number of calls by function and operation.
+        invocations, spent: number of invocations, and their milliseconds, by function.
     """
 
     def __init__(self, precision: Precision) -> None:
@@ -69,13 +70,13 @@ class MeteredAccount(Tasks):
 
 @dataclass(frozen=True)
 class Usage:
-    """What one task uses, on average.
+    """The average usage of one task.
 
     Attributes:
-        requests: SQS requests, including the poller's.
-        invocations: number for the API and the worker.
+        requests: number of SQS requests, including the poller's.
+        invocations: number of invocations of the API function and the worker.
         gigabyte_seconds: GB-seconds by function.
-        lateness: milliseconds for each task, in order.
+        lateness: milliseconds for each task, in ascending order.
     """
 
     requests: float
@@ -85,13 +86,13 @@ class Usage:
 
 
 def usage(precision: Precision, count: int = 150) -> Usage:
-    """The usage per task of a number of sparse tasks."""
+    """Run a number of sparse tasks, and return the usage per task."""
     busy = _metered(precision, count)
     idle = _metered(precision, 0, busy.duration)
     spent = busy.spent - idle.spent
     sends = sum(busy.requests[name, "send_message_batch"] for name in _PATHS)
     visibility = busy.requests["worker", "change_message_visibility_batch"]
-    # The poller receives and deletes each batch.
+    # The poller makes two requests per batch: it receives and deletes the batch.
     polls = 2 * busy.invocations["worker"]
     return Usage(
         requests=(sends + visibility + polls) / count,
@@ -115,7 +116,7 @@ class _Counted:
 
 
 def _metered(precision: Precision, count: int, duration: Millis | None = None) -> _Counted:
-    """What an account used for a number of tasks, or in the same time without any."""
+    """Return what an account used for a number of tasks, or in a given duration without tasks."""
     chance = Random(7)  # noqa: S311 - repeatable on purpose
     with MeteredAccount(precision) as account:
         began = account.now
@@ -129,7 +130,7 @@ def _metered(precision: Precision, count: int, duration: Millis | None = None) -
 
 
 def dollars_per_million(used: Usage, writes: float, reads: float, *, region: str = DEFAULT_REGION) -> dict[str, float]:
-    """Dollars per million such tasks, by part.
+    """Return the dollars per million sparse tasks, by part.
 
     Args:
         used: usage of one task.
@@ -149,9 +150,9 @@ def dollars_per_million(used: Usage, writes: float, reads: float, *, region: str
 
 
 def counted(writes: float) -> dict[str, float]:
-    """The figures of `results.json`, in dollars.
+    """Return the figures for `results.json`, in dollars.
 
-    They cover a million sparse tasks at two precisions, without notifications, counts and logs; a million in full
+    They cover a million sparse tasks at two precisions, without notifications, counts and logs; a million tasks in full
     batches in the default deployment; and a month without tasks.
 
     Args:

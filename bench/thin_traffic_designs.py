@@ -1,7 +1,8 @@
-"""Designs for sparse traffic, compared by the price table before one was built: `python -m bench.thin_traffic_designs`.
+"""Compares designs for sparse traffic by the price table: `python -m bench.thin_traffic_designs`.
 
-A million tasks a month, posted one by one, each due alone and sent by the trigger. Everything that a design does not
-change is counted by `bench.thin_traffic`.
+The load is a million tasks a month, each of which is posted alone, due alone and sent by the trigger. Usage that a
+design does not change
+is counted by `bench.thin_traffic`.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ if TYPE_CHECKING:
 TABLE_WRITES, TABLE_READS = 4, 0.5
 API_GIGABYTE_SECONDS = 0.005
 RUN = 0.016
-"""Seconds of a worker apart from holding: its AWS calls in virtual time."""
+"""Seconds of a worker without holding the task, which are those of its AWS calls in virtual time."""
 SENT_ALONE, SENT_TOGETHER = 0.37, 0.12
-"""Requests to send a message: each at its own time, or in batches of up to ten."""
+"""Requests per message for sending, with each message at its own time, or in batches of up to ten."""
 DELIVERY = 3
-"""Requests to receive, hide and delete a message."""
+"""Requests per message for receiving, hiding and deleting it."""
 ALIGNED_WAIT = 0.92
 """Seconds that a tick waits for the best moments of 23 tasks."""
 BUILT_TICK = ALIGNED_WAIT + 0.05
-"""The same, plus reading the last two minutes for lost messages."""
+"""Seconds of a tick for these waits and for reading the last two minutes for lost messages."""
 MINUTE_OF_TRIGGER = 60.0
 
 
@@ -39,11 +40,11 @@ class Design:
     Attributes:
         name: description.
         early: average seconds by which a message arrives before its due time.
-        holder, worker: memory in GB of the function that holds tasks and of the one that runs them.
-        queue_requests: number per message.
-        invocations: number per task, without the API's.
-        tick_seconds: additional seconds of a tick of the trigger (1 GB).
-        lateness: its effect on lateness, as text.
+        holder, worker: memory in GB of the function that holds tasks and of the function that runs them.
+        queue_requests: number of queue requests per message.
+        invocations: number of invocations per task, without the API's.
+        tick_seconds: additional seconds of a trigger tick (1 GB).
+        lateness: the design's effect on lateness, as text.
     """
 
     name: str
@@ -92,11 +93,11 @@ DESIGNS = (
     ),
     Design("`relaxed`, with a worker of 512 MB", 0.0, 0.5, 0.5, lateness="up to a second, half of one on average"),
 )  # fmt: skip
-"""The designs, in the order of the page."""
+"""The designs, in the order in which the page shows them."""
 
 
 def table() -> Iterator[str]:
-    """The comparison, as lines of Markdown."""
+    """Yield the comparison as lines of Markdown."""
     prices = PRICES[DEFAULT_REGION]
     yield "| design | dollars per million | lateness |"
     yield "|---|---|---|"

@@ -1,8 +1,9 @@
-"""Deterministic measurements of graphs: their makespan in virtual time, and their write units.
+"""Measures graphs deterministically: their makespan in virtual time, and their write units.
 
 python -m bench.topology_measurements [FOLDER]
 
-In virtual time every AWS call takes a few milliseconds, sixty invocations run concurrently and CPU time is zero, so the
+In virtual time, every AWS call takes a few milliseconds, sixty invocations run concurrently and CPU time is zero, so
+the
 time beyond the critical path is duetime's work between nodes.
 """
 
@@ -34,9 +35,9 @@ _PATH_SECONDS = 20.0
 _WRITES = frozenset({"put_item", "update_item", "delete_item"})
 _OWN = frozenset({"api", "topology", "worker"})
 _JOIN_ITEMS = ("c", "r")
-"""Sort key prefix of the items that count the edges of joins."""
+"""Sort key prefixes of the items that count the edges of joins."""
 _GROWTH = 10
-"""Difference in nodes between two graphs whose write units are compared."""
+"""Difference in the number of nodes between two graphs whose write units are compared."""
 
 
 @dataclass(slots=True)
@@ -46,10 +47,10 @@ class Used:
     Attributes:
         nodes: number of nodes.
         edges: number of edges.
-        bound: seconds of its critical path.
+        bound: duration of the critical path, in seconds.
         makespan: from the first node's start to the last node's end, in seconds.
-        calls: AWS calls of the functions that create, plan and run it.
-        node_units: write units of the table for its nodes and itself, without edges.
+        calls: number of AWS calls by the functions that create, plan and run the graph.
+        node_units: write units of the table for the nodes and the topology, without edges.
         edge_units: write units of the items that count edges.
         refused: units of writes that were rejected because another process had made them.
     """
@@ -65,11 +66,11 @@ class Used:
 
     @property
     def ratio(self) -> float:
-        """The makespan over its lower bound."""
+        """The makespan divided by its lower bound."""
         return self.makespan / self.bound
 
     def called(self, call: Call) -> None:
-        """Record an AWS call; a write counts as rejected until it is executed."""
+        """Record an AWS call; a write counts as rejected until `written` records it."""
         self.calls += call.machine.function in _OWN
         if call.operation in _WRITES:
             self._add(call.request.get("Key") or call.request["Item"], 1, refused=1)
@@ -79,7 +80,7 @@ class Used:
                 self._add(item, 1, refused=1)
 
     def written(self, old: Item | None, new: Item | None) -> None:
-        """Record a write of the table; DynamoDB charges for the larger image of the item."""
+        """Record a write to the table; DynamoDB charges for the larger of the item's old and new images."""
         item = new or old or {}
         units = write_units(max(item_size(image) for image in (old, new) if image is not None))
         self._add(item, units - 1, refused=-1)
@@ -96,10 +97,10 @@ class Used:
 
 
 def measured(nodes: Mapping[str, Mapping[str, Any]], seconds: Mapping[str, float]) -> Used:
-    """Run a graph in virtual time.
+    """Run a graph in virtual time, and return its time and usage.
 
     Args:
-        nodes: nodes of the request, by name.
+        nodes: the request's nodes, by name.
         seconds: duration of each node.
     """
     parents = {key: node.get("depends_on", ()) for key, node in nodes.items()}
@@ -128,7 +129,7 @@ def measured(nodes: Mapping[str, Mapping[str, Any]], seconds: Mapping[str, float
 
 
 def counted(folder: Path = SOURCE) -> dict[str, float]:
-    """The worst makespan ratio, write units per additional node, and per edge in the most expensive graph."""
+    """Return the worst makespan ratio, the write units per node, and those per edge of the most expensive graph."""
     graphs = [each for _, each in run(folder)]
     return {
         "makespan_ratio_worst": round(max(each.ratio for each in graphs), 3),
@@ -138,13 +139,13 @@ def counted(folder: Path = SOURCE) -> dict[str, float]:
 
 
 def units_per_node() -> float:
-    """The write units per additional node in a chain, whose edges use none."""
+    """Return the write units per additional node in a chain, whose edges need no write units."""
     few, many = (measured(*_requested(_chain(length))) for length in (_GROWTH, 2 * _GROWTH))
     return (many.node_units - few.node_units) / _GROWTH
 
 
 def run(folder: Path) -> Iterator[tuple[str, Used]]:
-    """Run the recorded graphs, if any, and two synthetic ones, scaled to the same critical path."""
+    """Run the recorded graphs, if any, and two synthetic graphs, scaled to the same critical path."""
     for path in sorted(folder.glob("*.json")):
         yield path.stem, measured(*_requested(json.loads(path.read_text(encoding="utf-8"))["nodes"]))
     yield "made-1000", measured(*_requested(made(1000)))
@@ -152,7 +153,7 @@ def run(folder: Path) -> Iterator[tuple[str, Used]]:
 
 
 def _requested(recorded: Iterable[Mapping[str, Any]]) -> tuple[dict[str, dict[str, Any]], dict[str, float]]:
-    """A recorded graph as a request body, and the durations of its nodes."""
+    """Return a recorded graph as the nodes of a request, and the durations of its nodes."""
     each = {node["id"]: (node["runtime_s"], node["parents"]) for node in recorded}
     scale = _PATH_SECONDS / longest(each)
     names = {key: f"n{number}" for number, key in enumerate(each)}
@@ -176,7 +177,7 @@ def _fan(width: int) -> Iterator[dict[str, Any]]:
 
 
 def main() -> None:
-    """Run all graphs and show a table."""
+    """Run all graphs, and show a table."""
     columns = ("graph", "nodes", "edges", "makespan s", "ratio", "calls a node", "units a node", "units an edge")
     table = Table(*columns, title=f"Graphs in virtual time, critical paths of {_PATH_SECONDS:.0f} s")
     for name, used in run(Path(sys.argv[1]) if len(sys.argv) > 1 else SOURCE):

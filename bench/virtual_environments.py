@@ -1,4 +1,4 @@
-"""Virtual environments of other measured programs, whose packages are not the project's."""
+"""Installs virtual environments for other measured programs, whose packages are not those of the project."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _BUILD = Path(__file__).resolve().parents[1] / "build"
 
 
 def programs_of(name: str, requirements: str) -> Path:
-    """The programs' folder of an environment, which is installed on first use.
+    """Return the folder of an environment's programs; the environment is installed on first use.
 
     Args:
-        name: its folder in `build`.
+        name: the environment's folder in `build`.
         requirements: content of a `requirements.txt`; the environment is reinstalled when it changes.
     """
     folder = _BUILD / name

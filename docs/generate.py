@@ -1,7 +1,7 @@
-"""Generates sections of the pages of reference, migrations and security from the code: `python docs/generate.py`.
+"""Generates page sections from the code, for example tables of the reference: `python docs/generate.py`.
 
-A page marks a section with `<!-- generated: NAME -->` and `<!-- end -->`; the text between is generated.
-With `--check`, nothing is written, and outdated pages are listed.
+A page marks a section with `<!-- generated: NAME -->` and `<!-- end -->`; the text between these comments is generated.
+With `--check`, outdated pages are listed and no file is written.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "celery-entry-keys": celery.entry_keys,
     "celery-settings": celery.settings,
 }
-"""The generators of sections, by the name in the marker."""
+"""The generators of sections, by the name in the section's marker."""
 
 
 FILES: Mapping[Path, Callable[[], str]] = {
@@ -67,21 +67,21 @@ FILES: Mapping[Path, Callable[[], str]] = {
     REFERENCE / "asyncapi.json": lambda: f"{json.dumps(asyncapi.document(), indent=1, ensure_ascii=False)}\n",
     llms.FILE: llms.text,
 }
-"""The generators of whole files."""
+"""The generators of complete files, by path."""
 
 
 class SectionUnknown(LookupError):
-    """A marker names an unknown section."""
+    """A page's marker names an unknown section."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"there is no generated section {name!r}; there are {', '.join(SECTIONS)}")
 
 
 def filled(page: str) -> str:
-    """The page with its generated sections updated.
+    """Return the page with its generated sections updated.
 
     Raises:
-        SectionUnknown: it has a marker with an unknown name.
+        SectionUnknown: the page has a marker with an unknown name.
     """
 
     def section(match: re.Match[str]) -> str:
@@ -94,21 +94,19 @@ def filled(page: str) -> str:
 
 
 def generated_in(page: str) -> list[str]:
-    """The names of a page's generated sections."""
+    """Return the names of a page's generated sections."""
     return [match["name"] for match in SECTION.finditer(page)]
 
 
 def generated_pages() -> list[Path]:
-    """The pages that may have generated sections."""
+    """Return the pages that can have generated sections."""
     return sorted([*REFERENCE.glob("*.md"), *MIGRATIONS.glob("*.md"), SECURITY, DIAGNOSIS, README])
 
 
 def main() -> int:
-    """Write the pages, or check them; returns 1 if a checked page is outdated."""
-    parser = argparse.ArgumentParser(
-        description="Write what the code knows into the pages of reference and migrations."
-    )
-    parser.add_argument("--check", action="store_true", help="write nothing; name the pages that differ")
+    """Write the generated text, or check it; return 1 if a checked page is outdated."""
+    parser = argparse.ArgumentParser(description="Write the generated sections into the documentation pages.")
+    parser.add_argument("--check", action="store_true", help="list the outdated pages without writing them")
     is_check = parser.parse_args().check
     differing = 0
     for path in generated_pages():

@@ -21,7 +21,7 @@ FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 
 
 def pages() -> list[Path]:
-    """Every Markdown file that is committed or not ignored."""
+    """Return every Markdown file that is committed or not ignored."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],  # noqa: S607 - git by its name
         cwd=ROOT,
@@ -33,7 +33,7 @@ def pages() -> list[Path]:
 
 
 def broken(page: Path) -> Iterator[str]:
-    """The broken links of a page."""
+    """Yield the broken links of a page."""
     for link in LINK.findall(FENCE.sub("", page.read_text())):
         if re.match(r"[a-z][a-z0-9+.-]*:", link):
             continue
@@ -44,13 +44,13 @@ def broken(page: Path) -> Iterator[str]:
 
 
 def anchors(page: Path) -> set[str]:
-    """The anchors of a page's headings, as used in links."""
+    """Return the anchors of a page's headings, as used in links."""
     headings = HEADING.findall(FENCE.sub("", page.read_text()))
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def main() -> int:
-    """Print every broken link; returns 1 if there is one."""
+    """Print every broken link; return 1 if there is a broken link."""
     found = [f"{page.relative_to(ROOT)}: {link}" for page in pages() for link in broken(page)]
     sys.stdout.writelines(f"broken link in {line}\n" for line in found)
     return 1 if found else 0

@@ -1,1 +1,1 @@
-"""Celery on SQS with DynamoDB as its result backend, compared with duetime on the same embedded AWS; run on demand."""
+"""Compares Celery (on SQS, with DynamoDB as result backend) and duetime on the same embedded AWS; run on demand."""

@@ -1,7 +1,7 @@
-"""Run the same tasks with Celery and duetime, and compare: `python -m bench.celery_comparison [COUNT]`.
+"""Compares Celery and duetime running the same tasks: `python -m bench.celery_comparison [COUNT]`.
 
-The first run installs Celery into a separate virtual environment. Both call the embedded AWS through a proxy that
-counts requests, each in its own process. Writes both ratios into `results.json`.
+The first run installs Celery into a separate virtual environment. Both programs run in their own processes and call
+the embedded AWS through a proxy that counts requests. The ratios of requests and CPU time go to `results.json`.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 COUNT, TOGETHER = 5_000, 100
 _SETTING_UP = frozenset({"", "CreateTable", "DescribeTable", "DescribeTimeToLive", "UpdateTimeToLive", "CreateQueue"})
-"""Requests made once, regardless of the number of tasks."""
+"""Operations that are called only for the setup, regardless of the number of tasks."""
 
 
 class TasksMissing(RuntimeError):
-    """A program ended before running all of its tasks, so there is no comparison."""
+    """A program ended before running all of its tasks, so it cannot be compared."""
 
     def __init__(self, ended: int, count: int) -> None:
         super().__init__(f"{ended} of {count} tasks have run")
@@ -46,18 +46,18 @@ class CountingProxy(ProxyServer):
         self.requests: Counter[str] = Counter()
 
     def answer(self, operation: str) -> None:
-        """Count the request, and forward it."""
+        """Count the request, and return `None` so that it is forwarded."""
         with self._lock:
             self.requests[operation] += 1
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Resources that one program used for all tasks.
+    """The resources that one program used for all tasks.
 
     Attributes:
-        requests: number by operation, without setup.
-        cpu, wall: seconds.
+        requests: number of requests by operation, without those for the setup.
+        cpu, wall: CPU time and wall time, in seconds.
     """
 
     requests: Counter[str]
@@ -66,11 +66,15 @@ class Outcome:
 
     @classmethod
     def of(cls, command: Sequence[str], count: int) -> Outcome:
-        """Run a program with its own embedded AWS."""
+        """Run a program with its own embedded AWS, and return its outcome.
+
+        Raises:
+            TasksMissing: the program did not run all tasks.
+        """
         with emulator.running(port=0) as engine, proxied(CountingProxy, engine.port) as proxy:
             address = f"http://127.0.0.1:{proxy.server_port}"
             environ = {**os.environ, **engine.environ, "AWS_ENDPOINT_URL": address}
-            # Celery gets the port of its broker and backend.
+            # Celery gets the port of its broker and result backend.
             words = [each.replace("PORT", str(proxy.server_port)) for each in command]
             run = subprocess.run(words, env=environ, check=True, capture_output=True, text=True)  # noqa: S603 - our own
             figures = json.loads(run.stderr.strip().splitlines()[-1])
@@ -81,7 +85,7 @@ class Outcome:
 
 
 def compare(count: int) -> dict[str, Outcome]:
-    """Run the programs one after another."""
+    """Run the programs one after another, and return their outcomes by name."""
     ours = [sys.executable, "-m", "bench.celery_comparison.duetime_program", str(count)]
     theirs = [
         str(programs_of("celery", (HERE / "requirements.txt").read_text()) / "python"),
@@ -97,7 +101,7 @@ def compare(count: int) -> dict[str, Outcome]:
 
 
 def main() -> None:
-    """Compare, print, and save the ratios."""
+    """Run both programs, print the outcomes, and save the ratios."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else COUNT
     outcomes = compare(count)
     for name, each in outcomes.items():

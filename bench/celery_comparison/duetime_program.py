@@ -1,4 +1,4 @@
-"""Creates tasks with duetime's API function and runs them in its worker function; prints the CPU seconds.
+"""Creates tasks with duetime's API function, runs them in its worker function, and prints the CPU seconds.
 
 The code that calls the functions stands in for API Gateway and Lambda's poller, and its CPU time counts.
 Usage: python -m bench.celery_comparison.duetime_program COUNT A_REQUEST

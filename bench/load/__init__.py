@@ -1,1 +1,1 @@
-"""Load tests: the capacity of one machine's stack, and its behavior under overload."""
+"""Load tests of one machine's stack: its capacity and its behavior under overload."""

@@ -1,6 +1,6 @@
 """Measures one machine's capacity, and checks that overload loses no task: `make load`.
 
-Starts its own stack on the loopback, and ends on its own after some minutes.
+The program starts its own stack on the loopback interface, and ends after some minutes.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ if TYPE_CHECKING:
 STEPS = (25, 50, 75, 100, 125, 150, 200, 250, 300, 400)
 """Rates in requests a second, tried in order until one exceeds the capacity."""
 CARRIED = 0.9
-"""Share of the offered rate that must be served."""
+"""Share of the offered rate that must be served for the rate to be within capacity."""
 CARRIED_MS = 1000.0
-"""Limit of the response time at the 99th percentile, in milliseconds."""
+"""Maximum response time at the 99th percentile, in milliseconds, for a rate to be within capacity."""
 OVERLOAD = 3
-"""Offered rate as a multiple of the throttled rate."""
+"""Offered rate under overload, as a multiple of the throttled rate."""
 SOON_SECONDS = 30
 ALONE = 2_000
-"""Number of requests of each kind for measuring the handler alone."""
+"""Number of requests of each kind with which the handler alone is measured."""
 TOO_MANY, UNAVAILABLE = HTTPStatus.TOO_MANY_REQUESTS.value, HTTPStatus.SERVICE_UNAVAILABLE.value
 
 
 def main() -> int:
-    """Measure, and show tables; returns 1 if an accepted task was lost or a response broke the API's contract."""
+    """Run the load tests, and show tables; return 1 if a task was lost or a response broke the API's contract."""
     parser = argparse.ArgumentParser(prog="load", description="Load a local stack, and overload it.")
-    parser.add_argument("--seconds", type=int, default=12, help="of each step")
+    parser.add_argument("--seconds", type=int, default=12, help="seconds per step")
     parser.add_argument("--most", type=int, default=STEPS[-1], help="highest rate to try, in requests a second")
     asked = parser.parse_args()
     console = Console()
@@ -56,17 +56,17 @@ def main() -> int:
         steps = [step for step in STEPS if step <= asked.most]
         creates = list(_climbed(url, steps, Offer("Creator", 0, asked.seconds)))
         polls = list(_climbed(url, [2 * step for step in steps], Offer("Poller", 0, asked.seconds, ids=ids)))
-        console.print(_table("What it carries", chain(creates, polls)))
+        console.print(_table("Capacity", chain(creates, polls)))
         let_through = max(5.0, 0.5 * max((came.per_second for came in creates if _is_carried(came)), default=0))
         squeezed = list(_squeezed(over, let_through, asked.seconds))
-    console.print(_table("Three times as much as is let through", (came for came, _ in squeezed)))
+    console.print(_table("Load of three times the throttled rate", (came for came, _ in squeezed)))
     for came, found in squeezed:
         console.print(f"of {len(came.accepted)} accepted tasks {found.ended} ended, {found.lost} are lost")
     return int(any(_is_broken(came, found) for came, found in squeezed))
 
 
 def _warmed_up(url: str) -> Sequence[str]:
-    """Warm up the API's processes, so that no result includes the emulator's cold starts; return ids of tasks."""
+    """Warm up the API's processes, so that no result includes the emulator's cold starts; return the created ids."""
     return made(url, Offer("Creator", 32, 8)).accepted
 
 
@@ -84,7 +84,7 @@ def _is_carried(came: StepResult) -> bool:
 
 
 def _squeezed(over: Stack, rate: float, seconds: int) -> Iterator[tuple[StepResult, DurabilityCheck]]:
-    """Overload a throttled gateway and a throttled table, and check the accepted tasks."""
+    """Overload a throttled gateway, then a throttled table, and check whether the accepted tasks have ended."""
     url = over.ready.api_url
     offer = Offer("Creator", OVERLOAD * rate, seconds, delay_seconds=SOON_SECONDS)
     with Client(url) as client:
@@ -99,7 +99,7 @@ def _squeezed(over: Stack, rate: float, seconds: int) -> Iterator[tuple[StepResu
 
 
 def _is_broken(came: StepResult, found: DurabilityCheck) -> bool:
-    """Whether an accepted task has not ended, nothing was throttled, or an unexpected response occurred."""
+    """Return whether an accepted task has not ended, no request was throttled, or an unexpected response occurred."""
     promised = {HTTPStatus.CREATED.value, TOO_MANY, UNAVAILABLE}
     turned_away = came.counted(TOO_MANY, UNAVAILABLE)
     return found.ended < len(came.accepted) or not turned_away or not set(came.answers) <= promised

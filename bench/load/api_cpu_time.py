@@ -1,4 +1,4 @@
-"""CPU time of the api function per request: its handler in this process, over the embedded DynamoDB."""
+"""Measures the api function's CPU time per request, with its handler in this process over the embedded DynamoDB."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _CONTEXT: Any = SimpleNamespace(
 
 
 class RequestFailed(RuntimeError):
-    """A timed request was rejected; the message is the response."""
+    """A timed request was rejected; the error's message is the response."""
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """The cost of requests of one kind.
+    """The cost per request of one kind.
 
     Attributes:
         cpu_ms: this process's CPU time per request, without DynamoDB's.
@@ -46,7 +46,7 @@ class Served:
 
     @property
     def per_core(self) -> float:
-        """Requests that one core could serve a second without waiting."""
+        """The requests that one core could serve per second if it never waited."""
         return 1000 / self.cpu_ms
 
 
@@ -82,12 +82,12 @@ def _timed(what: str, count: int, send: Callable[[int], object]) -> Served:
 
 
 def _unchanged(task: str) -> None:
-    """Poll a task that was not changed since its creation."""
+    """Poll a task that has not changed since its creation."""
     _sent("GET", f"/v1/tasks/{task}", HTTPStatus.NOT_MODIFIED, {"if-none-match": '"1"'})
 
 
 def _sent(method: str, path: str, status: HTTPStatus, headers: Mapping[str, str] | None = None) -> Any:  # noqa: ANN401 - any JSON
-    # Imported late, because the function reads environment variables on import, as in Lambda.
+    # The function is imported late, because it reads environment variables on import, as in Lambda.
     from functions.api.handler import handler  # noqa: PLC0415 - see the line above
 
     event = {

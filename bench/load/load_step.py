@@ -1,4 +1,4 @@
-"""One load step: a request rate for a duration, by locust in its own process."""
+"""Generates one load step: a request rate for a duration, sent by locust in a separate process."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 LOCUSTFILE = Path(__file__).with_name("locustfile.py")
 LOOPBACK = "127.0.0.1"
 STOP_SECONDS = 40
-"""Seconds that requests in flight may take at the end; longer than the API's own timeout."""
+"""Seconds that requests in flight can take at the end of a step; this is longer than the API's timeout."""
 
 
 class NotThisMachine(ValueError):
-    """The target of a load is not this machine."""
+    """The address to which a load would be sent is not on this machine."""
 
     def __init__(self, url: str) -> None:
         super().__init__(f"a load is sent to {LOOPBACK} only, not to {url}")
 
 
 class LocustFailed(RuntimeError):
-    """The load could not be generated; the message is locust's output."""
+    """The load could not be generated; the error's message is locust's output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +54,13 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """Responses with one status; times are in milliseconds."""
+    """The responses with one status; times are in milliseconds."""
 
     count: int
     p50_ms: float
     p99_ms: float
     coming_back: int
-    """How many of them had a `Retry-After` header."""
+    """The number of these responses with a `Retry-After` header."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class StepResult:
     """The result of a load step.
 
     Attributes:
-        answers: responses by status; 0 stands for requests without a response.
+        answers: responses by status; status 0 stands for requests without a response.
         accepted: ids of tasks created with status 201.
     """
 
@@ -92,15 +92,15 @@ class StepResult:
         return self.done.count / self.offer.seconds
 
     def counted(self, *statuses: int) -> int:
-        """The number of responses with one of these statuses."""
+        """Return the number of responses with one of these statuses."""
         return sum(self.answers[status].count for status in statuses if status in self.answers)
 
 
 def made(url: str, offer: Offer) -> StepResult:
-    """Generate the load; returns when its time is up and all requests have responses.
+    """Generate the load, and return its result once its time is up and all requests have responses.
 
     Raises:
-        NotThisMachine: the address is not on the loopback.
+        NotThisMachine: the address is not on the loopback interface.
     """
     if urlsplit(url).hostname != LOOPBACK:
         raise NotThisMachine(url)

@@ -1,4 +1,4 @@
-"""The actions of locust's users: create tasks, or poll existing ones. Started only by `bench.load.load_step`."""
+"""Defines locust's users, which create tasks or poll existing tasks; started only by `bench.load.load_step`."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 _ACCEPTED: list[str] = []
 _COMING_BACK: Counter[str] = Counter()
-"""Number of responses with `Retry-After`, by kind and status."""
+"""Numbers of responses with `Retry-After`, by kind of request and status."""
 
 
 class _Caller(FastHttpUser):
-    """Sends requests at its rate, whatever the responses; late responses slow it down, like any client."""
+    """A user that sends requests at its rate, whatever the responses are; late responses slow it down."""
 
     abstract = True
     connection_timeout = 10.0
@@ -35,12 +35,12 @@ class _Caller(FastHttpUser):
         time.sleep(self._chance.random() / self._option("pace"))  # locust patches this to a greenlet's sleep
 
     def wait_time(self) -> float:
-        """Seconds until the next call."""
+        """Return the seconds until the next call."""
         seconds: float = constant_throughput(self._option("pace"))(self)
         return seconds
 
     def call(self, kind: str, method: str, path: str, body: object = None) -> Any:  # noqa: ANN401 - locust's own response
-        """Send one request, and count it under its kind and status."""
+        """Send one request, and count its response under its kind and status."""
         with self.client.request(method, path, json=body, name=kind, catch_response=True) as response:
             name = f"{kind} {response.status_code}"
             response.request_meta["name"] = name
@@ -69,7 +69,7 @@ class Poller(_Caller):
     """Polls tasks."""
 
     def on_start(self) -> None:
-        """Read the ids of existing tasks."""
+        """Read the ids of the tasks to poll."""
         super().on_start()
         self._ids = Path(self._option("ids")).read_text().split()
 

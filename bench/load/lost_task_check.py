@@ -22,8 +22,8 @@ class DurabilityCheck:
     """The outcome of accepted tasks.
 
     Attributes:
-        ended: how many have succeeded.
-        lost: how many do not exist.
+        ended: number of tasks that have succeeded.
+        lost: number of tasks that do not exist.
     """
 
     ended: int
@@ -31,7 +31,7 @@ class DurabilityCheck:
 
 
 def kept(client: Client, ids: Sequence[str], patience: float = PATIENCE_SECONDS) -> DurabilityCheck:
-    """Wait until all of these tasks have ended, or the patience is over."""
+    """Wait until all of these tasks have ended or the time for waiting is over, and return their outcome."""
     give_up = time.monotonic() + patience
     while True:
         states = _states(client, ids)

@@ -1,4 +1,4 @@
-"""Throttles a stack at the two places where AWS does: the gateway and the table."""
+"""Throttles a stack where AWS would throttle it: at the gateway and at the table."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _THROTTLED = json.dumps(
 @contextmanager
 def narrow_gateway(over: Stack, rate: float, burst: int) -> Iterator[None]:
     """Limit a stage's request rate and burst."""
-    # The emulator's client is typed only for the services used elsewhere.
+    # The emulator's client has types only for the services that are used elsewhere.
     gateway: Any = cast("Any", over.emulator).client("apigatewayv2")
     place = {"ApiId": over.deployment.outputs["ApiId"], "StageName": "$default"}
     before = gateway.get_stage(**place)["DefaultRouteSettings"]
@@ -42,9 +42,9 @@ def narrow_gateway(over: Stack, rate: float, burst: int) -> Iterator[None]:
 
 @contextmanager
 def table_of_any_width(over: Stack) -> Iterator[Callable[[float], None]]:
-    """A table that can be set to throttle calls of the api function above a rate.
+    """Provide a function that makes the table throttle calls of the api function above a rate.
 
-    The function restarts, because its table's address changes; warm it up again before throttling.
+    The api function restarts, because its table's address changes. Warm it up again before throttling.
     """
     functions = over.emulator.client("lambda")
     name = over.deployment.outputs["ApiFunctionName"]
@@ -68,12 +68,12 @@ class _NarrowTable(ProxyServer):
         self._rate = float("inf")
 
     def narrow(self, rate: float) -> None:
-        """Limit the calls a second from now on."""
+        """Limit the calls per second from now on."""
         with self._lock:
             self._bucket, self._rate = Bucket(), rate
 
     def answer(self, _operation: str) -> tuple[int, dict[str, str], bytes] | None:
-        """Throttle a call that exceeds the limit."""
+        """Return a throttling error for a call that exceeds the limit."""
         with self._lock:
             is_free = self._rate == float("inf")
             if is_free or self._bucket.admits(self._rate, self._rate, time.monotonic()):

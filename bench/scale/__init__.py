@@ -1,1 +1,1 @@
-"""Simulates large scale from AWS's documented limits and a task's counted usage."""
+"""Simulates large deployments, based on AWS's documented limits and a task's counted usage."""

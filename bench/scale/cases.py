@@ -1,4 +1,4 @@
-"""The simulated cases: load, deployment and conclusion."""
+"""Defines and simulates the cases of `docs/scale.md`, each with its load, deployment and conclusion."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ LARGE = Deployment(
     warm=10_000,
     concurrency=20_000,
 )
-"""A deployment for ten billion tasks a day: raised quotas, provisioned pollers and a warm table."""
+"""A deployment for ten billion tasks a day, with raised quotas, provisioned pollers and a warm table."""
 SETTINGS = Deployment(shards=64, table_writes=40_000, mapping_start=1_000, mapping_most=1_000, warm=1_000)
 """A deployment that has been busy for a while, without provisioned pollers or raised quotas, at the largest
 `concurrency`."""
 LONG = replace(SETTINGS, batch_seconds=1.0)
-"""The same for tasks that take a second, of which 10 000 start a second."""
+"""The same deployment for tasks that take a second, of which 10 000 start each second."""
 HOLD = 0.65
-"""Average seconds that a worker holds a full batch; it is busy for as long again."""
+"""Average seconds that a worker holds a full batch until it is due, in addition to the batch's duration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +50,11 @@ class Case:
 
     Attributes:
         name: description.
-        p50, p99, slowest: how late tasks start, in seconds.
+        p50, p99, slowest: lateness of tasks, in seconds.
         throttled: seconds during which workers waited for write units.
         workers: maximum concurrent workers.
-        dollars: cost of its tasks.
-        says: the conclusion.
+        dollars: cost of the tasks.
+        says: the conclusion from the result.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Case:
 
 
 def cases() -> Iterator[Case]:
-    """All cases, in the order of the page."""
+    """Yield all cases, in the order in which the page shows them."""
     yield steady()
     yield burst()
     yield cold_morning()
@@ -78,7 +78,7 @@ def cases() -> Iterator[Case]:
 
 
 def steady() -> Case:
-    """120 000 tasks a second for a minute of steady load."""
+    """Simulate a steady load of 120 000 tasks a second for a minute."""
     deployment = replace(LARGE, batch_seconds=HOLD + 0.1)
     run = simulate(deployment, _even(120_000, 60, 0.01), 0.01)
     return _case(
@@ -87,7 +87,7 @@ def steady() -> Case:
 
 
 def burst() -> Case:
-    """A million tasks of 0.1 s due in the same second."""
+    """Simulate a million tasks of 0.1 s that are due in the same second."""
     due = np.zeros((3_000, 1))
     due[:100] = 10_000
     ready = MOST_READY_POLLERS * POLLER_INVOCATIONS
@@ -97,7 +97,7 @@ def burst() -> Case:
 
 
 def cold_morning() -> Case:
-    """Ten thousand tasks due at nine after idle hours, with default quotas and nothing warm."""
+    """Simulate ten thousand tasks due at once after idle hours, with default quotas and nothing warmed up."""
     due = np.zeros((6_000, 1))
     due[0] = 10_000
     run = simulate(replace(Deployment(), concurrency=185), due, 0.02)
@@ -105,7 +105,7 @@ def cold_morning() -> Case:
 
 
 def throttled_table() -> Case:
-    """2 500 tasks a second for an hour on a new table that accepts 4 000 units a second."""
+    """Simulate 2 500 tasks a second for an hour on a new table that accepts 4 000 write units a second."""
     deployment = replace(LONG, table_writes=aws_limits.NEW_TABLE_WRITES)
     due = np.vstack([_even(2_500, 3_600, 1.0), np.zeros((3_600, 1))])
     run = simulate(deployment, due, 1.0)
@@ -117,7 +117,10 @@ def throttled_table() -> Case:
 
 
 def owner_flood() -> Iterator[Case]:
-    """An owner creates as many immediate tasks as its list accepts, while others create 500 a second; fairly or not."""
+    """Simulate an owner that creates as many immediate tasks as its list accepts, with fair and with unfair queues.
+
+    Meanwhile, other owners create 500 tasks a second.
+    """
     accepted = OWNER_SPREAD * aws_limits.PARTITION_WRITES
     deployment = replace(LONG, batch_seconds=4.0, table_writes=100_000, table_quota=100_000)
     flood = np.vstack([_even(accepted, 60, 0.02), np.zeros((6_000, 1))])
@@ -133,7 +136,7 @@ def owner_flood() -> Iterator[Case]:
 
 
 def region_loss() -> Case:
-    """A Region outage of an hour at 3 000 tasks a second, then the backlog."""
+    """Simulate an hour's outage of a Region at 3 000 tasks a second, and the backlog afterwards."""
     run = simulate(LONG, _even(3_000, 3 * 3_600, 1.0), 1.0, down=(0, 3_600))
     return _case(
         "a Region's loss for an hour, at 3 000 tasks of 1 s a second",
@@ -143,13 +146,13 @@ def region_loss() -> Case:
 
 
 SMALL = tuple(Key(f"small-{number}", 10, 40.0, "the 100 keys of 10") for number in range(100))
-"""A hundred keys of ten tasks each, which become due while the large ones have a backlog."""
+"""A hundred keys of ten tasks each, which become due while the large keys have a backlog."""
 FAIR_WORKERS, FAIR_SECONDS = 100, 0.5
-"""The default `concurrency` of a priority, and the average duration of a task."""
+"""The default `concurrency` of a priority, and the average duration of a task in seconds."""
 
 
 def fair_cases() -> Iterator[tuple[str, dict[str, NDArray[np.float64]]]]:
-    """One key with 100 000 tasks of half a second, all due at once, beside a hundred keys of ten."""
+    """Simulate 100 000 tasks of half a second of some large keys, due at once, beside a hundred keys of ten tasks."""
     large = Key("large", 100_000, 0.0, "the key of 100 000")
     keyless = [replace(key, key=None) for key in (large, *SMALL)]
     ten = [Key(f"large-{number}", 10_000, 0.0, "the keys of 10 000") for number in range(10)]
@@ -185,8 +188,8 @@ class Step:
 
     Attributes:
         tasks: number of tasks per day.
-        bill: dollars a month by the price table; for a default deployment, including the idle cost.
-        workers: concurrent workers, for tasks of 0.1 s.
+        bill: dollars a month by the price table, for a default deployment and including the idle cost.
+        workers: number of concurrent workers, for tasks of 0.1 s.
         writes: write units per second of the table.
         shards: number of shards needed.
         raises: quotas and settings to raise.
@@ -216,11 +219,11 @@ _SIZES = (
     (1_000_000_000, 10, 100, _BILLION),
     (10_000_000_000, 10, 100, _TEN_BILLION),
 )
-"""Tasks a day, tasks due at the same moment, tasks per request, and quotas and settings to raise."""
+"""For each size: tasks a day, tasks due at the same moment, tasks per request, and quotas and settings to raise."""
 
 
 def steps() -> Iterator[Step]:
-    """From ten tasks a day to ten billion."""
+    """Yield the deployments for ten tasks to ten billion tasks a day."""
     for tasks, together, per_request, raises in _SIZES:
         rate = tasks / DAY
         bill = estimate(Workload(tasks * 30, together=together, per_request=per_request)).dollars
@@ -230,5 +233,5 @@ def steps() -> Iterator[Step]:
 
 
 def trigger_groups(shards: int) -> int:
-    """Concurrent invocations of the trigger for a number of shards."""
+    """Return the number of concurrent trigger invocations for a number of shards."""
     return -(-shards // GROUP_SIZE)

@@ -1,4 +1,4 @@
-"""A cohort model: the tasks due in one step are represented by their number, and so are workers.
+"""A cohort model, which represents the tasks due in one step, and the workers, only by their numbers.
 
 In every step, the number of tasks that start is limited by due tasks, free workers and write units. Differences between
 tasks, partitions and workers are not modeled; every batch is full and takes the same time. The model shows which
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 BATCH = 10
 RUN_WRITES = 2
-"""Write units of a claim and an outcome in the partition of the task's minute."""
+"""Write units of a claim and an outcome, in the partition of the task's minute and shard."""
 CLAIM_SECONDS = 0.002
 """Assumed seconds per claim of a batch, in sequence, by a worker with less than a third of a vCPU."""
 _QUANTILES = 400
@@ -34,15 +34,15 @@ _QUANTILES = 400
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """The capacity of a deployment by its settings, quotas and previous load.
+    """The capacity of a deployment, which depends on its settings, quotas and previous load.
 
     Attributes:
-        shards: number per minute, each a partition.
+        shards: number of shards per minute, each of which is a partition.
         table_writes: initial write units a second: twice the previous peak, or the warm throughput.
         table_quota: maximum write units a second of the table.
-        mapping_start, mapping_growth, mapping_most: initial concurrent batches of the event source mapping, growth a
-        second, and maximum.
-        warm: number of workers at the start.
+        mapping_start, mapping_growth, mapping_most: concurrent batches of the event source mapping: the initial number,
+        the growth a second, and the maximum.
+        warm: number of workers that exist at the start.
         concurrency: maximum concurrent workers, by the account's quota or the queue's limit.
         batch_seconds: seconds that a worker is busy with a batch once it is due.
         cold_start: seconds until a new worker starts.
@@ -67,11 +67,11 @@ class Run:
     """The result of a simulation, step by step.
 
     Attributes:
-        step: seconds.
-        due, started: tasks in each step, a column for each class.
+        step: duration of a step, in seconds.
+        due, started: numbers of tasks in each step, with a column for each class.
         table_limited: seconds during which workers waited for write units.
         workers: maximum concurrent workers.
-        headroom: the deployment's headroom.
+        headroom: seconds by which messages arrive early, as in the deployment.
     """
 
     step: float
@@ -82,13 +82,13 @@ class Run:
     headroom: float
 
     def waits(self, of: int = 0) -> Series:
-        """Evenly spaced quantiles of the seconds that tasks of a class waited for workers and units."""
+        """Return evenly spaced quantiles of the seconds that tasks of a class waited for workers and write units."""
         due, started = np.cumsum(self.due[:, of]), np.cumsum(self.started[:, of])
         places = (np.arange(_QUANTILES) + 0.5) / _QUANTILES * min(due[-1], started[-1])
         return np.maximum(0.0, (_crossings(started, places) - _crossings(due, places)) * self.step)
 
     def lateness(self, percent: float, of: int = 0) -> float:
-        """A percentile of the lateness in seconds, including the delivery of messages."""
+        """Return a percentile of the lateness in seconds, including the delivery of messages."""
         shares = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
         spread = log(aws_limits.TRANSPORT_P99 / aws_limits.TRANSPORT_MEDIAN) / NormalDist().inv_cdf(0.99)
         transport = [
@@ -101,12 +101,12 @@ class Run:
 
     @property
     def left(self) -> float:
-        """Tasks that have not started at the end."""
+        """The number of tasks that have not started at the end."""
         return float(self.due.sum() - self.started.sum())
 
 
 def _crossings(cumulative: Series, places: Series) -> Series:
-    """The step and the fraction of it at which a running sum reaches given values."""
+    """Return the steps, with fractions, at which a running sum reaches given values."""
     index = np.searchsorted(cumulative, places)
     before = np.where(index > 0, cumulative[index - 1], 0.0)
     return index + (places - before) / (cumulative[index] - before)
@@ -114,7 +114,7 @@ def _crossings(cumulative: Series, places: Series) -> Series:
 
 @dataclass(slots=True)
 class _Workers:
-    """The workers of a deployment: existing and busy ones."""
+    """The existing and the busy workers of a deployment."""
 
     deployment: Deployment
     step: float
@@ -132,13 +132,13 @@ class _Workers:
         self.arriving, self.ending = np.zeros(self.steps + 1), np.zeros(self.steps + 1)
 
     def free(self, at: int) -> float:
-        """The number of free workers in a step."""
+        """Return the number of free workers in a step."""
         self.there += self.arriving[at]
         self.busy -= self.ending[at]
         return max(0.0, min(self.there, self._polled(at)) - self.busy)
 
     def order(self, at: int, batches: float) -> None:
-        """Start workers for batches without one, at Lambda's scaling rate."""
+        """Start workers for batches that have none, at Lambda's scaling rate."""
         deployment = self.deployment
         if batches <= 0:
             return
@@ -150,12 +150,12 @@ class _Workers:
         self.arriving[self._after(at, deployment.cold_start)] += more
 
     def work(self, at: int, batches: float) -> None:
-        """Occupy workers with batches for their duration."""
+        """Occupy workers with batches for the duration of a batch."""
         self.busy += batches
         self.ending[self._after(at, self.deployment.batch_seconds)] += batches
 
     def _polled(self, at: int) -> float:
-        """Concurrent batches that the event source mapping delivers."""
+        """Return the number of concurrent batches that the event source mapping delivers."""
         deployment = self.deployment
         since = at * self.step - self.began if self.began is not None else 0.0
         return min(deployment.mapping_start + deployment.mapping_growth * since, deployment.mapping_most)
@@ -165,12 +165,13 @@ class _Workers:
 
 
 def simulate(deployment: Deployment, due: Series, step: float, *, down: tuple[float, float] = (0.0, 0.0)) -> Run:
-    """Simulate due tasks.
+    """Simulate the start of due tasks.
 
     Args:
-        deployment: the capacity to run them.
-        due: tasks due in each step; a column for each class, which share workers fairly (like owners).
-        step: seconds of a step.
+        deployment: the capacity to run the tasks.
+        due: number of tasks due in each step, with a column for each class. Classes, such as owners, share workers
+            fairly.
+        step: duration of a step, in seconds.
         down: start and end of an outage, in seconds.
     """
     steps = len(due)
@@ -201,7 +202,7 @@ def simulate(deployment: Deployment, due: Series, step: float, *, down: tuple[fl
 
 
 def _shared(waiting: Series, number: float) -> Series:
-    """The number of tasks of each class that start: equal shares, up to the available tasks."""
+    """Return the number of tasks of each class that start, in equal shares up to the class's waiting tasks."""
     shares = np.zeros_like(waiting)
     for place, each in enumerate(order := np.argsort(waiting)):
         shares[each] = min(waiting[each], (number - shares.sum()) / (len(order) - place))

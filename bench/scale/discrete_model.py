@@ -1,4 +1,4 @@
-"""A small discrete-event model of the same system, task by task; tests compare the cohort model with it."""
+"""A small discrete-event model, which simulates each task; tests compare the cohort model with it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 def starts(due: Sequence[float], *, workers: int, batch: int, seconds: float, units: float = 0.0) -> list[float]:
-    """When each task starts.
+    """Return the start time of each task.
 
     Args:
-        due: due times in order.
+        due: due times in ascending order.
         workers: number of workers.
-        batch: maximum tasks per batch.
+        batch: maximum number of tasks per batch.
         seconds: duration of a batch.
-        units: starts a second that the table allows; 0 for no limit.
+        units: number of starts a second that the table allows; 0 for no limit.
     """
     environment = simpy.Environment()
     queue = simpy.Store(environment)

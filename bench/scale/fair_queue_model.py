@@ -1,9 +1,11 @@
-"""A model of SQS fair queues, message by message: which message group waits how long while others have a backlog.
+"""A model of SQS fair queues, which simulates how long each message group waits while others have a backlog.
 
 A group is noisy while it has more than a tenth of the messages in flight, and at least 30. Messages of other groups are
-delivered first, the oldest before the others; then those of the noisy group with the fewest in flight (Source: SQS
-Developer Guide, "How Amazon SQS fair queues work"). Real queues decide so approximately; they also consider the share
-of the processing time, and a group stays noisy until its backlog is gone, which both favor the other groups.
+delivered first, from the oldest to the newest, then messages of the noisy group with the fewest messages in flight
+(Source: SQS Developer Guide, "How Amazon SQS fair queues work"). Real queues follow these rules only approximately.
+They
+also consider the share of the processing time, and a group stays noisy until its backlog is gone; both favor the other
+groups.
 """
 
 from __future__ import annotations
@@ -34,8 +36,8 @@ class Key:
     """Tasks with the same fair key.
 
     Attributes:
-        key: the key; `None` for none.
-        tasks: how many.
+        key: the fair key; `None` for tasks without a key.
+        tasks: number of tasks.
         over: seconds over which they become due; 0 if all are due at once.
         weight: weight of the key.
         kind: label under which the waits are reported.
@@ -48,7 +50,7 @@ class Key:
     weight: int = 1
 
     def messages(self, first: int) -> Iterator[_Message]:
-        """Its messages; `first` numbers the ids of its tasks."""
+        """Yield the messages of the key's tasks, whose ids are numbered from `first`."""
         for number in range(self.tasks):
             place = _evenly(first + number)
             task_id = TaskId.of(0, 0, int(place * 2**53))
@@ -56,7 +58,7 @@ class Key:
 
 
 def _evenly(number: int) -> float:
-    """A number from 0 to 1; those of consecutive numbers are spread evenly."""
+    """Map a number to a value from 0 to 1, so that the values of consecutive numbers are spread evenly."""
     return number * _GOLDEN % 1.0
 
 
@@ -72,9 +74,9 @@ class _Queue:
     """The messages of a fair queue.
 
     Attributes:
-        waiting: by group, with the order of arrival.
-        oldest: the order of arrival and the group of each group's first message.
-        in_flight: received and not deleted, by group.
+        waiting: waiting messages by group, with their arrival numbers.
+        oldest: arrival number and group of each group's first message, as a heap.
+        in_flight: number of received messages that are not deleted, by group.
     """
 
     waiting: dict[str, deque[tuple[int, _Message]]] = field(default_factory=dict)
@@ -124,18 +126,18 @@ class _Queue:
 
 
 def waits(keys: Sequence[Key], *, workers: int, seconds: float) -> dict[str, NDArray[np.float64]]:
-    """How long the tasks of each kind wait, in seconds, in the order in which they start.
+    """Return the waits of each kind's tasks, in seconds and in the order in which the tasks start.
 
     Args:
         keys: the tasks.
-        workers: how many batches run at once.
+        workers: number of batches that run at once.
         seconds: average duration of a batch.
     """
     arriving = _arrivals(keys)
     queue, ends, found = _Queue(), list[tuple[float, int, list[_Message]]](), dict[str, list[float]]()
     number = 0
     while arriving or queue.oldest:
-        # What happens next: the arrival of a message or the end of a batch.
+        # The next event is the arrival of a message or the end of a batch.
         now = min(arriving[0].at if arriving else inf, ends[0][0] if ends else inf)
         while ends and ends[0][0] <= now:
             queue.delete(heappop(ends)[2])
@@ -144,7 +146,7 @@ def waits(keys: Sequence[Key], *, workers: int, seconds: float) -> dict[str, NDA
             number += 1
         while queue.oldest and len(ends) < workers:
             batch = queue.receive()
-            # Batches do not end at the same moment.
+            # Durations of batches vary, so that batches do not end at the same moment.
             heappush(ends, (now + seconds * (0.5 + _evenly(number)), number, batch))
             number += 1
             for each in batch:
@@ -153,7 +155,7 @@ def waits(keys: Sequence[Key], *, workers: int, seconds: float) -> dict[str, NDA
 
 
 def _arrivals(keys: Sequence[Key]) -> deque[_Message]:
-    """The messages of all keys in the order of their arrival."""
+    """Return the messages of all keys in the order of their arrival."""
     first, found = 0, list[_Message]()
     for key in keys:
         found += key.messages(first)

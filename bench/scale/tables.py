@@ -1,4 +1,4 @@
-"""The results of the simulator: the tables of `docs/scale.md`, and the figures of `results.json`."""
+"""Formats the simulation results as tables for `docs/scale.md` and as figures for `results.json`."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _STEP_COLUMNS = (
 
 
 def counted() -> dict[str, float]:
-    """The figures of `results.json`."""
+    """Return the figures for `results.json`."""
     return {"simulated_p99_s_120k": round(steady().p99, 3), "simulated_p99_s_burst": round(burst().p99, 2)}
 
 
 def case_table() -> Iterator[str]:
-    """The cases, as lines of Markdown."""
-    yield "| case | p50 s | p99 s | slowest s | seconds throttled | workers at once | dollars | it says |"
+    """Yield a table of the cases, as lines of Markdown."""
+    yield "| case | p50 s | p99 s | slowest s | seconds throttled | workers at once | dollars | notes |"
     yield "|---|---|---|---|---|---|---|---|"
     for each in cases():
         late = f"{each.p50:.2f} | {each.p99:.2f} | {each.slowest:.2f}"
@@ -40,7 +40,7 @@ def case_table() -> Iterator[str]:
 
 
 def fair_table() -> Iterator[str]:
-    """The cases of fair keys, as lines of Markdown."""
+    """Yield a table of the cases with fair keys, as lines of Markdown."""
     yield "| tasks | whose wait | p50 s | p99 s | slowest s |"
     yield "|---|---|---|---|---|"
     for name, found in fair_cases():
@@ -49,7 +49,7 @@ def fair_table() -> Iterator[str]:
 
 
 def step_table() -> Iterator[str]:
-    """The sizes, as lines of Markdown."""
+    """Yield a table of the deployment sizes, as lines of Markdown."""
     yield f"| {' | '.join(_STEP_COLUMNS)} |"
     yield f"|{'---|' * len(_STEP_COLUMNS)}"
     for each in steps():

@@ -1,1 +1,1 @@
-"""Compares lateness and throughput of one-time tasks in duetime and other schedulers on one machine; run on demand."""
+"""Compares lateness and throughput of one-time tasks in duetime and other schedulers; run on demand."""

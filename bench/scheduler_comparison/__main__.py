@@ -1,9 +1,10 @@
 """Compares how schedulers start one-time tasks: `python -m bench.scheduler_comparison`.
 
-Two cases, one scheduler after another: tasks at random milliseconds, the same for each, and tasks due in the same
-millisecond. A task only records its start. The first run installs the schedulers into a separate virtual environment;
-Redis must be installed by the user, and without `redis-server` the schedulers that need it are skipped. Run it on a
-quiet machine; the figures of a run with the usual counts go to `results.json`.
+Each scheduler runs two cases: tasks due at random milliseconds, which are the same for all schedulers, and tasks due in
+the same millisecond. A task only records its start. The first run installs the schedulers into a separate virtual
+environment;
+Redis must be installed by the user, and without `redis-server` the schedulers that need it are skipped. Run the
+comparison on a quiet machine; the figures of a run with the usual numbers of tasks go to `results.json`.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ if TYPE_CHECKING:
     from bench.scheduler_comparison.scheduled_tasks import Progress as Started
 
 AHEAD_SECONDS = 30.0
-"""Seconds from the creation to the first due time; enough for the slowest scheduler to create a thousand tasks."""
+"""Seconds from the creation to the first due time, in which the slowest scheduler can create a thousand tasks."""
 PATIENCE_SECONDS = 180.0
 _MILLISECOND = timedelta(milliseconds=1)
 
 
 def main() -> int:
-    """Compare and print; returns 1 if a scheduler could not be measured."""
+    """Measure the schedulers and print the figures; return 1 if a scheduler could not be measured."""
     asked = _arguments()
     usual = (asked.spread, asked.seconds, asked.burst) == (SPREAD_TASKS, SPREAD_SECONDS, BURST_TASKS)
     spread = [offset // _MILLISECOND for offset in spread_offsets(asked.spread, asked.seconds)]
@@ -52,16 +53,16 @@ def main() -> int:
         kept = [figures.kept(scheduler.key).items() for scheduler, figures in comparison.found.items()]
         results.keep(HERE.parent, dict(item for items in kept for item in items))
     else:
-        console.print(f"other counts than usual: not written to {results.DATA}")
+        console.print(f"unusual numbers of tasks, so the figures are not written to {results.DATA}")
     return int(comparison.has_failed)
 
 
 def _arguments() -> argparse.Namespace:
     keys = [each.key for each in SCHEDULERS]
     parser = argparse.ArgumentParser(prog="scheduler_comparison", description="Compare lateness and throughput.")
-    parser.add_argument("--spread", type=int, default=SPREAD_TASKS, help="tasks at random milliseconds")
-    parser.add_argument("--seconds", type=int, default=SPREAD_SECONDS, help="in which these are due")
-    parser.add_argument("--burst", type=int, default=BURST_TASKS, help="tasks in the same millisecond")
+    parser.add_argument("--spread", type=int, default=SPREAD_TASKS, help="number of tasks at random milliseconds")
+    parser.add_argument("--seconds", type=int, default=SPREAD_SECONDS, help="seconds within which spread tasks are due")
+    parser.add_argument("--burst", type=int, default=BURST_TASKS, help="number of tasks in the same millisecond")
     parser.add_argument("--ahead", type=float, default=AHEAD_SECONDS, help="seconds from creation to first due time")
     parser.add_argument("--only", nargs="+", choices=keys, default=keys, metavar="NAME", help=", ".join(keys))
     parser.add_argument("--markdown", action="store_true", help="print the tables as Markdown, too")
@@ -74,9 +75,9 @@ class Comparison:
 
     Attributes:
         console: console for output.
-        plan: the plan for each.
+        plan: the plan for each scheduler.
         found: figures of the measured schedulers.
-        has_failed: whether one failed for a reason other than a missing server.
+        has_failed: whether a scheduler failed for a reason other than a missing server.
     """
 
     console: Console
@@ -96,7 +97,7 @@ class Comparison:
         with Progress(*columns, console=self.console) as progress:
             for scheduler in schedulers:
                 if scheduler.is_missing:
-                    self.console.print(f"{scheduler.name}: left out, there is no `{scheduler.server}` on the PATH")
+                    self.console.print(f"{scheduler.name}: skipped, because `{scheduler.server}` is not on the PATH")
                 else:
                     self._measure(scheduler, progress)
 

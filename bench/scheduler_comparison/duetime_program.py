@@ -1,4 +1,4 @@
-"""duetime on its local stack, started for the comparison; the result of `duetime.probe` has its start time."""
+"""Measures duetime on a local stack started for the comparison, by the start times in results of `duetime.probe`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _outcome(client: Client, case: str, offsets: Sequence[int], plan: Plan) -> O
 
 
 def _started_ms(client: Client, task: Task) -> int | None:
-    """The handler's start by its own clock, from the task's result."""
+    """Return the time when the handler started, by its own clock, from the task's result."""
     result = client.tasks.get(task.id).result if task.is_terminal else None
     return int(result["started_at_ms"]) if isinstance(result, dict) else None
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from bench.scheduler_comparison.scheduled_tasks import Outcome
 
 SPREAD, BURST = "spread", "burst"
-"""The cases: tasks at random milliseconds, and tasks due in the same one."""
+"""The cases: tasks due at random milliseconds, and tasks due in the same millisecond."""
 KEYS = (
     "lateness_p50_ms",
     "lateness_p99_ms",
@@ -35,9 +35,9 @@ class CaseFigures:
 
     Attributes:
         p50_ms, p99_ms: lateness of started tasks; negative if early; NaN if fewer than two started.
-        early: tasks that started before their due time.
-        early_by_ms: the largest lead.
-        lost: tasks that have not started.
+        early: number of tasks that started before their due time.
+        early_by_ms: milliseconds by which the earliest task started early.
+        lost: number of tasks that have not started.
         all_started_s: seconds from the first due time to the last start; NaN if none started.
         processor_s: CPU seconds of all processes.
     """
@@ -52,7 +52,7 @@ class CaseFigures:
 
     @classmethod
     def of(cls, outcome: Outcome) -> CaseFigures:
-        """Calculate the figures."""
+        """Calculate the figures of an outcome."""
         pairs = zip(outcome.due_ms, outcome.started_ms, strict=True)
         started = [(due, start) for due, start in pairs if start is not None]
         late = [start - due for due, start in started]
@@ -82,21 +82,21 @@ class SchedulerFigures:
 
     @property
     def early(self) -> int:
-        """Tasks that started before their due time, in both cases."""
+        """The number of tasks that started before their due time, in both cases."""
         return self.spread.early + self.burst.early
 
     @property
     def early_by_ms(self) -> int:
-        """The largest lead of an early task, in milliseconds."""
+        """The largest number of milliseconds by which a task started early."""
         return max(self.spread.early_by_ms, self.burst.early_by_ms)
 
     @property
     def lost(self) -> int:
-        """Tasks that have not started, in both cases."""
+        """The number of tasks that have not started, in both cases."""
         return self.spread.lost + self.burst.lost
 
     def kept(self, scheduler: str) -> dict[str, float]:
-        """The available figures by the keys of `results.json`."""
+        """Return the available figures by their keys in `results.json`."""
         spread, burst = self.spread, self.burst
         seconds = [round(each, 3) for each in (burst.p50_ms / 1_000, burst.p99_ms / 1_000, burst.all_started_s)]
         counts = self.early, self.early_by_ms, self.lost
@@ -105,5 +105,5 @@ class SchedulerFigures:
 
 
 def keys_of(scheduler: str) -> Sequence[str]:
-    """The keys of `results.json` for a scheduler."""
+    """Return a scheduler's keys in `results.json`."""
     return [f"{key}_{scheduler}" for key in KEYS]

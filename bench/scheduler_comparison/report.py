@@ -1,4 +1,4 @@
-"""The tables of the comparison, on the terminal and as Markdown."""
+"""Formats the comparison as tables for the terminal and as Markdown."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _KIND_HEADS = ("scheduler", "keeps tasks in", "learns that one is due by", "runs
 
 
 def tables(found: Mapping[Scheduler, SchedulerFigures]) -> Iterator[Table]:
-    """The figures of both cases, and the kind of each scheduler."""
+    """Yield tables of the figures of both cases and of each scheduler's properties."""
     for title, heads, rows in _contents(found):
         table = Table(*heads, title=title)
         for row in rows:
@@ -27,7 +27,7 @@ def tables(found: Mapping[Scheduler, SchedulerFigures]) -> Iterator[Table]:
 
 
 def markdown(found: Mapping[Scheduler, SchedulerFigures]) -> Iterator[str]:
-    """The same tables as lines of Markdown."""
+    """Yield the same tables as lines of Markdown."""
     for title, heads, rows in _contents(found):
         yield f"{title}:"
         yield ""

@@ -1,4 +1,4 @@
-"""The protocol between the comparison and the program of a scheduler.
+"""The protocol between the comparison and a scheduler's program.
 
 A program reads a `Plan` from its standard input, and writes JSON lines to its standard output: `Progress` while tasks
 start, and an `Outcome` for each case. This module also runs in the schedulers' environment, so it does not import
@@ -32,8 +32,8 @@ class Plan:
     """The input of every scheduler.
 
     Attributes:
-        cases: due times of tasks by case, in milliseconds from a common first one.
-        ahead_seconds: from the creation of a case to that first time.
+        cases: due times of tasks by case, in milliseconds from a common first due time.
+        ahead_seconds: seconds from the creation of a case to the first due time.
         patience_seconds: seconds after a case's last due time until a task that has not started counts as lost.
     """
 
@@ -44,7 +44,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The number of started tasks of a case."""
+    """The number of a case's tasks that have started."""
 
     case: str
     started: int
@@ -57,7 +57,7 @@ class Outcome:
     Attributes:
         case: name of the case.
         due_ms: due times, in milliseconds since 1970.
-        started_ms: first starts, rounded down to a millisecond, in the same order; `None` for a lost task.
+        started_ms: first starts in the same order, rounded down to a millisecond; `None` for a lost task.
         processor_seconds: CPU seconds of all processes of the scheduler and its storage, from the creation on.
     """
 
@@ -68,23 +68,23 @@ class Outcome:
 
 
 class CreatedTooLate(RuntimeError):
-    """Tasks were due before all were created, so their lateness would measure the creation."""
+    """Tasks were due before all tasks had been created, so their lateness would measure the creation."""
 
     def __init__(self, case: str) -> None:
         super().__init__(f"{case}: the first tasks were due before the last were created")
 
 
 class WorkerNotReady(RuntimeError):
-    """No warm-up task has run."""
+    """Some warm-up tasks have not run in time."""
 
     def __init__(self, started: int) -> None:
         super().__init__(f"{started} of {_WARM_TASKS} tasks that warm it up have run")
 
 
 def note(number: int) -> None:
-    """The work of a task: record its start."""
+    """Record the start of a task, which is its only work."""
     started_ms = time.time_ns() // 1_000_000
-    # Appending a short line is one write, so lines of concurrent processes do not mix.
+    # A short line is appended by one write, so lines of concurrent processes do not mix.
     with Path(os.environ[START_FILE]).open("ab", buffering=0) as file:
         file.write(b"%d %d\n" % (number, started_ms))
 
@@ -100,32 +100,32 @@ def send(message: Progress | Outcome) -> None:
 
 
 def received(line: str) -> Progress | Outcome:
-    """Parse a message of a program."""
+    """Parse a message from a scheduler's program."""
     fields = json.loads(line)
     return Outcome(**fields) if "due_ms" in fields else Progress(**fields)
 
 
 def processor_seconds() -> float:
-    """The CPU time of this process and all its descendants, including ended ones."""
+    """Return the CPU seconds of this process and all its descendants, including ended processes."""
     this = psutil.Process()
     total = 0.0
     for process in (this, *this.children(recursive=True)):
         try:
             total += sum(process.cpu_times()[:4])
         except psutil.NoSuchProcess:
-            # Its time is now included in that of its parent's children.
+            # The process has ended, so its time is now included in its parent's time for ended children.
             continue
     return total
 
 
 def measure(create: Callable[[Sequence[tuple[int, datetime]]], None]) -> None:
-    """Carry out the plan.
+    """Run the plan's cases, and send their outcomes.
 
     Args:
-        create: creates tasks that each call `note` with their number at their due time.
+        create: creates tasks, each of which calls `note` with its number at its due time.
 
     Raises:
-        CreatedTooLate: the first due time came before all were created.
+        CreatedTooLate: the first due time came before all tasks were created.
         WorkerNotReady: the warm-up tasks have not run within a minute.
     """
     plan = read_plan()

@@ -1,4 +1,4 @@
-"""The schedulers being compared, and how to run their programs."""
+"""Lists the schedulers that are compared, and runs their programs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _REDIS = "redis-server"
 
 
 class ProgramFailed(RuntimeError):
-    """The program of a scheduler ended without sending all outcomes."""
+    """A scheduler's program ended without sending all outcomes."""
 
     def __init__(self, errors: str) -> None:
         super().__init__(errors.strip().rpartition("\n")[2] or "it has printed nothing")
@@ -36,16 +36,16 @@ class ProgramFailed(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Scheduler:
-    """One scheduler in one form.
+    """A scheduler in one configuration.
 
     Attributes:
-        key: key in `results.json`.
-        package: name of its package in `requirements.txt`.
+        key: the scheduler's key in `results.json`.
+        package: name of the scheduler's package in `requirements.txt`.
         program: file in `programs`, with arguments.
-        title: row title, without the version.
-        stores: where it stores tasks that are not due yet.
-        waits: how it detects that a task is due, as configured.
-        at_once: concurrent tasks of its worker.
+        title: title of the table row, without the version.
+        stores: where the scheduler stores tasks that are not due yet.
+        waits: how the scheduler detects that a task is due, as configured.
+        at_once: number of concurrent tasks of the worker.
         server: a server program that the user must install, if any.
     """
 
@@ -65,11 +65,11 @@ class Scheduler:
 
     @property
     def is_missing(self) -> bool:
-        """Whether a required server is not installed."""
+        """Whether the scheduler needs a server that is not installed."""
         return bool(self.server) and shutil.which(self.server) is None
 
     def measured(self, plan: Plan, show: Callable[[Progress], None]) -> Mapping[str, Outcome]:
-        """Run its program, and return the outcomes by case.
+        """Run the scheduler's program, and return the outcomes by case.
 
         Raises:
             ProgramFailed: not all outcomes were received.
@@ -107,7 +107,7 @@ def _outcomes(process: subprocess.Popen[str], plan: Plan, show: Callable[[Progre
 
 
 def _python() -> Path:
-    """The Python interpreter with the schedulers installed."""
+    """Return the Python interpreter of the environment in which the schedulers are installed."""
     return programs_of("schedulers", (HERE / "requirements.txt").read_text()) / "python"
 
 

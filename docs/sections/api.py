@@ -1,4 +1,4 @@
-"""The operations of the API, their inputs and their refusals, from the document that the API serves."""
+"""Generates the sections about API operations, fields and error codes from the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _USUAL = {
     "PATCH": ("update",),
     "DELETE": ("delete",),
 }
-"""First words of summaries that only repeat the method."""
+"""First words of operation summaries that only repeat the HTTP method, by method."""
 
 
 def calls() -> str:
-    """Each resource with its operations; those that the path does not explain have their summary."""
+    """List each resource with its operations, and the summaries of operations that their paths do not explain."""
     rows: dict[str, list[str]] = {}
     for one in sorted(OPERATIONS, key=lambda one: one.route.partition(" ")[2]):
         method, _, path = one.route.partition(" ")
@@ -41,13 +41,13 @@ def calls() -> str:
 
 
 def _resource(path: str) -> str:
-    """The path up to its first parameters, or the collection."""
+    """Return the path up to its first parameters, or the collection if the path has no parameters."""
     found = re.match(r"(?:/[\w.-]+)+(?:/\{\w+\})+", path) or re.match(r"(?:/[\w.-]+){1,2}", path)
     return found[0] if found else path
 
 
 def _is_explained(method: str, below: str, summary: str) -> bool:
-    """Whether the path, or the usual meaning of the method, says the same as the summary."""
+    """Return whether the path or the method's usual meaning says the same as the operation's summary."""
     words = summary.lower()
     if not below:
         return words.split()[0] in _USUAL[method]
@@ -56,7 +56,7 @@ def _is_explained(method: str, below: str, summary: str) -> bool:
 
 
 def task_fields() -> str:
-    """The names of the fields of a task to be created."""
+    """List the field names of a request that creates a task."""
     schema = document()["components"]["schemas"]["TaskCreate"]
     required = schema["required"]
     names = sorted(schema["properties"], key=lambda name: (name not in required, name))
@@ -64,7 +64,7 @@ def task_fields() -> str:
 
 
 def problem_table() -> str:
-    """The code of every kind of refusal, by its status."""
+    """Return a table of the problem codes by HTTP status."""
     rows: dict[str, list[str]] = {}
     for kind in sorted({*rest_kinds().values(), INTERNAL}, key=lambda kind: (kind.status.value, kind.code)):
         rows.setdefault(str(kind.status.value), []).append(code(kind.code))
@@ -72,7 +72,7 @@ def problem_table() -> str:
 
 
 def bounds(field: Mapping[str, Any]) -> Iterator[str]:
-    """The limits of a value."""
+    """Yield the limits of a value in a JSON schema."""
     if "minimum" in field or "maximum" in field:
         yield (
             f"{field.get('minimum', 0):g}-{_number(field['maximum'])}"
@@ -92,7 +92,7 @@ def _number(value: float) -> str:
 
 
 def foreign_names() -> str:
-    """Names of request fields in other systems, except Celery, which has a page of its own: a line for each meaning."""
+    """List the names of request fields in other systems, one line per meaning; Celery has a separate page."""
     lines: dict[str, list[str]] = {}
     for system, meanings in SYSTEMS.items():
         if system == "Celery":
@@ -106,7 +106,7 @@ def foreign_names() -> str:
 
 
 def _here(meaning: Meaning) -> str:
-    """The fields of a meaning, followed by its text; without fields, only its text."""
+    """Return the request fields that have a meaning, or the meaning's text if no field has it."""
     names = [each for each in meaning.fields if not each.startswith("task.")]
     if not names:
         return meaning.text

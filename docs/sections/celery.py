@@ -1,4 +1,4 @@
-"""Celery's options and what takes their place, from the import."""
+"""Generates tables of Celery's options and their duetime counterparts from the import's data."""
 
 from __future__ import annotations
 
@@ -12,28 +12,31 @@ if TYPE_CHECKING:
 
 
 def task_options() -> str:
-    """The options of `@app.task`."""
+    """Return a table of the options of `@app.task`."""
     return _table("`@app.task`", TASK_OPTIONS)
 
 
 def call_options() -> str:
-    """The options of `apply_async` that are not options of `@app.task` with the same counterpart."""
+    """Return a table of the `apply_async` options, except `@app.task` options with the same counterpart."""
     own = {name: text for name, text in CALL_OPTIONS.items() if TASK_OPTIONS.get(name) != text}
     return _table("`apply_async`", own)
 
 
 def entry_keys() -> str:
-    """The keys of an entry of `beat_schedule`."""
+    """Return a table of the keys in a `beat_schedule` entry."""
     return _table("`beat_schedule`", ENTRY_KEYS)
 
 
 def settings() -> str:
-    """The settings that concern running tasks."""
+    """Return a table of the settings that affect running tasks."""
     return _table("`app.conf`", SETTINGS)
 
 
 def _table(of: str, options: Mapping[str, str]) -> str:
-    """One row for all options with the same counterpart; the import reports those without one, too."""
+    """Return a table with one row for all options with the same counterpart.
+
+    Options without a counterpart are left out; the import reports them.
+    """
     names: dict[str, list[str]] = {}
     for name, text in options.items():
         if not text.startswith(("none", "always so")):

@@ -1,4 +1,4 @@
-"""The dialects of cron, and expressions that crons read differently, from the parser."""
+"""Generates tables of cron dialects and of expressions that cron programs read differently."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DAYS = {
 
 
 def dialect_table() -> str:
-    """Each dialect with its fields, its Sunday and the meaning of two day fields."""
+    """Return a table of the dialects with their fields, Sunday's number and the meaning of two day fields."""
     rows = [
         (code(dialect), _USERS[dialect], rules.words, _sunday(rules), _DAYS[rules.days])
         for dialect, rules in RULES.items()
@@ -32,7 +32,7 @@ def dialect_table() -> str:
 
 
 def difference_table() -> str:
-    """Each expression that crons read differently and that needs no dialect; a refusal explains the others."""
+    """Return a table of expressions that cron programs read differently but that are accepted without a dialect."""
     rows = [
         (code(each.text), "<br>".join(each.readings), each.here)
         for each in DIFFERENCES

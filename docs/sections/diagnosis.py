@@ -1,4 +1,4 @@
-"""The checks of `duetime doctor`, and the IAM policy that allows them."""
+"""Generates the sections about the checks of `duetime doctor` and the IAM policy that allows them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from duetime_client.doctor.checks import CHECKS
 
 
 def check_table() -> str:
-    """Each check, and the read-only IAM actions that it needs."""
+    """Return a table of the checks with the read-only IAM actions that each check needs."""
     stack = {action for action in CHECKS[-1].asks if action.startswith("cloudformation:")}
     rows = []
     for check in CHECKS:
@@ -21,7 +21,7 @@ def check_table() -> str:
 
 
 def policy() -> str:
-    """An IAM policy that allows every check."""
+    """Return an IAM policy that allows every check, as a JSON code block."""
     actions = sorted({action for check in CHECKS for action in check.asks})
     lines = [", ".join(json.dumps(each) for each in some) for _, some in groupby(actions, _service)]
     listed = ",\n    ".join(lines)

@@ -1,4 +1,4 @@
-"""The events on the bus: each kind with its JSON schema, built from the documents in the code."""
+"""Generates the sections and the JSON schemas of the events on the EventBridge bus."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TYPES = {str: "string", int: "integer", NoneType: "null"}
 
 
 def event_kinds() -> str:
-    """Each kind with its meaning and the names of its fields."""
+    """Return a table of the event kinds with their meanings and field names."""
     rows = []
     for kind in EventKind:
         meaning = inspect.cleandoc(DOCUMENTS[kind].__doc__ or "").partition("\n\n")[0]
@@ -23,12 +23,12 @@ def event_kinds() -> str:
 
 
 def schemas() -> str:
-    """The JSON schema of each kind, as a file."""
+    """Return the content of a file with the JSON schema of each event kind."""
     return f"{json.dumps({kind.value: schema_of(kind) for kind in EventKind}, indent=1, ensure_ascii=False)}\n"
 
 
 def _own(kind: EventKind) -> list[str]:
-    """The fields of a kind: by their names, or as those of another kind."""
+    """Return the field names of an event kind, or a reference to a kind with the same fields."""
     names = list(get_type_hints(DOCUMENTS[kind]))
     for other in EventKind:
         known = list(get_type_hints(DOCUMENTS[other]))
@@ -42,7 +42,7 @@ def _own(kind: EventKind) -> list[str]:
 
 
 def schema_of(kind: EventKind) -> dict[str, Any]:
-    """The JSON schema of a kind's `detail`."""
+    """Return the JSON schema of an event kind's `detail`."""
     hints = get_type_hints(DOCUMENTS[kind], include_extras=True)
     properties = {name: _property(hint) for name, hint in hints.items()}
     return {

@@ -1,4 +1,4 @@
-"""The limits, from the code."""
+"""Generates the lists of limits and intervals from the code."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _LIMITS = (shared_limits, limits)
 _MODULES = (*_LIMITS, operating_parameters)
 _UNIT_NAMES = frozenset({"DAY", "HOUR", "MINUTE", "SECOND"})
 _PLAIN_TIMES = frozenset({"CLAIM_LEAD", "LATEST_SEND", "SEND_STEP"})
-"""Durations that the code writes as plain milliseconds, without a unit that identifies them."""
+"""Durations that the code writes as plain milliseconds, so that no unit identifies them as durations."""
 _NOTICED = frozenset({
     "ATTEMPTS_INLINE", "INLINE_CONTENT_BYTES", "ITEM_CONTENT_BYTES", "HANDLERS_RETRY", "LOCK_CHECK_INTERVAL",
     "LONGEST_NOT_SENT_WAIT", "MAX_HOLD", "MISSED_AFTER", "ON_TIME", "OVERLAP_CHECK_INTERVAL", "TOPOLOGY_MARGIN",
 })  # fmt: skip
-"""Limits of records, and intervals of duetime's work, that users and operators notice."""
+"""Record limits and internal intervals that users and operators notice."""
 _BOUNDS = frozenset({
     "DEFAULT_APPROVAL_SECONDS", "DEFAULT_BATCH_SIZE", "DEFAULT_BATCH_WAIT_SECONDS", "DEFAULT_EVENT_SECONDS",
     "MAX_ATTEMPTS", "MAX_BACKFILL_PER_MINUTE", "MAX_BULK_PACE", "MAX_CALENDARS", "MAX_CALENDAR_WINDOWS",
@@ -41,13 +41,13 @@ _BOUNDS = frozenset({
     "MAX_SUCCESS_STATUSES", "MAX_TAGS", "MAX_TIMINGS", "MAX_WAIT_SECONDS", "MIN_BULK_PACE",
     "MIN_EXPECT_DURATION_FACTOR", "MIN_EXPECT_EVERY_SECONDS", "MIN_LATE_SECONDS", "MIN_LEASE_SECONDS",
 })  # fmt: skip
-"""Bounds and defaults of single fields and parameters, which are in the OpenAPI document."""
+"""Bounds and defaults of single fields and parameters; the OpenAPI document has these."""
 _DESCRIBED = frozenset({
     "ACTIONS_INLINE", "BULK_RETENTION", "GROUP_LIFE", "IDEMPOTENCY_KEY_LIFE", "LEASE_SECONDS",
     "MAX_DEFINITION_VERSIONS", "MAX_EXAMINED", "MAX_EXPANDED_BYTES", "MAX_EXPANDED_PAGE", "MAX_INTAKE_RULES",
     "MAX_QUERY_ANSWER_BYTES", "MAX_TYPES_WITH_DEFAULTS", "PURGE_RETENTION", "QUERY_TIMEOUT", "SIGNAL_LIFE",
 })  # fmt: skip
-"""Limits that the OpenAPI document states in the description of the operation."""
+"""Limits that the OpenAPI document states in an operation's description."""
 _UNNOTICED = frozenset({
     "ACTIONS_INLINE_BYTES", "LEAST_LEASE_SHARE", "MAX_ARCHIVE_DAYS", "MAX_BULK_PAGE",
     "MAX_COUNTED_OPEN", "MAX_EXPLAINED_LINE", "MAX_EXPLAINED_PLACES", "MAX_EXPLAINED_TASKS", "MAX_METRIC_VALUES",
@@ -55,34 +55,35 @@ _UNNOTICED = frozenset({
     "MAX_STOPPED_OCCURRENCES", "MAX_SUMMARY_OWNERS", "MAX_SUMMARY_TYPES", "MAX_TRACEBACK_BYTES", "MAX_WORKER_BATCH",
     "SHORTEST_WORKER_LEASE_SECONDS",
 })  # fmt: skip
-"""Limits that no request meets, and bounds of settings, which are on the page of settings."""
+"""Limits that no request can reach, and bounds of settings, which are on the settings page."""
+_COUNT = "Maximum number of "
 _SOURCE = re.compile(r" ?\(Source: .*?\)(?=[.;]|$)")
 _SECOND_SENTENCE = re.compile(r"\. .*$")
-_REASON = re.compile(r"(?:\. |; |(?<!`overlap): ).*$")
+_REASON = re.compile(r"(?:\. |; |(?<!`overlap): |, (?:because|which) ).*$")
 
 
 class LimitUnexplained(LookupError):
-    """A limit has no sentence in the code that explains it."""
+    """A limit has no docstring in the code."""
 
 
 def limit_list() -> str:
-    """Limits of requests and records, without the reasons, and without bounds of single fields."""
+    """List the limits of requests and records, without reasons and without bounds of single fields."""
     return _list(_LIMITS, _REASON)
 
 
 def interval_list() -> str:
-    """The intervals and sizes of duetime's work that users and operators notice."""
+    """List the internal intervals and sizes that users and operators notice."""
     return _list((operating_parameters,), _SECOND_SENTENCE)
 
 
 def _list(modules: Iterable[ModuleType], rest: re.Pattern[str]) -> str:
-    """Each limit with its value and its meaning, without its source and the rest of its text."""
+    """List each limit with its value and meaning, without its source or the part of its text that `rest` matches."""
     times = _times()
     rows = [
         (
             code(name),
             _value(getattr(module, name), is_time=name in times),
-            rest.sub(".", _SOURCE.sub("", _explained(name, text))),
+            _count(rest.sub(".", _SOURCE.sub("", _explained(name, text)))),
         )
         for module in modules
         for name, text in documented(module).items()
@@ -92,8 +93,14 @@ def _list(modules: Iterable[ModuleType], rest: re.Pattern[str]) -> str:
     return bullets(rows)
 
 
+def _count(text: str) -> str:
+    """Return the text without "Maximum number of", which the name and the value on the page already say."""
+    counted = text.removeprefix(_COUNT)
+    return counted[:1].upper() + counted[1:]
+
+
 def _times() -> frozenset[str]:
-    """The limits that are durations: written with a unit, or in terms of another one."""
+    """Return the names of limits that are durations, which are written with a unit or in terms of another duration."""
     found = set(_UNIT_NAMES | _PLAIN_TIMES)
     for node in (node for module in _MODULES for node in ast.parse(inspect.getsource(module)).body):
         if isinstance(node, ast.Assign) and found & {
@@ -120,10 +127,10 @@ def _is_length(name: str) -> bool:
 
 
 def _explained(name: str, text: str) -> str:
-    """The text of a limit in the code.
+    """Return the text of a limit in the code.
 
     Raises:
-        LimitUnexplained: there is none.
+        LimitUnexplained: the limit has no text.
     """
     if not text:
         raise LimitUnexplained(name)

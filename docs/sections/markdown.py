@@ -1,4 +1,4 @@
-"""Tables in Markdown, and the strings below the names that they document."""
+"""Formats Markdown tables and lists, and reads the attribute docstrings of modules."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ if TYPE_CHECKING:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; a vertical bar inside a cell is escaped."""
+    """Return a Markdown table; a vertical bar inside a cell is escaped."""
     first, *others = (f"| {' | '.join(line)} |" for line in (head, *([_cell(cell) for cell in row] for row in rows)))
     return "\n".join([first, f"|{'---|' * len(head)}", *others])
 
 
 def bullets(rows: Iterable[tuple[str, str, str]]) -> str:
-    """A list of names, each with the form and the meaning of its value."""
+    """Return a Markdown list of names, each with the form and the meaning of its value."""
     return "\n".join(f"* {name}{f' ({form})' if form else ''}: {meaning}" for name, form, meaning in rows)
 
 
 def code(text: object) -> str:
-    """Text as code."""
+    """Return text as Markdown code."""
     return f"`{text}`"
 
 
 def documented(module: ModuleType, class_name: str | None = None) -> dict[str, str]:
-    """The names that a module or one of its classes assigns, with the string that follows each ("" if none does)."""
+    """Return the names that a module or class assigns, each with the docstring that follows it ("" for none)."""
     body = ast.parse(inspect.getsource(module)).body
     if class_name is not None:
         body = next(node.body for node in body if isinstance(node, ast.ClassDef) and node.name == class_name)

@@ -1,4 +1,4 @@
-"""The metrics, from the code."""
+"""Generates the list of metrics from the code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def metric_list() -> str:
-    """Each metric with its unit unless it is a count, its dimension, and its meaning."""
+    """List each metric with its unit (unless it is a count), its dimension and its meaning."""
     return "\n".join(f"* {_name(name, metric)}: {metric.meaning}" for name, metric in METRICS.items())
 
 

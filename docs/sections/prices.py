@@ -1,4 +1,4 @@
-"""The price table, and what a million tasks cost by it in the default deployment."""
+"""Generates the price table, and the cost of a million tasks and of a month in the default deployment."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _UNITS = {
     "log_gigabyte": ("CloudWatch Logs, a gigabyte written", 1),
     "state_transition": ("Step Functions, standard, a million state transitions", MILLION),
 }
-"""The item of each price, and the quantity that the table shows it for."""
+"""The item of each price, and the quantity for which the table shows it."""
 
 
 def price_table() -> str:
-    """A row for each price, a column for each region."""
+    """Return a table with a row for each price and a column for each region."""
     rows = [
         (text, *(f"${getattr(prices, name) * number:.4g}" for prices in PRICES.values()))
         for name, (text, number) in _UNITS.items()
@@ -33,7 +33,7 @@ def price_table() -> str:
 
 
 def default_bill() -> str:
-    """What a million tasks cost in the default deployment, part by part: a column for thin traffic, one for dense."""
+    """Return a table of what a million tasks cost in the default deployment, by part, for thin and dense traffic."""
     thin, full = estimate(THIN_TRAFFIC), estimate(FULL_BATCHES)
     rows = [
         (one.part, one.use, f"{one.dollars:.2f}", f"{other.dollars:.2f}")
@@ -44,7 +44,7 @@ def default_bill() -> str:
 
 
 def month_table() -> str:
-    """What a month costs in the default deployment: a row for each number of tasks."""
+    """Return a table of what a month costs in the default deployment, with a row for each number of tasks."""
     rows = []
     for tasks in _MONTHS:
         thin, full = (estimate(replace(each, tasks=tasks)).dollars for each in (THIN_TRAFFIC, FULL_BATCHES))
@@ -59,4 +59,4 @@ def _dollars(amount: float) -> str:
 
 _MONTHS = (0, 10_000, MILLION, 100 * MILLION)
 _ROUND = 100
-"""Amounts from this one on are shown without cents."""
+"""Dollar amounts from this value on are shown without cents."""

@@ -1,4 +1,4 @@
-"""The settings of an environment, and the sizes of the functions."""
+"""Generates the lists of an environment's settings and of function sizes."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 _SENTENCE = re.compile(r"(?<=\.)\s+(?=[A-Z`0-9])")
 _NEEDED = re.compile(r"^[`0-9]|\b(?:never|Never|cannot|must)\b")
-"""Further sentences of a setting that the page includes: what a special value means, and warnings."""
+"""Matches sentences after a setting's first one that the page includes: meanings of special values, and warnings."""
 _APART = frozenset({"name", "sizes"})
 
 
 def setting_list() -> str:
-    """Each setting with its default."""
+    """List each setting with its default."""
     meanings = documented(environments, "Environment")
     rows = [
         (code(field.name), "" if field.name in _APART else _shown(_default(field)), _short(meanings[field.name]))
@@ -36,13 +36,16 @@ def setting_list() -> str:
 
 
 def _short(meaning: str) -> str:
-    """Its first sentence, and the required ones; editors show the others with the field."""
+    """Return the first sentence of a setting's meaning, and later sentences that `_NEEDED` matches.
+
+    Editors show the complete text with the field.
+    """
     first, *others = _SENTENCE.split(meaning)
     return " ".join([first, *(each for each in others if _NEEDED.search(each))])
 
 
 def handlers_environment_list() -> str:
-    """Each field of the environment of handlers."""
+    """List each field of the handlers' environment."""
     meanings = documented(handlers_environment, "HandlersEnvironment")
     return bullets(
         [(code(field.name), _shown(_default(field)), meanings[field.name]) for field in fields(HandlersEnvironment)]
@@ -50,7 +53,7 @@ def handlers_environment_list() -> str:
 
 
 def handlers_package_list() -> str:
-    """Each field of a package of handlers."""
+    """List each field of a handlers package."""
     meanings = documented(handlers_packages, "HandlersPackage")
     return bullets(
         [
@@ -61,7 +64,7 @@ def handlers_package_list() -> str:
 
 
 def canary_list() -> str:
-    """Each field of a canary."""
+    """List each field of a canary."""
     meanings = documented(canary, "Canary")
     return bullets([(code(field.name), _shown(_default(field)), meanings[field.name]) for field in fields(Canary)])
 
@@ -71,7 +74,7 @@ def _is_required(field: Field[Any]) -> bool:
 
 
 def difference_table() -> str:
-    """The values of the cloud environments that differ from the defaults."""
+    """Return a table of the cloud environments' values that differ from the defaults."""
     shown = {name: each for name, each in ENVIRONMENTS.items() if name != "local"}
     rows = []
     for field in fields(Environment):
@@ -82,7 +85,7 @@ def difference_table() -> str:
 
 
 def size_list() -> str:
-    """The default size of each function."""
+    """List the default size of each function."""
     return "; ".join(f"{code(name)} {size.memory_mb} MB, {size.timeout_seconds} s" for name, size in SIZES.items())
 
 
@@ -95,7 +98,7 @@ def _plain(value: object) -> str:
 
 
 def _shown(value: object) -> str:
-    """A value in readable form; the machine that this runs on is not named."""
+    """Return a value in readable form, without naming the machine on which this code runs."""
     match value:
         case Target():
             return f"Python {value.python}, {value.architecture}" if value.wheels else "this machine's"

@@ -1,4 +1,4 @@
-"""The states of a task, its legal moves, and the picture of both."""
+"""Generates the table of task states and the diagram of the moves between them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _GROUPS = ((STARTABLE, "waiting"), (LEASED, "leased"), (TERMINAL, "terminal"))
 
 
 def reached() -> frozenset[State]:
-    """The states that a task can reach by moves, from its creation on: a node may begin blocked."""
+    """Return the states that moves can reach from a task's first state, which is scheduled or, for a node, blocked."""
     found = {State.SCHEDULED, State.BLOCKED}
     while True:
         further = {rule.to for rule in LEGAL.values() if rule.to and rule.sources & found} - found
@@ -35,7 +35,7 @@ def reached() -> frozenset[State]:
 
 
 def state_table() -> str:
-    """Each state and its meaning."""
+    """Return a table of the states with their meanings."""
     _, meanings = parts_of(inspect.getdoc(State) or "")
     rows = []
     for state in State:
@@ -45,7 +45,7 @@ def state_table() -> str:
 
 
 def first_design_states() -> str:
-    """The first design's word for each state."""
+    """List the first design's word for each state."""
     return "; ".join(f"*{_FIRST_DESIGN[state]}*: {code(state)}" for state in State)
 
 
@@ -54,7 +54,7 @@ def _sentence(text: str) -> str:
 
 
 def picture() -> str:
-    """A Mermaid diagram of the moves between the states that some move leads to."""
+    """Return a Mermaid diagram of the moves between reachable states."""
     alive = reached()
     steps: dict[tuple[State, State], list[str]] = {}
     for move, rule in LEGAL.items():
@@ -77,5 +77,5 @@ def picture() -> str:
 
 
 def changeable() -> str:
-    """The states in which a client may still change or cancel a task."""
+    """List the states in which a client can still change or cancel a task."""
     return ", ".join(code(state) for state in State if state in NOT_STARTED)

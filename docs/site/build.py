@@ -1,7 +1,7 @@
-"""Builds the documentation site: `python -m docs.site.build`, or `--serve` to show it on this machine.
+"""Builds the documentation site: `python -m docs.site.build`; with `--serve`, shows the site on this machine.
 
-The pages are written for a checkout: they link to files beside `docs/`. They are copied to `build/pages`, where a link
-to a page that the site has leads there, and any other link is only its text. The generator then works on the copy.
+The pages are written for a checkout and link to files outside `docs/`. They are copied to `build/pages`, where links
+between pages of the site are adapted and any other link is replaced by its text. The site is generated from this copy.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _SUFFIXES = frozenset({".md", ".json", ".svg", ".png", ".txt"})
 _FENCE = re.compile(r"(^ *(?P<mark>```|~~~).*?^ *(?P=mark)[ ]*$)", re.MULTILINE | re.DOTALL)
 _OPERATIONS = "<!-- on the site: operations -->"
 _OPERATIONS_LINK = " Here, [operations and models](operations.md) shows it."
-"""Text on the site in place of the comment in the checkout."""
+"""The text that replaces the comment on the site."""
 _LINK = re.compile(r"(?<!\\)(?P<image>!?)\[(?P<label>(?:[^\[\]]|\[[^\]]*\])*)\]\((?P<target>[^)\s]+)\)")
 
 
 class PagesNotListed(ValueError):
-    """`mkdocs.yml` lacks pages, or names pages that do not exist."""
+    """The navigation in `mkdocs.yml` lacks pages, or names pages that do not exist."""
 
     def __init__(self, names: list[str]) -> None:
         super().__init__(f"the navigation of mkdocs.yml and the pages differ: {', '.join(names)}")
@@ -41,7 +41,7 @@ def check_navigation() -> None:
     """Compare the navigation with the pages.
 
     Raises:
-        PagesNotListed: a page is missing from one of them.
+        PagesNotListed: a page is not in the navigation, or the navigation names a page that does not exist.
     """
     listed = {page.name for page in pages()}
     existing = {name_of(path) or "" for path in DOCS.rglob("*.md")} | set(OUTSIDE.values())
@@ -50,7 +50,7 @@ def check_navigation() -> None:
 
 
 def staged(text: str, source: Path) -> str:
-    """A page for the site: its links lead to pages of the site, or are only text."""
+    """Return a page's text for the site, where links to pages outside the site are replaced by their text."""
     here = Path(name_of(source) or "")
 
     def link(match: re.Match[str]) -> str:
@@ -74,7 +74,7 @@ def staged(text: str, source: Path) -> str:
 
 
 def stage() -> None:
-    """Copy all pages and the files that they show to `build/pages`."""
+    """Copy all pages, and the files that the pages show, to `build/pages`."""
     shutil.rmtree(STAGED, ignore_errors=True)
     sources = [path for path in DOCS.rglob("*") if path.suffix in _SUFFIXES and DOCS / "site" not in path.parents]
     for source in [*sources, *(ROOT / name for name in OUTSIDE)]:
@@ -90,7 +90,7 @@ def stage() -> None:
 
 
 def main() -> int:
-    """Build the site, or show it until Ctrl-C; not 0 if a link leads nowhere or a page is not in the navigation."""
+    """Build the site, or show it until Ctrl-C; return an exit code other than 0 if a link is broken."""
     parser = argparse.ArgumentParser(description="Build the documentation site.")
     parser.add_argument("--serve", action="store_true", help=f"show it at http://{ADDRESS} until Ctrl-C")
     is_served = parser.parse_args().serve

@@ -1,4 +1,4 @@
-"""The list of all pages for programs that read the docs: `docs/llms.txt`, in the form of llmstxt.org."""
+"""Generates `docs/llms.txt`, a list of all pages for programs, in the format of llmstxt.org."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ FILE = DOCS / "llms.txt"
 
 
 def text() -> str:
-    """Each page under its heading, with its title and its first sentence."""
+    """Return a list of the pages under their headings, each with its title and first sentence."""
     known = settings()
     lines = [f"# {known['site_name']}", "", f"> {known['site_description']}."]
     for heading, below in groupby(pages(), key=lambda page: page.heading):

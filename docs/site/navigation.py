@@ -1,4 +1,4 @@
-"""The navigation of the site from `mkdocs.yml`: its pages, their order and their headings."""
+"""Reads the site's pages, with their order and headings, from the navigation in `mkdocs.yml`."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ OUTSIDE: Mapping[str, str] = {
     "infra/cdk/README.md": "constructs.md",
     "testing/README.md": "testing-kit.md",
 }
-"""Pages of the checkout outside `docs/`, and their names on the site."""
+"""Pages outside `docs/` in the checkout, and their names on the site."""
 BUILT = frozenset({"reference/operations.md"})
-"""Pages that are written when the site is built."""
+"""Pages that are generated when the site is built."""
 _TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
 _PARAGRAPH = re.compile(r"\n\n(?![#<>|!\n]|[*-] |\*Decided|\d\. )(.+?)(?=\n\n|\Z)", re.DOTALL)
 _SENTENCE = re.compile(r"(.+?[.:?])(?=\s|$)", re.DOTALL)
@@ -35,7 +35,7 @@ _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 
 
 class _Loader(yaml.SafeLoader):
-    """Reads YAML whose tags name Python objects, without making any."""
+    """Reads YAML whose tags name Python objects, without creating those objects."""
 
 
 _Loader.add_multi_constructor("tag:yaml.org,2002:python/", lambda _loader, _suffix, _node: None)
@@ -46,9 +46,9 @@ class Page:
     """A page of the site.
 
     Attributes:
-        heading: its heading in the navigation ("" for the first page).
-        name: its path below the site's root, as Markdown.
-        source: its file.
+        heading: the page's heading in the navigation ("" for the first page).
+        name: the page's Markdown path below the site's root.
+        source: the page's file.
     """
 
     heading: str
@@ -57,13 +57,13 @@ class Page:
 
     @property
     def title(self) -> str:
-        """Its first heading."""
+        """The page's first heading."""
         found = _TITLE.search(self.source.read_text(encoding="utf-8"))
         return found[1] if found else self.name
 
     @property
     def summary(self) -> str:
-        """Its first sentence, without links."""
+        """The page's first sentence, without links."""
         text = re.sub(r"^```.*?^```", "", self.source.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
         found = _PARAGRAPH.search(text)
         sentence = _SENTENCE.match(_LINK.sub(r"\1", " ".join(found[1].split()))) if found else None
@@ -71,26 +71,26 @@ class Page:
 
 
 def settings() -> dict[str, Any]:
-    """`mkdocs.yml`."""
+    """Return the parsed `mkdocs.yml`."""
     loaded: dict[str, Any] = yaml.load(SETTINGS.read_text(encoding="utf-8"), _Loader)  # noqa: S506 - a safe loader
     return loaded
 
 
 def pages() -> list[Page]:
-    """The pages that have a file, in the order of the navigation."""
+    """Return the pages that have a file, in navigation order."""
     return [
         Page(heading, name, source_of(name)) for heading, name in _entries(settings()["nav"], "") if name not in BUILT
     ]
 
 
 def source_of(name: str) -> Path:
-    """The file of a page of the site."""
+    """Return the file of a page on the site."""
     outside = {staged: source for source, staged in OUTSIDE.items()}
     return ROOT / outside[name] if name in outside else DOCS / ("README.md" if name == "index.md" else name)
 
 
 def name_of(source: Path) -> str | None:
-    """The name of a file on the site, or None if the site does not have it."""
+    """Return the name of a file on the site, or None if the site does not have the file."""
     path = source.relative_to(ROOT).as_posix()
     if path in OUTSIDE:
         return OUTSIDE[path]

@@ -1,6 +1,6 @@
-"""A page of the site with every operation and model of the OpenAPI document: `python -m docs.site.operations`.
+"""Generates a page with every operation and model of the OpenAPI document: `python -m docs.site.operations`.
 
-It is written when the site is built, and by `make openapi`; the checkout does not have it.
+The page is generated when the site is built and by `make openapi`; it is not in the checkout.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _INTRODUCTION = """\
 Every operation, parameter and field of [the REST API](api.md), written from the OpenAPI document."""
 _REF = "#/components/schemas/"
 _OFTEN = 12
-"""A header that this many operations have is explained once."""
+"""A header that at least this many operations have is explained only once."""
 _ERRORS_OF_SOME = ("404", "409", "410", "412", "422", "502", "504")
-"""The statuses of refusals that only some operations have."""
+"""The error statuses that only some operations return."""
 
 
 def text() -> str:
-    """The page."""
+    """Return the page's Markdown text."""
     described = document()
     shared = _shared_headers(described)
     parts = [_INTRODUCTION, "## Headers of many operations", _bullets(map(_parameter, shared.values()))]
@@ -52,7 +52,7 @@ def text() -> str:
 
 
 def _shared_headers(described: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """The headers that many operations have, by their names."""
+    """Return the headers that many operations have, by name."""
     headers = [
         each
         for methods in described["paths"].values()
@@ -73,7 +73,7 @@ def _operation(described: Mapping[str, Any], one: Operation, shared: Mapping[str
 
 
 def _about(found: Mapping[str, Any], shared: Mapping[str, Any]) -> str:
-    """The description of an operation, with its body and its parameters."""
+    """Return the description of an operation, with its body and parameters."""
     named = [code(each["name"]) for each in found.get("parameters", []) if each["name"] in shared]
     lines = [_parameter(each) for each in found.get("parameters", []) if each["name"] not in shared]
     lines += [f"Headers: {', '.join(named)}"] if named else []
@@ -83,7 +83,7 @@ def _about(found: Mapping[str, Any], shared: Mapping[str, Any]) -> str:
 
 
 def _responses(responses: Mapping[str, Any]) -> list[str]:
-    """Each success with its model, and the codes of the refusals that not every operation has."""
+    """List each success with its model, and the problem codes that not every operation has."""
     lines = []
     refusals = []
     for status, response in responses.items():
@@ -115,7 +115,7 @@ def _field(name: str, form: str, meaning: str) -> str:
 
 
 def _form(schema: Mapping[str, Any]) -> str:
-    """The form of a value, with links to models."""
+    """Return the form of a value, with links to models."""
     if "$ref" in schema:
         name = schema["$ref"].removeprefix(_REF)
         return f"[{name}](#{name.lower()})"

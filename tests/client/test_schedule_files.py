@@ -89,7 +89,7 @@ def test_only_fields_that_differ_are_shown_and_sent(
     }
 
 
-def test_a_timing_of_another_kind_replaces_the_previous_timing(
+def test_a_file_can_replace_a_timing_with_another_kind(
     duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
 ) -> None:
     """The previous kind of timing is not sent as null, because the API would refuse this."""

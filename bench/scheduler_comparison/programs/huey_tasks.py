@@ -1,4 +1,4 @@
-"""Huey's task, in the storage named by the environment."""
+"""Defines Huey's task, in the storage that an environment variable names."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Servers and workers that run while a scheduler is measured, on the loopback only."""
+"""Runs servers and workers on the loopback interface while a scheduler is measured."""
 
 import os
 import socket
@@ -14,20 +14,20 @@ _READY_SECONDS, _STOP_SECONDS = 60.0, 20.0
 
 
 def free_port() -> int:
-    """A free port of the loopback."""
+    """Return a free port of the loopback interface."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
 
 
 def installed(name: str) -> str:
-    """The path of a program in this virtual environment."""
+    """Return the path of a program in this virtual environment."""
     return str(Path(sys.executable).with_name(name))
 
 
 @contextmanager
 def running(*command: str, **environ: str):
-    """Run a process within the context; its output goes to standard error, to keep the protocol's stream clean."""
+    """Run a process within the context, with its output on standard error to keep the protocol's stream clean."""
     with subprocess.Popen(command, cwd=FOLDER, env={**os.environ, **environ}, stdout=sys.stderr) as process:
         try:
             yield process
@@ -40,7 +40,7 @@ def running(*command: str, **environ: str):
 
 
 def wait_for(port: int) -> None:
-    """Wait until the port accepts connections."""
+    """Wait until a port accepts connections."""
     end = time.monotonic() + _READY_SECONDS
     while True:
         try:
@@ -55,7 +55,7 @@ def wait_for(port: int) -> None:
 
 @contextmanager
 def redis_server():
-    """Run Redis with its defaults in a temporary folder; yields its address."""
+    """Run Redis with its defaults in a temporary folder, and yield its address."""
     port = free_port()
     with tempfile.TemporaryDirectory() as folder:
         options = ("--bind", "127.0.0.1", "--port", str(port), "--dir", folder, "--loglevel", "warning")

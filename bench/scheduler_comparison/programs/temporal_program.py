@@ -1,4 +1,4 @@
-"""Temporal: workflows with a start delay on its in-memory development server."""
+"""Measures Temporal, with delayed workflows on its in-memory development server."""
 
 import asyncio
 import sys
@@ -25,12 +25,12 @@ async def _create(address, tasks) -> None:
 
 
 def main() -> None:
-    """Start the server and a worker, and measure."""
+    """Start the server and a worker, and measure them."""
     port = server_processes.free_port()
     address = f"127.0.0.1:{port}"
     server = (server_processes.installed("temporal"), "server", "start-dev", "--ip", "127.0.0.1", "--port", str(port))
     worker = (sys.executable, "temporal_workflow.py", address)
-    # Otherwise the server looks up its newest version on the internet.
+    # Without this setting, the server would look up its newest version on the internet.
     alone = {"TEMPORAL_VERSION_CHECK_DISABLED": "1"}
     with server_processes.running(*server, "--headless", "--log-level", "error", **alone):
         server_processes.wait_for(port)

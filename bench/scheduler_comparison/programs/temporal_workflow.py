@@ -1,4 +1,4 @@
-"""The workflow and the activity of Temporal, and its worker: `python temporal_workflow.py ADDRESS`."""
+"""Defines Temporal's workflow and activity, and runs a worker: `python temporal_workflow.py ADDRESS`."""
 
 import asyncio
 import sys
@@ -22,11 +22,11 @@ async def note(number: int) -> None:
 
 @workflow.defn
 class Task:
-    """A workflow with one activity, which is where side effects belong."""
+    """A workflow with one activity, because workflows must not have side effects."""
 
     @workflow.run
     async def run(self, number: int) -> None:
-        """Run it."""
+        """Run the workflow's activity."""
         await workflow.execute_activity(note, number, start_to_close_timeout=timedelta(seconds=30))
 
 
