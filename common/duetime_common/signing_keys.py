@@ -130,8 +130,7 @@ class SigningKeys:
         return (current, *(one.version(number, began, since - 1) for one, number, began in older[:1]))
 
     def rotates_at(self, owner: str, now: int) -> int | None:
-        """When a scheduled rotation will next replace an owner's secret, in milliseconds; `None` if none is
-        scheduled."""
+        """When a scheduled rotation next replaces an owner's secret, in milliseconds; `None` without a schedule."""
         key, turn, since = next(self._turns(owner))
         return since + (key.version(turn, since, now).period + 1) * key.days * DAY_MS if key.days else None
 
