@@ -196,7 +196,7 @@ def test_descriptions_are_written_for_users() -> None:
     """Descriptions contain no docstring sections, explain their values, and mark extensible enumerations."""
     told = json.dumps(DOCUMENT)
     assert not any(section in told for section in ("Attributes:", "Raises:", "Args:"))
-    assert "`skip`: it does not run." in SCHEMAS["OverlapPolicy"]["description"]
+    assert "`skip`: the occurrence does not run." in SCHEMAS["OverlapPolicy"]["description"]
     assert SCHEMAS["TaskState"]["description"].endswith("Later versions may add values.")
 
 
