@@ -59,7 +59,7 @@ def duetime(request: pytest.FixtureRequest) -> Iterator[Any]:
 
 @pytest.fixture
 def duetime_aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Mocks AWS with moto, for handlers that use boto3; requires `duetime-testing[moto]`."""
+    """Mocks AWS with moto for handlers that use boto3, and requires `duetime-testing[moto]`."""
     moto = pytest.importorskip("moto", reason="pip install duetime-testing[moto]")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")

@@ -23,7 +23,7 @@ class ValueInvalid(ValueError):
 
 
 def kind_of(value: Value) -> str:
-    """The type descriptor of a value, such as `S` or `N`."""
+    """A value's type descriptor, such as `S` or `N`."""
     return next(iter(value))
 
 
@@ -36,7 +36,7 @@ def number_of(text: str) -> int | Decimal:
 
 
 def number_text(number: int | Decimal) -> str:
-    """Format a number as DynamoDB does, without unnecessary exponents or zeros."""
+    """Format a number as DynamoDB does, without an exponent and without trailing zeros after the decimal point."""
     if isinstance(number, int):
         return str(number)
     text = f"{number:f}"
@@ -133,7 +133,10 @@ def _checked_number(text: str) -> str:
 
 
 def size_of(item: Mapping[str, Value]) -> int:
-    """Approximate size of an item in bytes, with attribute names (Source: DynamoDB Developer Guide, "Item sizes")."""
+    """The approximate size of an item in bytes, including attribute names.
+
+    Source: DynamoDB Developer Guide, "Item sizes".
+    """
     total = 0
     for name, value in item.items():
         ((kind, inside),) = value.items()

@@ -14,7 +14,7 @@ class FakeEvents:
         taken: the accepted entries, in order.
         requests: the entries of each request.
         refuses: number of entries to reject before all entries are accepted.
-        error: exception that the first request raises.
+        error: exception raised by the first request.
     """
 
     def __init__(self) -> None:

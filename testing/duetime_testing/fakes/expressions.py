@@ -1,4 +1,4 @@
-"""Parses DynamoDB expressions, caches them by their text, and evaluates them as closures.
+"""Parses DynamoDB expressions into closures, which are cached by the expression's text.
 
 Source: DynamoDB Developer Guide, "Condition and filter expressions, operators, and functions" and "Update expressions".
 """
@@ -130,7 +130,7 @@ class _Parser:
             position = found.end()
 
     def peek(self) -> str:
-        """The next token; empty at the end of the expression."""
+        """The next token; an empty string at the end of the expression."""
         return self.tokens[self.at] if self.at < len(self.tokens) else ""
 
     def take(self, wanted: str | None = None) -> str:

@@ -55,7 +55,7 @@ class FakeS3:
         return {"Body": BytesIO(self._object(Bucket, Key, "GetObject"))}
 
     def head_object(self, *, Bucket: str, Key: str) -> dict[str, Any]:
-        """Read an object's metadata; for a missing object, the error's code is only the HTTP status."""
+        """Read an object's metadata; if the object is missing, the error code is only the HTTP status."""
         if (Bucket, Key) not in self.objects:
             raise self.exceptions.make("404", "HeadObject", "Not Found")
         size, content_type = len(self.objects[Bucket, Key]), self.content_types.get((Bucket, Key), _OCTETS)
