@@ -186,8 +186,8 @@ class Duetime(Assertions):
     def run_until_idle(self) -> None:
         """Let time pass until every due task has ended.
 
-        This method also waits for retries and for tasks whose worker lost the lease. It does not wait for tasks that are
-        not due yet, paused tasks, tasks whose target reports the outcome later, and tasks for pull workers.
+        This method also waits for retries and for tasks whose worker lost the lease, but not for tasks that are not due
+        yet, paused tasks, tasks whose target reports the outcome later, and tasks for pull workers.
 
         Raises:
             NotIdle: a task has not ended after two days of virtual time.

@@ -57,8 +57,8 @@ class Faults:
     def lose_lease(self, attempt: int = 1, type: str | None = None) -> None:  # noqa: A002 - same
         """Suspend the worker's process after the target has done its work.
 
-        The process is suspended until its lease has expired and another worker has claimed the task. Both workers do the
-        work, each with its own fence number; the first worker's outcome is rejected.
+        The process is suspended until its lease has expired and another worker has claimed the task. Both workers do
+        the work, each with its own fence number; the first worker's outcome is rejected.
         """
         self._losses.append(Wanted(attempt, type))
 
